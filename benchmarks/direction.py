@@ -22,7 +22,7 @@ from delegraph.kernels.base.team import Team
 from delegraph.kernels.bfs.cpu import CpuBackend, compile_search
 from delegraph.partition.store.store import open_store
 from delegraph.pipeline.engines import direction
-from delegraph.pipeline.engines.memory import search
+from delegraph.pipeline.engines.host.search import search
 
 GRAPHS = {
     "kron18": "kronecker --scale 18",

@@ -29,8 +29,9 @@ from delegraph.kernels.base.team import Team
 from delegraph.kernels.bfs.cpu import CpuBackend, compile_search
 from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.algorithms.pagerank import Walk
-from delegraph.pipeline.engines.memory import graph_bytes, search
-from delegraph.pipeline.engines.operations.engine import AloneEngine
+from delegraph.pipeline.engines.host.programs import HostProgramEngine
+from delegraph.pipeline.engines.host.rows import StoreRows
+from delegraph.pipeline.engines.host.search import graph_bytes, search
 from delegraph.pipeline.engines.ranks.edges import stream_team
 from delegraph.pipeline.engines.ranks.graph import RankGraph
 from delegraph.pipeline.engines.ranks.search import (
@@ -113,7 +114,8 @@ def measure(store: Store, sources: int, threads: int) -> dict[str, float]:
 
 def measure_pagerank(store: Store, threads: int) -> dict[str, float]:
     program = Walk(store.info.vertices, 0.85, None, 1, "even", None)
-    engine = AloneEngine(store, None, program, threads, on_disk=True)
+    rows = StoreRows(store, None, threads, "disk", program.weighted)
+    engine = HostProgramEngine(rows, program, threads)
     engine.load()
     engine.compile()
     targets = [store.path / name for name in store.files if "targets" in name]

@@ -37,7 +37,7 @@ from delegraph.kernels.base.threads import available_threads
 from delegraph.kernels.bfs.cpu import CpuBackend, compile_search
 from delegraph.partition.input.arrow import as_numpy
 from delegraph.partition.store.store import open_store, rows_of_edges
-from delegraph.pipeline.engines.memory import search
+from delegraph.pipeline.engines.host.search import search
 
 Timed = Callable[[int], float]
 """Searches from a vertex (by id order); returns seconds."""

@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._version import __version__
 from ..kernels.base.team import Team
@@ -41,12 +41,18 @@ from .algorithms.programs import Question, spare_bytes, telling
 from .build.build import build_store
 from .build.prepare import BuildOptions
 from .engines.engine import Engine, Need, Ran, SearchEngine, Subject, choose, run_first
-from .engines.memory import MemoryEngine
-from .engines.open_edges import KeepsRows, engines_of_open_edges
-from .engines.operations.program import LocalEngine, Program
+from .engines.host.search import HostSearchEngine
+from .engines.kept import hand_over
+from .engines.operations.program import Program, ProgramEngine
 from .engines.plan import plan_of
-from .engines.programs import engines_of_program, engines_of_rows
-from .engines.store import engines_of_store, subject_of
+from .engines.subjects import subject_of
+from .engines.table import (
+    KeepsRows,
+    programs_of_rows,
+    programs_of_store,
+    searches_of_open_edges,
+    searches_of_store,
+)
 from .methods import QuestionMethods
 from .parameter_checks import algorithm_of
 from .questions import QUESTIONS
@@ -59,6 +65,10 @@ from .run.devices import device_errors
 from .run.execute import Executor
 from .run.plan import Plan
 from .run.resources import Resources
+
+if TYPE_CHECKING:
+    from .build.held import HeldGraph
+    from .engines.one_device.rows import HeldRows
 
 Found = TypeVar("Found")
 E = TypeVar("E", bound=Engine)
@@ -91,7 +101,7 @@ class Graph(QuestionMethods):
         self._lock = threading.Lock()
         self._notes = [*notes, *(() if isinstance(graph, Store) else graph.notes)]
         self._choices = choices
-        self._programs: LocalEngine | None = None
+        self._programs: ProgramEngine | None = None
         self._on_device = 0  # bytes that searches hold there
         self._made: tuple[Store, Subject] | None = None
         self._engine: SearchEngine | None = self._load(engines)
@@ -204,12 +214,12 @@ class Graph(QuestionMethods):
         with self._lock, device_errors():
             if question.weighted:
                 self._check_weights()
-            engine, program = self._ready(question.program)
+            engine = self._ready(question.program)
             assert engine.subject is not None
             subject = engine.subject
             this = self._begin(question, subject)
             spare = spare_bytes(question, subject, self._resources.limit)
-            given = _timed(this, lambda: engine.run(None, telling(question, this), program, spare))
+            given = _timed(this, lambda: engine.run(None, telling(question, this), spare=spare))
             return Result(
                 question.answer(given, subject.names, engine.method), Ran.of(engine), this
             )
@@ -222,7 +232,7 @@ class Graph(QuestionMethods):
             opened = self._subject
             count = len(sources_by_id(asked.sources, opened.names)[0])
             kept = opened.record["vertices"] * kept_bytes(count)
-            engine, _ = self._ready(first, kept)
+            engine = self._ready(first, kept)
             assert engine.subject is not None
             subject = engine.subject
             this = self._begin(asked, subject)
@@ -253,37 +263,42 @@ class Graph(QuestionMethods):
             )
 
     def _ready(
-        self, program_of: Callable[[Names, GraphInfo], Program], beside: int = 0
-    ) -> tuple[LocalEngine, Program]:
-        """An engine that has loaded the graph, for a program, and the program.
+        self, program_of: Callable[[Names, GraphInfo], Program], reserved: int = 0
+    ) -> ProgramEngine:
+        """An engine that has loaded the graph, for a program.
 
-        beside: bytes that are held with what is found.
+        reserved: bytes that are held with what is found.
         """
         threads, device = self._executor.threads, self._room_on_device()
-        if self._made is None:
-            engine, subject = self._open, self._subject
-            if isinstance(self._graph, Store):
-                program = program_of(subject.names, self._graph.info)
-                loaded = engine.graph if isinstance(engine, MemoryEngine) else None
-                of = self._graph, subject, program, threads, beside, device, loaded
-                return self._first_ready(engines_of_program(*of), program, beside), program
-            assert isinstance(engine, KeepsRows)
-            assert engine.held is not None
-            program = program_of(subject.names, engine.held.info)
-            engines = engines_of_rows(engine.held, subject, program, threads, beside, device)
+        if self._made is None and isinstance(self._graph, EdgeList):
+            held, subject = self._held_rows(), self._subject
+            program = program_of(subject.names, held.info)
+            engines = programs_of_rows(held, subject, program, threads, reserved, device)
             try:
                 if engines:
-                    return self._first_ready(engines, program, beside), program
+                    return self._first_ready(engines)
             except LimitError:
                 pass  # from disk, then
             except DeviceMemoryError as error:
                 self._notes.append(f"used a temporary store: {error}")
             self._let_go()
             self._made = self._build()
-        store, subject = self._made
+        store, subject = self._made or (self._graph, self._subject)
+        assert isinstance(store, Store)
         program = program_of(subject.names, store.info)
-        engines = engines_of_program(store, subject, program, threads, beside, device)
-        return self._first_ready(engines, program, beside), program
+        graph = None
+        if self._made is None and isinstance(self._open, HostSearchEngine):
+            graph = self._open.graph
+        engines = programs_of_store(store, subject, program, threads, reserved, device, graph)
+        return self._first_ready(engines)
+
+    def _held_rows(self) -> HeldGraph | HeldRows:
+        """The rows of an edge list that is open."""
+        engine = self._open
+        loader = engine.loader if isinstance(engine, HostSearchEngine) else engine
+        assert isinstance(loader, KeepsRows)
+        assert loader.held is not None
+        return loader.held
 
     def _room_on_device(self) -> Device | None:
         device = self._open.device
@@ -305,23 +320,11 @@ class Graph(QuestionMethods):
         one, two = subject.writing_bytes(1), subject.writing_bytes(2)
         return store, replace(subject, writing_bytes=lambda tasks: one + (tasks - 1) * (two - one))
 
-    def _first_ready(
-        self, engines: Sequence[LocalEngine], program: Program, beside: int
-    ) -> LocalEngine:
-        """The first one that can load; what another program has loaded, if it will do."""
-        kept, limit = self._programs, self._resources.limit
-        if kept is not None and not (
-            kept.has_room_for(program, limit, beside)
-            and (kept.device is not None or not _fits_a_device(engines))
-        ):
-            self._let_go()
-        if self._programs is None:
-            self._programs = self._first(engines)
-        try:
-            self._programs.compile(program)
-        except BaseException:  # it may have let go of what it had loaded
-            self._let_go()
-            raise
+    def _first_ready(self, engines: Sequence[ProgramEngine]) -> ProgramEngine:
+        """The first engine that can load; what the last one has loaded stays, where it serves."""
+        last, self._programs = self._programs, None
+        hand_over(last, engines, self._resources.limit)
+        self._programs = self._first(engines)
         return self._programs
 
     def _let_go(self) -> None:
@@ -358,18 +361,10 @@ def open_graph(
         device: Device | None = resources.chosen_device(notes)
         if isinstance(graph, Store):
             subject = subject_of(graph, StoreNames(graph, Team(executor.threads)))
-            engines = engines_of_store(graph, subject, device, executor.threads, "auto")
+            engines = searches_of_store(graph, subject, device, executor.threads, "auto")
         else:
-            engines = engines_of_open_edges(graph, choices, device, executor)
+            engines = searches_of_open_edges(graph, choices, device, executor)
         return Graph(path, graph, engines, executor, resources, choices, temporary, notes)
-
-
-def _fits_a_device(engines: Sequence[Engine]) -> bool:
-    """Whether the first of them is one's, and has room there."""
-    try:
-        return engines[0].device is not None and engines[0].need().device > 0
-    except DeviceMemoryError:
-        return False
 
 
 def _timed(this: run.Run, search: Callable[[], Found]) -> Found:

@@ -15,9 +15,8 @@ from ...partition.input.ids import parse_id
 from ...partition.numbers import check_whole
 from ...partition.store.store import Store
 from ..build.prepare import BuildOptions
-from ..engines.edges import ScanEngine
 from ..engines.engine import SearchEngine, Strategy, Subject, check_strategy
-from ..engines.store import engines_of_store
+from ..engines.table import search_of_edges, searches_of_store
 from ..questions.bfs import SearchRecord
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column, Columns
@@ -58,22 +57,13 @@ class Bfs:
     def engines(
         self, store: Store, subject: Subject, device: Device | None, threads: int
     ) -> list[SearchEngine]:
-        return engines_of_store(store, subject, device, threads, self._strategy_on(device))
+        return searches_of_store(store, subject, device, threads, self._strategy_on(device))
 
     def engines_of_edges(
         self, edges: EdgeList, choices: BuildOptions, device: Device | None, executor: Executor
     ) -> list[SearchEngine]:
-        """For one search. A scan keeps no weights: an edge list with weights becomes a store."""
         strategy = self._strategy_on(device)
-        if edges.weight is not None:
-            return []
-        scan = ScanEngine(edges, choices.directed, executor)
-        if device is None:
-            return [scan]
-        from ..engines.one_device.edge_list import DeviceRowsEngine
-
-        options = BuildOptions(directed=choices.directed)
-        return [DeviceRowsEngine(edges, options, executor, device, strategy), scan]
+        return search_of_edges(edges, choices, device, executor, strategy)
 
     def _strategy_on(self, device: Device | None) -> Strategy:
         check_strategy(self.strategy, device)

@@ -31,14 +31,14 @@ from ...partition.store.store import Store
 from ..build.plan import id_width
 from ..build.prepare import BuildOptions, facts_ahead
 from ..engines.engine import Subject
+from ..engines.host.disk import most_writing_bytes
+from ..engines.host.programs import DeferredProgram
 from ..engines.operations.forests import Looked
-from ..engines.operations.held import Asked
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector
-from ..engines.programs import engines_of_held_program, engines_of_program
 from ..engines.ranks.edges import Rows
-from ..engines.store import most_writing_bytes
+from ..engines.table import program_of_edges, programs_of_store
 from ..results.by_source import (
     InBits,
     Plain,
@@ -268,7 +268,7 @@ class BfsEach:
     ) -> Sequence[ProgramEngine]:
         writing = subject.writing_bytes(1)  # while the graph is held
         program = self._first(subject.names)
-        return engines_of_program(store, subject, program, threads, writing, device)
+        return programs_of_store(store, subject, program, threads, writing, device)
 
     def engines_of_edges(
         self, edges: EdgeList, choices: BuildOptions, device: Device | None, executor: Executor
@@ -282,8 +282,8 @@ class BfsEach:
 
         facts = facts_ahead(edges, choices, closely=False)
         writing = most_writing_bytes(facts)  # while the graph is held
-        asked = Asked(program, holds, DistanceBits.kernels)
-        return engines_of_held_program(edges, choices, device, executor, asked)
+        asked = DeferredProgram(program, holds, DistanceBits.kernels)
+        return program_of_edges(edges, choices, device, executor, asked)
 
     def on_workers(self, store: Store, subject: Subject, run: Run) -> ProgramEngine:
         from ..engines.workers.client import WorkersEngine  # Dask is not needed otherwise

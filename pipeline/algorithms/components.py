@@ -20,11 +20,11 @@ from ...kernels.pieces.forest import first_of_trees, name_by_first, tree_sizes
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ..build.prepare import BuildOptions
-from ..engines.operations.edges import EdgeScanEngine
 from ..engines.operations.forests import Looked
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.saving import RanksSaving
+from ..engines.table import components_of_edges
 from ..questions.components import ComponentsRecord
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
@@ -95,7 +95,7 @@ class Components:
     def engines_of_edges(
         self, edges: EdgeList, choices: BuildOptions, executor: Executor
     ) -> Sequence[ProgramEngine]:
-        return [EdgeScanEngine(edges, choices.directed, executor)]
+        return components_of_edges(edges, choices, executor)
 
     def answer(self, given: Given, names: Names, method: str) -> Answer:
         component = given.values["component"]

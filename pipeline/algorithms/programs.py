@@ -15,9 +15,9 @@ from ...partition.store.manifest import GraphInfo
 from ...partition.store.store import Store
 from ..build.prepare import BuildOptions
 from ..engines.engine import Subject
-from ..engines.operations.held import Asked
+from ..engines.host.programs import DeferredProgram
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
-from ..engines.programs import engines_of_held_program, engines_of_program
+from ..engines.table import program_of_edges, programs_of_store
 from ..results.checkpoint import Checkpoint
 from ..results.names import Names
 from ..results.result import Option
@@ -95,7 +95,7 @@ class ByProgram:
         self, store: Store, subject: Subject, device: Device | None, threads: int
     ) -> Sequence[ProgramEngine]:
         program = self.question.program(subject.names, store.info)
-        return engines_of_program(store, subject, program, threads, device=device)
+        return programs_of_store(store, subject, program, threads, device=device)
 
     def engines_of_edges(
         self, edges: EdgeList, choices: BuildOptions, device: Device | None, executor: Executor
@@ -103,8 +103,8 @@ class ByProgram:
         question = self.question
         if device is None and isinstance(question, ScansEdges) and edges.weight is None:
             return question.engines_of_edges(edges, choices, executor)
-        asked = Asked(question.program, question.held_bytes, question.kernels)
-        return engines_of_held_program(edges, choices, device, executor, asked)
+        deferred = DeferredProgram(question.program, question.held_bytes, question.kernels)
+        return program_of_edges(edges, choices, device, executor, deferred)
 
     def on_workers(self, store: Store, subject: Subject, run: Run) -> ProgramEngine:
         from ..engines.workers.client import WorkersEngine  # Dask is not needed otherwise

@@ -35,7 +35,8 @@ from ..build.prepare import BuildOptions, facts_ahead
 from ..build.read import graph_fingerprint
 from ..engines import kept
 from ..engines.engine import Engine, Need, Ran, Subject, choose, run_first
-from ..engines.store import most_bytes, subject_of
+from ..engines.host.disk import most_bytes
+from ..engines.subjects import subject_of
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Columns
 from ..results.current import all_supersteps, done_already, wanted_of

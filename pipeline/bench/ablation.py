@@ -20,7 +20,8 @@ from ...partition.errors import DelegraphError, InputError
 from ...partition.store.store import Store, open_store
 from ...partition.store.whole import merged_offsets
 from ..engines.engine import choose
-from ..engines.memory import MemoryEngine
+from ..engines.host.rows import StoreGraph
+from ..engines.host.search import HostSearchEngine
 from ..engines.operations.products import Switches, compile_search, search, search_bytes
 from ..results.names import names_of_store
 from ..run.records import hardware, versions
@@ -130,14 +131,14 @@ def bench_ablation(path: str | Path, options: BenchOptions) -> AblationReport:
     )
 
 
-def _engine(store: Store, threads: int) -> MemoryEngine:
+def _engine(store: Store, threads: int) -> HostSearchEngine:
     info = store.info
     products = search_bytes(info.vertices, sum(info.subgraph_edges.values()))
-    return MemoryEngine(store, None, threads, products + check_bytes(store))
+    return HostSearchEngine(StoreGraph(store, None), threads, products + check_bytes(store))
 
 
 def _time_all(
-    engine: MemoryEngine,
+    engine: HostSearchEngine,
     team: Team,
     rows_from: NDArray[np.int64],
     drawn: Sources,

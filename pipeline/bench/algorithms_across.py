@@ -23,7 +23,7 @@ from ..build.generate import Recipe
 from ..engines.engine import Ran, Subject
 from ..engines.operations.program import Given
 from ..engines.ranks.result import gather_columns
-from ..engines.store import subject_of
+from ..engines.subjects import subject_of
 from ..engines.workers.client import check_partitions, check_room, method_of, open_ranks
 from ..engines.workers.job import ProgramDone, ProgramJob
 from ..ranks.on_workers import Done, workers_of

@@ -30,7 +30,8 @@ from ...partition.input.arrow import as_arrow, as_numpy
 from ...partition.input.id_types import shown_id
 from ...partition.store.store import EDGE_BATCH, GraphInfo, Store, open_store
 from ..engines.engine import Engine, Strategy, check_strategy, choose
-from ..engines.memory import MemoryEngine
+from ..engines.host.rows import StoreGraph
+from ..engines.host.search import HostSearchEngine
 from ..engines.one_device.search import DeviceEngine
 from ..results.found import Found
 from ..results.names import VertexNames, names_of_store
@@ -141,7 +142,7 @@ def timed_engines(
     store: Store, device: Device | None, threads: int, strategy: Strategy = "rows"
 ) -> list[Engine]:
     """Of a store in one process, the best first: those that hold all of it."""
-    in_memory = MemoryEngine(store, None, threads)
+    in_memory = HostSearchEngine(StoreGraph(store, None), threads)
     if device is None:
         return [in_memory]
     beside = searcher_bytes(store.info.vertices)
@@ -159,7 +160,7 @@ def measure(
         assert engine.gpu is not None
         searcher = DeviceSearcher(engine.gpu, rows_from)
     else:
-        assert isinstance(engine, MemoryEngine)
+        assert isinstance(engine, HostSearchEngine)
         searcher = CpuSearcher(engine, rows_from)
     loaded = time.perf_counter()
     searcher.warm_up()
@@ -187,7 +188,7 @@ _BUSY = 1 << 24  # words that keep a device busy for some microseconds
 class CpuSearcher:
     """Searches of a graph in host memory. rows_from: input rows that leave each vertex."""
 
-    def __init__(self, engine: MemoryEngine, rows_from: NDArray[np.integer]) -> None:
+    def __init__(self, engine: HostSearchEngine, rows_from: NDArray[np.integer]) -> None:
         self.engine = engine
         self.rows_from = rows_from
         self.found: Found | None = None

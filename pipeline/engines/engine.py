@@ -45,6 +45,45 @@ class Need(NamedTuple):
         return self.closer()
 
 
+class Footprint(NamedTuple):
+    """Bytes that a loader holds on the host: to make a graph, and of what stays of it; and bounds
+    of the graph: its vertices, ids below which they lie, and rows.
+    """
+
+    making: int
+    staying: int
+    vertices: int
+    domain: int = 0
+    rows: int = 0
+
+
+class Loader(Protocol):
+    """What makes a graph of an input, and keeps it in one place.
+
+    bounded_by_footers: whether a first bound is by the files' footers, and a closer one takes
+    longer (build/plan.py, facts_of).
+    """
+
+    bounded_by_footers: bool
+
+    def footprint(self, closely: bool = False) -> Footprint: ...
+
+
+def need_of(loader: Loader, running: Callable[[Footprint], int], reserved: int = 0) -> Need:
+    """Return what loading a graph and running over it hold.
+
+    running: bytes that running holds, of a graph within some bounds. reserved: bytes that are held
+    meanwhile.
+    """
+
+    def need(closely: bool) -> Need:
+        footprint = loader.footprint(closely)
+        staying = footprint.staying + running(footprint)
+        return Need(max(footprint.making, staying) + reserved)
+
+    return by_footers_first(need) if loader.bounded_by_footers else need(False)
+
+
 def by_footers_first(need: Callable[[bool], Need]) -> Need:
     """Of an edge list. need: gives the bound, closely or not (build/plan.py, facts_of)."""
     return need(False)._replace(closer=lambda: need(True))

@@ -1,5 +1,5 @@
-"""What a process of a batch keeps of one job for the next: the last engine, with the graph that it
-has loaded, or with the workers that it holds.
+"""What is loaded is kept while it serves: by an open graph from one question to the next, and by a
+process of a batch from one job to the next, with the workers that it holds.
 
 A process that runs one command keeps nothing.
 """
@@ -42,24 +42,39 @@ def put_away(engine: Engine, limit: int) -> None:
         engine.close()
 
 
+def hand_over(engine: Engine | None, engines: Sequence[Engine], limit: int) -> None:
+    """Give what an engine has loaded to the first of some engines that can use it, and close it.
+
+    A GPU that would be chosen before is chosen still.
+    """
+    if engine is None:
+        return
+    for other in engines:
+        if isinstance(other, TakesOver) and other.take_over(engine):
+            if not _fits(other, limit):
+                other.close()
+            break
+        if other.device is not None and engine.device is None and _fits(other, limit):
+            break
+    engine.close()
+
+
 def take_over(engines: Sequence[Engine], limit: int) -> None:
     """Give what is kept to the first of some engines that can use it, or back."""
-    for engine in engines:
-        if _kept and isinstance(engine, TakesOver) and engine.take_over(_kept):
-            if not _fits(engine, limit):
-                engine.close()
-            break
+    global _kept
+    kept, _kept = _kept, None
+    hand_over(kept, engines, limit)
     give_back()
 
 
 def _fits(engine: Engine, limit: int) -> bool:
-    """As ``choose`` asks of an engine that is not the last one."""
-    assert engine.subject is not None
+    """Whether ``choose`` would take an engine that is not the last one."""
+    writing = 0 if engine.subject is None else engine.subject.writing_bytes(1)
     try:
         need = engine.need()
     except DeviceMemoryError:
         return False
-    return fits(max(need.host, engine.subject.writing_bytes(1)) + CODE_BYTES, limit)
+    return fits(max(need.host, writing) + CODE_BYTES, limit)
 
 
 def give_back() -> None:

@@ -15,8 +15,8 @@ from ..run.plan import Budget, Plan, Shape, StepPlan
 from ..run.resources import Resources
 from .engine import Engine, Need, choose
 from .operations.program import Program
-from .programs import engines_of_program
-from .store import engines_of_store, subject_of
+from .subjects import subject_of
+from .table import programs_of_store, searches_of_store
 
 
 def plan_search(
@@ -41,10 +41,10 @@ def plan_search(
     notes: list[str] = []
     engines: Sequence[Engine]
     if what is None:
-        engines = engines_of_store(store, subject, resources.chosen_device(notes), threads)
+        engines = searches_of_store(store, subject, resources.chosen_device(notes), threads)
     else:
         beside = subject.writing_bytes(1) if writes_meanwhile else 0
-        engines = engines_of_program(
+        engines = programs_of_store(
             store, subject, what, threads, beside, resources.chosen_device(notes)
         )
     engine, need = choose(engines, resources.limit, notes)

@@ -202,9 +202,9 @@ def test_bench_counts_rows_of_the_component(ok, edge_list, tmp_path):
 
 
 def test_a_wrong_search_fails_the_bench(delegraph, ok, edge_list, tmp_path, monkeypatch):
-    from delegraph.pipeline.engines.memory import MemoryEngine
+    from delegraph.pipeline.engines.host.search import HostSearchEngine
 
-    search = MemoryEngine.search
+    search = HostSearchEngine.search
 
     def search_wrongly(*args):
         found = search(*args)
@@ -212,7 +212,7 @@ def test_a_wrong_search_fails_the_bench(delegraph, ok, edge_list, tmp_path, monk
         return found
 
     ok("build", edge_list(*random_edges(1, 300, 4000)), "-o", tmp_path / "graph.dg")
-    monkeypatch.setattr(MemoryEngine, "search", search_wrongly)
+    monkeypatch.setattr(HostSearchEngine, "search", search_wrongly)
     ran = delegraph("bench", tmp_path / "graph.dg", "--sources", 2)
     assert ran.code == 1
     assert "breaks rules" in ran.err

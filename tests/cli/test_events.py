@@ -13,7 +13,8 @@ import pytest
 
 from delegraph.cli import events
 from delegraph.cli.progress import shown
-from delegraph.pipeline.engines import store
+from delegraph.pipeline.engines.engine import Footprint
+from delegraph.pipeline.engines.host.rows import StoreGraph
 from support.graphs import random_edges
 
 
@@ -73,7 +74,7 @@ def test_levels_of_a_search(ok, edge_list, tmp_path, monkeypatch, way):
     """Of a graph on disk, too, and of an edge list as it comes."""
     monkeypatch.setattr(events, "_OFTEN_SECONDS", 0.0)
     if way == "disk":
-        monkeypatch.setattr(store, "MemoryEngine", store.DiskEngine)
+        monkeypatch.setattr(StoreGraph, "footprint", lambda *_: Footprint(1 << 60, 0, 1))
     graph = edge_list(range(5), range(1, 6))
     if way != "scan":
         ok("build", graph, "-o", tmp_path / "graph.dg")

@@ -52,7 +52,7 @@ for number, options in enumerate([{}, directed, {"order": "random"}, grid]):
 for number in range(4):
     delegraph.pipeline.api.bench_ablation(folder / f"{number}.dg", sources=2, threads=2)
 for budget in (8, 0):
-    delegraph.pipeline.engines.edges.SCAN_BUDGET = budget
+    delegraph.pipeline.engines.host.scan.SCAN_BUDGET = budget
     delegraph.bfs(path, 0, output=folder / f"scanned-{budget}", threads=2)
 for name in ("components", "pagerank", "betweenness", "closeness", "eccentricity"):
     run = getattr(delegraph, name)

@@ -16,7 +16,7 @@ from delegraph.kernels.bfs import cpu
 from delegraph.kernels.bfs.cpu import CpuBackend
 from delegraph.kernels.bfs.edges import EdgeSearch
 from delegraph.kernels.reference import ReferenceBackend
-from delegraph.pipeline.engines.memory import resume, search
+from delegraph.pipeline.engines.host.search import resume, search
 from support.graphs import graphs, make_graph, random_edges
 from support.marks import mostly_slow
 from support.searches import DIRECTIONS, violations_of

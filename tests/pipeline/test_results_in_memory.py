@@ -14,9 +14,9 @@ import pytest
 
 import delegraph
 from delegraph.partition.errors import DelegraphError, InputError
-from delegraph.pipeline.engines.engine import Need
-from delegraph.pipeline.engines.operations.engine import AloneEngine, MergedEngine
-from delegraph.pipeline.engines.operations.held import HeldGraphEngine
+from delegraph.pipeline.engines.engine import Footprint
+from delegraph.pipeline.engines.host.programs import HostProgramEngine
+from delegraph.pipeline.engines.host.rows import RowsInMemory, StoreRows
 from delegraph.pipeline.result import Result
 from support.graphs import random_edges
 from support.outputs import digest
@@ -91,7 +91,7 @@ def test_of_any_graph(edges, store, source, tmp_path, monkeypatch, kind):
         delegraph.build(edges, tmp_path / "graph.dg", partitions=3, threshold=9, weight="weight")
         path, weight = tmp_path / "graph.dg", None
     if kind == "from disk":
-        monkeypatch.setattr(HeldGraphEngine, "need", lambda engine: Need(1 << 60))
+        monkeypatch.setattr(RowsInMemory, "footprint", lambda *_: Footprint(1 << 60, 0, 1))
     with delegraph.open(store) as one, delegraph.open(path, weight=weight) as other:
         each: dict[str, Any] = {"sources": [source]}
         for name in (*ALGORITHMS, "bfs"):
@@ -148,14 +148,22 @@ def test_from_several_sources(store, source, tmp_path):
         graph.bfs(source, sources=sources)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
+def targets_of(graph: delegraph.Graph, place: str) -> set[int]:
+    """The arrays that programs read, which stand in a place."""
+    engine = graph._programs
+    assert isinstance(engine, HostProgramEngine)
+    assert isinstance(engine.rows, StoreRows)
+    assert engine.rows.place == place
+    assert engine.graph is not None
+    return {id(adjacency.rows.targets) for adjacency in engine.graph.adjacencies}  # pyright: ignore
+
+
 def test_merged_edges_are_held_once(edges, tmp_path):
     delegraph.build(edges, tmp_path / "parts.dg", partitions=3)
     with delegraph.open(tmp_path / "parts.dg") as graph:
         for ask in (graph.components, lambda: graph.closeness(sources=3), graph.pagerank):
             ask()
-            assert isinstance(graph._programs, MergedEngine)
-            assert graph._programs._graph
-            (rows,) = {id(a.rows.targets) for a in graph._programs._graph.adjacencies}  # pyright: ignore
+            (rows,) = targets_of(graph, "merged")
             assert rows == id(graph._engine.graph.targets)  # pyright: ignore
 
 
@@ -163,15 +171,13 @@ def test_edges_are_held_once(store, source):
     """By searches and programs; with their weights they are loaded again."""
     with delegraph.open(store) as graph:
         graph.components()
-        assert isinstance(graph._programs, AloneEngine)
-        assert graph._programs._graph
-        (rows,) = {id(a.rows.targets) for a in graph._programs._graph.adjacencies}  # pyright: ignore
+        (rows,) = targets_of(graph, "memory")
         assert rows == id(graph._engine.graph.targets)  # pyright: ignore
-        unweighted = graph._programs
+        unweighted = graph._programs.graph  # pyright: ignore
         graph.closeness(sources=3)
-        assert graph._programs is unweighted
+        assert graph._programs.graph is unweighted  # pyright: ignore
         graph.sssp(source)
-        assert graph._programs is not unweighted
+        assert graph._programs.graph is not unweighted  # pyright: ignore
 
 
 def test_within_a_limit(edges, tmp_path):

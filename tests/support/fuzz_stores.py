@@ -26,7 +26,8 @@ from delegraph.partition.disk.files import HEADER_BYTES
 from delegraph.partition.errors import DelegraphError, InputError
 from delegraph.partition.store.manifest import digest
 from delegraph.partition.store.store import open_store
-from delegraph.pipeline.engines.memory import MemoryEngine
+from delegraph.pipeline.engines.host.rows import StoreGraph
+from delegraph.pipeline.engines.host.search import HostSearchEngine
 from delegraph.pipeline.results.store_names import StoreNames
 
 from .graphs import random_edges
@@ -70,7 +71,7 @@ def search(path: Path, shape: str) -> Told:
     source = names.find(SOURCES.get(shape, 7))
     if source is None:
         raise InputError("the source is not in the graph")
-    engine = MemoryEngine(store, None, 2)
+    engine = HostSearchEngine(StoreGraph(store, None), 2)
     engine.load()
     alone = engine.search(source), stream_search(streamed(store), source, TEAM)
     found = [(way.distance, way.parent) for way in alone]

@@ -17,10 +17,10 @@ from ...results.checkpoint import Checkpoint
 from ...results.found import Found
 from ...run.execute import Executor
 from ...run.records import graph_record
-from ..edges import subject_of
 from ..engine import Need, Strategy, Subject, by_footers_first
-from ..operations.held import Asked
+from ..host.programs import DeferredProgram
 from ..operations.program import Counts, DeviceProgram, Given, Program, Tell
+from ..subjects import subject_by_ids
 from .rows import HeldRows
 from .search import give_back, method_of, search_of, search_on_device, slices_bytes
 from .share import SLACK
@@ -116,14 +116,14 @@ class DeviceHeldEngine:
         options: BuildOptions,
         executor: Executor,
         device: Device,
-        asked: Asked,
+        program: DeferredProgram,
     ) -> None:
         self.subject: Subject | None = None
         self.device = device
         self._edges = edges
         self._options = options
         self._executor = executor
-        self._asked = asked
+        self._deferred = program
         self._program: DeviceProgram | None = None
         self._graph: ProgramGraph | None = None
 
@@ -137,7 +137,9 @@ class DeviceHeldEngine:
         held = held_on_device_need(self._edges, self._options, self._executor.threads, closely)
         _check_room(self.device, self._edges, held.preparing)
         n = held.facts.vertices
-        return Need(_host_bytes(held, self._asked.holds(Counts(n, n, 0, 0))), held.preparing)
+        return Need(
+            _host_bytes(held, self._deferred.held_bytes(Counts(n, n, 0, 0))), held.preparing
+        )
 
     def compile(self) -> None:
         if self._graph is not None and self._program is not None:
@@ -146,7 +148,7 @@ class DeviceHeldEngine:
     def load(self) -> None:
         held = hold_on_device(self._edges, self._options, self._executor, self.device)
         self.subject = _subject_of(held)
-        program = self._asked.program(held.names, held.info)
+        program = self._deferred.make(held.names, held.info)
         assert isinstance(program, DeviceProgram)
         self._program = program
         self._graph = HeldRows.of(held).program_graph(self.device, program)
@@ -195,4 +197,4 @@ def _host_bytes(held: HeldOnDeviceNeed, running: int) -> int:
 
 
 def _subject_of(held: HeldOnDevice) -> Subject:
-    return subject_of(graph_record(held.info), held.ids, held.names, "csr")
+    return subject_by_ids(graph_record(held.info), held.ids, held.names, "csr")

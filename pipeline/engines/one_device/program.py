@@ -9,7 +9,6 @@ from ....kernels.gpu.device import Device, DeviceMemoryError
 from ....kernels.gpu_programs.rows import ProgramGraph
 from ....partition.store.store import Store
 from ...results.checkpoint import Checkpoint
-from ...run.plan import fits
 from ..engine import Engine, Need, Subject
 from ..operations.program import DeviceProgram, Given, Program, Tell, counts_of
 from .search import give_back
@@ -53,10 +52,6 @@ class DeviceProgramEngine:
         room = self._room(self._program)
         return Need(room.host + self._beside, room.device)
 
-    def has_room_for(self, program: Program, limit: int, beside: int = 0) -> bool:
-        held = program.held_bytes(counts_of(self._store))
-        return self._serves(program) and fits(held + beside, limit)
-
     def take_over(self, other: Engine) -> bool:
         """The limit of the device's memory is the same of jobs that share a process."""
         if isinstance(other, DeviceProgramEngine) and other._graph is not None:
@@ -83,11 +78,9 @@ class DeviceProgramEngine:
         there = self._loaded_for.wants_degrees and not program.wants_degrees  # for another one
         return self._share.room(program, self.device, 8 * self._store.info.vertices * there)
 
-    def compile(self, program: Program | None = None) -> None:
-        asked = program or self._program
-        assert isinstance(asked, DeviceProgram)
+    def compile(self) -> None:
         if self._graph is not None:
-            asked.compile_on(self._graph)
+            self._program.compile_on(self._graph)
 
     def load(self) -> None:
         if self._graph is None:

@@ -12,8 +12,7 @@ from ....partition.disk.memory import format_bytes
 from ....partition.store.manifest import GraphInfo
 from ...build.device_held import HeldOnDevice
 from ...results.checkpoint import Checkpoint
-from ...run.plan import fits
-from ..engine import Need, Subject
+from ..engine import Engine, Need, Subject
 from ..operations.program import Counts, DeviceProgram, Given, Program, Tell
 from .search import give_back
 from .share import SLACK
@@ -75,7 +74,6 @@ class HeldRowsEngine:
         self._program = program
         self._beside = beside
         self._graph: ProgramGraph | None = None
-        self._loaded_for = program
 
     def need(self) -> Need:
         return Need(self._host_bytes(self._program) + self._beside, self._room(self._program))
@@ -97,31 +95,21 @@ class HeldRowsEngine:
             )
         return need
 
-    def has_room_for(self, program: Program, limit: int, beside: int = 0) -> bool:
-        if not isinstance(program, DeviceProgram):
-            return False
-        try:
-            self._room(program)
-        except DeviceMemoryError:
-            return False
-        return fits(self._host_bytes(program) + beside, limit)
+    def take_over(self, other: Engine) -> bool:
+        """Of rows that are the same, what another program has loaded if it reads the same of it."""
+        if isinstance(other, HeldRowsEngine) and other._graph is not None:
+            alike = _reads(other._program) == _reads(self._program)
+            if alike and other._rows is self._rows:
+                self._graph = other._graph
+        return self._graph is not None
 
     def load(self) -> None:
-        self._load_for(self._program)
-
-    def _load_for(self, program: DeviceProgram) -> None:
-        self._graph = None  # that is free before
-        self._graph = self._rows.program_graph(self.device, program)
-        self._loaded_for = program
-
-    def compile(self, program: Program | None = None) -> None:
-        asked = program or self._program
-        assert isinstance(asked, DeviceProgram)
         if self._graph is None:
-            return
-        if _reads(asked) != _reads(self._loaded_for):
-            self._load_for(asked)
-        asked.compile_on(self._graph)
+            self._graph = self._rows.program_graph(self.device, self._program)
+
+    def compile(self) -> None:
+        if self._graph is not None:
+            self._program.compile_on(self._graph)
 
     def run(
         self,

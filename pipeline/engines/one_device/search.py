@@ -31,7 +31,7 @@ from ...results.checkpoint import Checkpoint
 from ...results.found import Found
 from ...results.superstep_log import SuperstepLog
 from ..engine import Engine, Need, Strategy, Subject
-from ..memory import graph_bytes
+from ..host.search import graph_bytes
 
 _GAIN = 0.9  # of the time by rows, that slices may take: less is not worth their memory
 _TRIED = 4  # sources

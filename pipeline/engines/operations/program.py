@@ -139,20 +139,6 @@ class ProgramEngine(Engine, Protocol):
         ...
 
 
-class LocalEngine(ProgramEngine, Protocol):
-    """Of this process: it may keep what it has loaded for another program."""
-
-    def compile(self, program: Program | None = None) -> None:
-        """program: instead of the one that the engine is for."""
-        ...
-
-    def has_room_for(self, program: Program, limit: int, beside: int = 0) -> bool:
-        """Whether the graph, which is loaded, can stay so for another program. limit, beside: bytes
-        that this process may hold, and that it holds with what is found.
-        """
-        ...
-
-
 def program_bytes(
     program: Program, store: Store, rank: int, ranks: int, threads: int, on_disk: bool
 ) -> int:

@@ -36,7 +36,7 @@ from ..ranks.edges import stream_team
 from ..ranks.graph import RankGraph
 from ..ranks.result import Part, result_of, save, save_vectors, save_whole
 from ..ranks.search import load_rank, rank_bytes, rank_stream_bytes, search_rank, warm_up
-from ..store import engines_of_store
+from ..table import searches_of_store
 from .on_devices import OfRank, run_on_devices
 
 ON_DISK, ON_DEVICE = 1, 2
@@ -351,5 +351,5 @@ class ProgramJob:
 
 def engines_alone(store: Store, device: Device | None, threads: int) -> list[SearchEngine]:
     """Of a rank that is alone, as of one process: on its device, or in memory and on disk."""
-    engines = engines_of_store(store, None, device, threads)
+    engines = searches_of_store(store, None, device, threads)
     return engines[:1] if device else engines

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from delegraph.kernels import reference
-from delegraph.pipeline.engines import edges as search_edges
-from delegraph.pipeline.engines.edges import ScanEngine
+from delegraph.pipeline.engines.host import scan as search_edges
+from delegraph.pipeline.engines.host.scan import ScanEngine
 from support.graphs import random_edges
 from support.marks import mostly_slow
 from support.outputs import distances_of, read_result

@@ -15,11 +15,13 @@ from delegraph.kernels.gpu.device import Device
 from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.batches.process import JobProcess
 from delegraph.pipeline.engines import kept
-from delegraph.pipeline.engines.memory import MemoryEngine
+from delegraph.pipeline.engines.host.disk import DiskEngine
+from delegraph.pipeline.engines.host.programs import HostProgramEngine
+from delegraph.pipeline.engines.host.rows import StoreGraph, StoreRows
+from delegraph.pipeline.engines.host.search import HostSearchEngine
 from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
-from delegraph.pipeline.engines.operations.engine import AloneEngine, MergedEngine
 from delegraph.pipeline.engines.operations.program import DeviceProgram
-from delegraph.pipeline.engines.store import DiskEngine, subject_of
+from delegraph.pipeline.engines.subjects import subject_of
 from delegraph.pipeline.parameter_checks import algorithm_of
 from delegraph.pipeline.questions import QUESTIONS
 from delegraph.pipeline.results.store_names import StoreNames
@@ -180,18 +182,18 @@ def test_on_a_cluster(ok, here, at_once):
         assert at_once == 2 or len(pids) == 1
 
 
-def engine_of(store: Store, name: str) -> MemoryEngine | AloneEngine | DiskEngine:
+def engine_of(store: Store, name: str) -> HostSearchEngine | HostProgramEngine | DiskEngine:
     subject = subject_of(store, StoreNames(store, Team(1)))
     if name == "memory":
-        return MemoryEngine(store, subject, 1)
+        return HostSearchEngine(StoreGraph(store, subject), 1)
     if name == "disk":
         return DiskEngine(store, subject, 1)
     question = (
         asked("sssp", source="1") if name == "weighted" else asked("pagerank", unweighted=True)
     )
     program = question.program(subject.names, store.info)
-    engine = MergedEngine if name == "merged" else AloneEngine
-    return engine(store, subject, program, 1, False)
+    place = "merged" if name == "merged" else "memory"
+    return HostProgramEngine(StoreRows(store, subject, 1, place, program.weighted), program, 1)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +257,7 @@ def test_nothing_is_kept_that_leaves_no_room(here, monkeypatch):
             monkeypatch.setenv(KEEP, "1")
         engine.load()
         kept.put_away(engine, limit)
-        assert isinstance(engine, MemoryEngine)
+        assert isinstance(engine, HostSearchEngine)
         assert engine.graph is None
 
 

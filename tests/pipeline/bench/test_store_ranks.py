@@ -33,7 +33,8 @@ from delegraph.pipeline.bench.protocol import (
 )
 from delegraph.pipeline.bench.ranks import BenchJob, Placing
 from delegraph.pipeline.bench.store_ranks import StoreBenchJob
-from delegraph.pipeline.engines.memory import MemoryEngine
+from delegraph.pipeline.engines.host.rows import StoreGraph
+from delegraph.pipeline.engines.host.search import HostSearchEngine
 from delegraph.pipeline.engines.ranks.result import RankResult, result_of
 from delegraph.pipeline.engines.ranks.search import load_rank, rank_bytes, search_rank
 from delegraph.pipeline.ranks.communicator import Communicator
@@ -74,7 +75,7 @@ def job_of(store: Store, sources: int = 6, device: str = "cpu") -> StoreBenchJob
 
 def searcher_of(store: Store) -> CpuSearcher:
     """Of one process."""
-    engine = MemoryEngine(store, None, 1)
+    engine = HostSearchEngine(StoreGraph(store, None), 1)
     engine.load()
     return CpuSearcher(engine, rows_from_vertex(store, TEAM))
 

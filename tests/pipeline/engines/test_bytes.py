@@ -18,7 +18,7 @@ from delegraph.partition.store.whole import merged_bytes
 from delegraph.pipeline.bench.store_ranks import share_bytes
 from delegraph.pipeline.build.build import build_store
 from delegraph.pipeline.build.prepare import BuildOptions
-from delegraph.pipeline.engines.memory import graph_bytes
+from delegraph.pipeline.engines.host.search import graph_bytes
 from delegraph.pipeline.engines.ranks.search import rank_stream_bytes
 from delegraph.pipeline.results.result import writing_bytes
 from delegraph.pipeline.run.execute import Executor
@@ -55,7 +55,7 @@ from delegraph.pipeline.results.found import Found
 from delegraph.pipeline.results.result import ResultInfo, write_result
 from delegraph.pipeline.results.store_names import StoreNames
 from delegraph.pipeline.engines.ranks.edges import stream_team
-from delegraph.pipeline.engines.memory import search
+from delegraph.pipeline.engines.host.search import search
 
 ALONE = SingleCommunicator()
 

@@ -319,15 +319,15 @@ def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypat
 def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatch):
     """What a program has loaded is let go of, so that another one is answered elsewhere."""
     loads = []
-    load = HeldRowsEngine._load_for
+    load = HeldRows.program_graph
 
-    def first_alone(engine: HeldRowsEngine, program: DeviceProgram) -> None:
+    def first_alone(rows: HeldRows, device: Device, program: DeviceProgram) -> ProgramGraph:
         loads.append(program)
         if len(loads) > 1:
             raise DeviceMemoryError("no room for degrees")
-        load(engine, program)
+        return load(rows, device, program)
 
-    monkeypatch.setattr(HeldRowsEngine, "_load_for", first_alone)
+    monkeypatch.setattr(HeldRows, "program_graph", first_alone)
     edges = edge_list(*random_edges(3, 100, 400))
     with delegraph.open(edges, device="cuda") as graph, delegraph.open(edges, device="cpu") as own:
         assert graph.components().table.equals(own.components().table)

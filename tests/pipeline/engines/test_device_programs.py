@@ -918,16 +918,18 @@ def test_room_for_another_program(emulated, stores, monkeypatch, kept):
     engine = DeviceProgramEngine(store, None, walk(store) if kept is Walk else kept(), device, 2)
     engine.load()
     program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
-    assert engine.has_room_for(program, 1 << 40)
     monkeypatch.setattr(DistanceBits, "run_on", lambda _, graph, *__: graph.spare)
     spare = engine.run(None, lambda *_: None, program)
     need = DeviceProgramEngine(store, None, program, device, 2).need().device
     assert spare == device.memory_bytes - need - (8 * n if kept is Walk else 0)
     least = replace(device, memory_bytes=engine.need().device)
     for room, fits in ((0, False), (need, True)):
+        little = replace(least, memory_bytes=least.memory_bytes + room)
         small = DeviceProgramEngine(store, None, engine._program, least, 2)
-        small.device = replace(least, memory_bytes=least.memory_bytes + room)
-        assert small.has_room_for(program, 1 << 40) == fits
+        small.load()
+        small.device = little
+        assert DeviceProgramEngine(store, None, program, little, 2).take_over(small) == fits
+        small.close()
     engine.close()
 
 

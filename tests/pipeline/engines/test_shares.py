@@ -16,7 +16,7 @@ from delegraph.kernels.base.team import Team
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations.program import counts_of
-from delegraph.pipeline.engines.store import subject_of
+from delegraph.pipeline.engines.subjects import subject_of
 from delegraph.pipeline.engines.workers import client
 from delegraph.pipeline.engines.workers import job as jobs
 from delegraph.pipeline.engines.workers.client import Workers, WorkersEngine

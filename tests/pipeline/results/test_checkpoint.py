@@ -18,8 +18,8 @@ from delegraph.kernels.bfs.edges import EdgeSearch
 from delegraph.partition.input.edges import open_edges
 from delegraph.pipeline.build.build import build_store
 from delegraph.pipeline.build.prepare import BuildOptions
-from delegraph.pipeline.engines import edges as search_edges
-from delegraph.pipeline.engines.memory import resume, search
+from delegraph.pipeline.engines.host import scan as search_edges
+from delegraph.pipeline.engines.host.search import resume, search
 from delegraph.pipeline.results import checkpoint
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from delegraph.pipeline.results.found import Found

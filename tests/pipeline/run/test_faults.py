@@ -127,15 +127,16 @@ def remove(path: Path) -> None:
 
 
 STREAMED = (
-    "from delegraph.pipeline.engines import store as search_store; "
-    "search_store.graph_bytes = lambda store: 1 << 60; "  # no limit allows that
+    "from delegraph.pipeline.engines import table; "
+    "table.HostSearchEngine = lambda rows, threads: table.DiskEngine(rows.store, rows.subject, 1); "
     "from delegraph.cli.main import run; run()"
 )
 
 STREAMED_PROGRAM = (
-    "from delegraph.pipeline.engines.operations import engine; "
-    "choice = engine.AloneEngine; "
-    "engine.MergedEngine = engine.AloneEngine = lambda *args: choice(*args[:4], True); "
+    "from delegraph.pipeline.engines import table; "
+    "rows = table.StoreRows; "
+    "table.StoreRows = lambda store, subject, threads, place, *more: "
+    "rows(store, subject, threads, 'disk', *more); "
     "from delegraph.cli.main import run; run()"
 )
 

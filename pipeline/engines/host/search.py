@@ -1,5 +1,5 @@
-"""A graph held in memory by one process, and its supersteps: one level of a search each, until
-nothing more is found.
+"""Searches of a graph in the memory of one process: supersteps of a level each, until nothing more
+is found.
 """
 
 from __future__ import annotations
@@ -10,19 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.base.arrays import total_bytes
-from ...kernels.base.compiled import compile_kernels
-from ...kernels.base.graph import Graph
-from ...kernels.bfs.cpu import CpuBackend, compile_search
-from ...kernels.bfs.state import Backend, SearchState, level_arrays, state_arrays
-from ...kernels.prepare import merge
-from ...partition.store.store import Store
-from ...partition.store.whole import merged_bytes, merged_offsets
-from ..results.checkpoint import Checkpoint
-from ..results.found import Found
-from ..results.superstep_log import SuperstepLog
-from .direction import Direction, choose
-from .engine import Engine, Need, Subject
+from ....kernels.base.arrays import total_bytes
+from ....kernels.base.graph import Graph
+from ....kernels.bfs.cpu import CpuBackend, compile_search
+from ....kernels.bfs.state import Backend, SearchState, level_arrays, state_arrays
+from ....partition.store.store import Store
+from ...results.checkpoint import Checkpoint
+from ...results.found import Found
+from ...results.superstep_log import SuperstepLog
+from ..direction import Direction, choose
+from ..engine import Engine, Footprint, Need, Subject, need_of
+from .rows import GraphLoader, graph_footprint
 
 _LEVELS_AT_ONCE = 256  # so many tiny levels between two looks at the clock
 
@@ -133,83 +131,63 @@ def _run(
     return Found(state.distance, state.parent, supersteps)
 
 
-class HostRows:
-    """What engines share whose rows all stand in host memory, wherever they came from."""
+class HostSearchEngine:
+    """Searches of a graph that stands in memory as a whole.
+
+    reserved: bytes that whoever searches holds meanwhile.
+    """
 
     method = "push-pull"
     device = None
     ranks = 1
     in_memory = True
 
-    def __init__(self, subject: Subject | None, threads: int) -> None:
-        self.subject = subject
-        self.graph: Graph | None = None
+    def __init__(self, loader: GraphLoader, threads: int, reserved: int = 0) -> None:
+        self.loader = loader
         self.backend = CpuBackend(threads)
+        self._reserved = reserved
+
+    @property
+    def subject(self) -> Subject | None:
+        return self.loader.subject
+
+    @property
+    def graph(self) -> Graph | None:
+        return self.loader.graph
+
+    def need(self) -> Need:
+        return need_of(self.loader, _running_bytes, self._reserved)
+
+    def compile(self) -> None:
+        self.loader.compile()
+        compile_search(*self.loader.offsets_types())
+
+    def load(self) -> None:
+        self.loader.load(self.backend.team)
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
     ) -> Found:
-        assert self.graph is not None
-        return search(self.graph, source, self.backend, max_depth, checkpoint=checkpoint)
-
-    def close(self) -> None:
-        self.graph = None
-
-
-class MemoryEngine(HostRows):
-    """The whole graph of a store in host memory; of several partitions, merged into one graph.
-
-    beside: bytes that whoever searches holds meanwhile.
-    """
-
-    def __init__(
-        self, store: Store, subject: Subject | None, threads: int, beside: int = 0
-    ) -> None:
-        super().__init__(subject, threads)
-        self._beside = beside
-        self._taken = False
-        self.store = store
-
-    def need(self) -> Need:
-        if self._taken:
-            return Need(search_bytes(self.store.info.vertices) + self._beside)
-        return Need(graph_bytes(self.store) + self._beside)
-
-    def compile(self) -> None:
-        if self.store.info.partitions == 1:
-            compile_search(*self.store.offsets_types())
-            return
-        offsets = merged_offsets(self.store.info)
-        compile_search(offsets)
-        compile_kernels(merge, offsets=offsets)
-
-    def load(self) -> None:
-        if self.graph is None:
-            self.graph = self.store.graph(self.backend.team)
+        assert self.loader.graph is not None
+        return search(self.loader.graph, source, self.backend, max_depth, checkpoint=checkpoint)
 
     def take_over(self, other: Engine) -> bool:
-        if isinstance(other, MemoryEngine) and other.store.holds_the_same(self.store):
-            self.graph, self._taken = other.graph, True
-        return self._taken
+        return isinstance(other, HostSearchEngine) and self.loader.take_over(other.loader)
 
     def close(self) -> None:
-        super().close()
-        self._taken = False
+        self.loader.close()
+
+
+def _running_bytes(footprint: Footprint) -> int:
+    return search_bytes(footprint.vertices)
 
 
 def search_bytes(vertices: int) -> int:
-    """Of a search, beside its graph."""
+    """Bytes of a search, beside its graph."""
     return total_bytes([*state_arrays(vertices), *level_arrays(vertices)])
 
 
 def graph_bytes(store: Store) -> int:
-    """Of loading the whole graph and searching it (Store.graph, ``search``)."""
-    info = store.info
-    state = search_bytes(info.vertices)
-    if info.partitions == 1:
-        files = (
-            record.bytes for name, record in store.files.items() if name.startswith("partition-")
-        )
-        return state + sum(files)
-    merged = merged_bytes(info)
-    return max(merged.making, merged.staying + state)
+    """Bytes of loading the whole graph of a store and searching it."""
+    footprint = graph_footprint(store)
+    return max(footprint.making, footprint.staying + search_bytes(footprint.vertices))

@@ -1,0 +1,1 @@
+"""Engines of one process on CPUs: rows in memory or on disk, searches and programs over them."""

@@ -1,0 +1,77 @@
+"""Searches of a store whose edges stay on disk, and bounds of what they hold."""
+
+from __future__ import annotations
+
+from ....kernels.base.team import Team
+from ....partition.disk.files import BLOCK_BYTES
+from ....partition.input.arrow import TEXT_BYTES
+from ....partition.store.edge_stream import index_bytes, run_bytes
+from ....partition.store.store import Store
+from ...ranks.communicator import SingleCommunicator
+from ...results.checkpoint import Checkpoint
+from ...results.found import Found
+from ...results.names import ROW_GROUP
+from ...run.plan import Facts
+from ..engine import CODE_BYTES, Need, Subject
+from ..ranks.edges import stream_team
+from ..ranks.graph import RankGraph, vertex_bytes
+from ..ranks.search import load_rank, rank_stream_bytes, search_rank, warm_up
+
+_PARTS_ROWS = 10
+"""Of a vertex, in all subgraphs of the delegate layout: two, and those of four delegates."""
+
+
+class DiskEngine:
+    """A store whose edges stay on disk, read as a search needs them: a rank that is alone."""
+
+    method = "push-pull, streamed"
+    device = None
+    ranks = 1
+    in_memory = False
+
+    def __init__(self, store: Store, subject: Subject | None, threads: int) -> None:
+        self.subject = subject
+        self._store = store
+        self._threads = threads
+        self._graph: RankGraph | None = None
+
+    def need(self) -> Need:
+        return Need(rank_stream_bytes(self._store, 0, 1, self._threads))
+
+    def compile(self) -> None:
+        warm_up(self._store.offsets_types())
+
+    def load(self) -> None:
+        self._graph = load_rank(self._store, 0, 1, Team(self._threads), on_disk=True)
+
+    def search(
+        self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
+    ) -> Found:
+        assert self._graph is not None
+        graph, alone, team = self._graph, SingleCommunicator(), stream_team(self._threads)
+        found = search_rank(graph, source, alone, team, max_depth, checkpoint=checkpoint)
+        return Found(*graph.own.take(), found.supersteps)
+
+    def close(self) -> None:
+        self._graph = None
+
+
+def most_bytes(facts: Facts, threads: int) -> int:
+    """A bound on what searching a store that is yet to be built holds, its edges on disk, and
+    writing the result.
+    """
+    n, both = facts.vertices, 2 if facts.directed else 1
+    rows = n * (1 if facts.partitions == 1 else facts.grid.rows + 1 if facts.grid else _PARTS_ROWS)
+    blocks = 2 * facts.rows * 4 // BLOCK_BYTES + 4 * both * facts.partitions
+    edges = index_bytes(blocks) + 2 * threads * run_bytes()
+    searching = 8 * both * rows + vertex_bytes(n) + n // 8 + edges
+    return CODE_BYTES + max(searching, most_writing_bytes(facts))
+
+
+def most_writing_bytes(facts: Facts) -> int:
+    """The same of writing alone."""
+    n, text = facts.vertices, facts.reading.distinct
+    piece = ROW_GROUP * 8 * (facts.id_bytes + 4)
+    if text:
+        piece += 4 * (2 * TEXT_BYTES + 2 * facts.reading.batch)
+    return n * (4 + 4 + 1 + 4 + facts.id_bytes) + text + piece

@@ -1,0 +1,72 @@
+"""Components of an edge list in memory, whose edges are scanned as they come: no store is built."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....kernels.base.compiled import compile_kernels
+from ....kernels.base.team import Team
+from ....kernels.base.turns import no_turns
+from ....kernels.pieces import forest
+from ...results.checkpoint import Checkpoint
+from ..engine import Footprint, Need, Subject, need_of
+from ..operations.forests import Looked
+from ..operations.program import Given, Program, Tell
+from .scan import ScannedEdges
+
+_FIRST_EDGES = 1 << 18
+"""After so many, and then after as many as have been looked at, trees are made flat."""
+
+
+class JoinEngine:
+    """Components, by one scan of the edges."""
+
+    device = None
+    ranks = 1
+    in_memory = True
+    method = "scan"
+
+    def __init__(self, loader: ScannedEdges) -> None:
+        self.loader = loader
+
+    @property
+    def subject(self) -> Subject | None:
+        return self.loader.subject
+
+    def need(self) -> Need:
+        return need_of(self.loader, _trees_bytes)
+
+    def compile(self) -> None:
+        self.loader.compile()
+        compile_kernels(forest, offsets=np.uint32)
+
+    def load(self) -> None:
+        self.loader.load()
+
+    def run(
+        self,
+        checkpoint: Checkpoint | None,
+        tell: Tell,
+        program: Program | None = None,
+        spare: int = 0,
+    ) -> Given:
+        """As join_vertices, by dense id: of all ids below the largest. program: none is asked."""
+        dense = self.loader.dense
+        team, trees = Team(self.loader.threads), np.arange(dense.ids.domain, dtype=np.uint32)
+        size = _FIRST_EDGES
+        for batch in dense.batches:
+            at = 0
+            while at < len(batch[0]):
+                some = (end[at : at + size] for end in batch)
+                team.run(forest.join_pairs, *some, trees, no_turns(team.threads))
+                team.run(forest.flatten, trees, no_turns(team.threads))  # less to walk for the rest
+                at += size
+                size = max(size, at)
+        return Given({"component": trees}, Looked(edges=dense.rows)._asdict())
+
+    def close(self) -> None:
+        self.loader.close()
+
+
+def _trees_bytes(footprint: Footprint) -> int:
+    return (1 + 4 + 4 + 4) * footprint.domain

@@ -1,0 +1,118 @@
+"""Programs in one process on CPUs, over rows in memory or on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import NamedTuple
+
+from ....kernels.base.team import Team
+from ....partition.store.manifest import GraphInfo
+from ...ranks.communicator import SingleCommunicator
+from ...results.checkpoint import Checkpoint
+from ...results.names import Names
+from ..engine import Engine, Footprint, Need, Subject, need_of
+from ..operations.operations import Operations, warm_up
+from ..operations.program import Counts, Given, Program, Tell
+from ..operations.vectors import Vector
+from ..ranks.edges import stream_team
+from ..ranks.graph import RankGraph
+from .rows import RowsLoader, StoreGraph, StoreRows
+from .search import HostSearchEngine
+
+
+class DeferredProgram(NamedTuple):
+    """A program that is known once its graph is loaded.
+
+    make: of the names and facts of the graph. held_bytes: what it holds, of so many vertices.
+    kernels: that it calls itself.
+    """
+
+    make: Callable[[Names, GraphInfo], Program]
+    held_bytes: Callable[[Counts], int]
+    kernels: Sequence[ModuleType]
+
+
+class HostProgramEngine:
+    """A program over the rows of a loader.
+
+    reserved: bytes that whoever takes what the program finds holds meanwhile.
+    """
+
+    device = None
+    ranks = 1
+
+    def __init__(
+        self,
+        rows: RowsLoader,
+        program: Program | DeferredProgram,
+        threads: int,
+        reserved: int = 0,
+    ) -> None:
+        self.rows = rows
+        self.method = "in memory" if rows.in_memory else "streamed"
+        self.in_memory = rows.in_memory
+        self.graph: RankGraph | None = None
+        self._program = program
+        self._threads = threads
+        self._reserved = reserved
+        self._team = Team(threads) if rows.in_memory else stream_team(threads)
+
+    @property
+    def subject(self) -> Subject | None:
+        return self.rows.subject
+
+    def need(self) -> Need:
+        return need_of(self.rows, self._running_bytes, self._reserved)
+
+    def _running_bytes(self, footprint: Footprint) -> int:
+        n = footprint.vertices
+        return self._program.held_bytes(Counts(n, n, 0, 0))
+
+    def compile(self) -> None:
+        rows = self.rows
+        rows.compile()
+        warm_up(rows.offsets_types(), self._program.kernels, load=rows.loads_kernels)
+
+    def load(self) -> None:
+        self._team.start()
+        if self.graph is not None:
+            return
+        self.rows.load()
+        assert self.rows.subject is not None
+        if isinstance(self._program, DeferredProgram):
+            self._program = self._program.make(self.rows.subject.names, self.rows.info)
+        self.graph = self.rows.rank_graph(self._program.weighted, Team(self._threads))
+
+    def run(
+        self,
+        checkpoint: Checkpoint | None,
+        tell: Tell,
+        program: Program | None = None,
+        spare: int = 0,
+    ) -> Given:
+        """Values are arrays of the whole graph."""
+        asked = program or self._program
+        assert self.graph is not None
+        assert not isinstance(asked, DeferredProgram)
+        alone, directed = SingleCommunicator(), self.rows.info.directed
+        operations = Operations(self.graph, alone, self._team, directed, checkpoint, spare)
+        given = asked.run(operations, tell)
+        values = {k: v.own if isinstance(v, Vector) else v for k, v in given.values.items()}
+        return Given(values, given.record)
+
+    def take_over(self, other: Engine) -> bool:
+        if isinstance(other, HostProgramEngine) and other.graph is not None:
+            if not self.rows.has_the_rows_of(other.rows):
+                return False
+            self.graph = other.graph
+            self.rows.keep_taken()
+            return True
+        if isinstance(other, HostSearchEngine) and isinstance(self.rows, StoreRows):
+            loader = other.loader
+            return isinstance(loader, StoreGraph) and self.rows.take_graph(loader)
+        return False
+
+    def close(self) -> None:
+        self.graph = None
+        self.rows.close()

@@ -1,0 +1,345 @@
+"""Loaders of one process on CPUs: each makes a graph of an input, and keeps it.
+
+| loader | of | keeps | for |
+|---|---|---|---|
+| StoreGraph | a store | the whole graph in memory, partitions merged | searches |
+| StoreRows | a store | rows as they are stored, merged, or on disk | programs |
+| EdgeRows | an edge list | the rows that a store of it would have | searches and programs |
+| RowsInMemory | rows that another loader keeps | nothing more | programs |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from ....kernels.base.compiled import compile_kernels
+from ....kernels.base.graph import Graph
+from ....kernels.base.team import Team
+from ....kernels.prepare import merge
+from ....partition.input.edges import EdgeList
+from ....partition.store.layout import offsets_dtype
+from ....partition.store.manifest import GraphInfo
+from ....partition.store.store import Store
+from ....partition.store.whole import WholeGraph, merged_bytes, merged_offsets
+from ...build.held import HeldGraph, held_need, hold
+from ...build.prepare import BuildOptions, compile_tasks
+from ...run.execute import Executor
+from ...run.records import graph_record
+from ..engine import CODE_BYTES, Footprint, Subject
+from ..ranks.graph import RankGraph, bitmaps_bytes, rows_bytes
+from ..ranks.search import load_rank, on_disk_instead
+from ..subjects import subject_by_ids
+
+Place = Literal["memory", "merged", "disk"]
+"""Where rows of a store stand: in memory as they are stored; in memory, the partitions merged into
+the rows of one, so that a level is a step over all of them; or on disk, read in every scan."""
+
+
+class GraphLoader(Protocol):
+    """A loader for searches of the whole graph. graph: None until it is loaded."""
+
+    subject: Subject | None
+    graph: Graph | None
+    bounded_by_footers: bool
+
+    def footprint(self, closely: bool = False) -> Footprint: ...
+    def offsets_types(self) -> Iterable[np.dtype]: ...
+    def compile(self) -> None: ...
+    def load(self, team: Team) -> None: ...
+    def take_over(self, other: Any) -> bool: ...
+    def close(self) -> None: ...
+
+
+class RowsLoader(Protocol):
+    """A loader for programs.
+
+    in_memory: whether the rows stand there. info: facts of the graph, once it is loaded.
+    loads_kernels: whether compiled kernels are loaded before they are called.
+    """
+
+    subject: Subject | None
+    in_memory: bool
+    bounded_by_footers: bool
+    loads_kernels: bool
+
+    @property
+    def info(self) -> GraphInfo: ...
+    def footprint(self, closely: bool = False) -> Footprint: ...
+    def offsets_types(self) -> Iterable[np.dtype]: ...
+    def compile(self) -> None: ...
+    def load(self) -> None: ...
+
+    def rank_graph(self, weighted: bool, team: Team) -> RankGraph:
+        """The rows as operations go through them. weighted: with the weights of the edges."""
+        ...
+
+    def has_the_rows_of(self, other: Any) -> bool:
+        """Whether a graph that another loader has made would be the same."""
+        ...
+
+    def keep_taken(self) -> None:
+        """Count the rows as held already: they were made by another loader."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class StoreGraph:
+    """The whole graph of a store in memory; several partitions are merged into one graph."""
+
+    bounded_by_footers = False
+
+    def __init__(self, store: Store, subject: Subject | None) -> None:
+        self.store = store
+        self.subject = subject
+        self.graph: Graph | None = None
+        self._taken = False
+
+    def footprint(self, closely: bool = False) -> Footprint:
+        if self._taken:
+            return Footprint(0, 0, self.store.info.vertices)
+        return graph_footprint(self.store)
+
+    def offsets_types(self) -> Iterable[np.dtype]:
+        if self.store.info.partitions == 1:
+            return self.store.offsets_types()
+        return [np.dtype(merged_offsets(self.store.info))]
+
+    def compile(self) -> None:
+        if self.store.info.partitions > 1:
+            compile_kernels(merge, offsets=merged_offsets(self.store.info))
+
+    def load(self, team: Team) -> None:
+        if self.graph is None:
+            self.graph = self.store.graph(team)
+
+    def take_over(self, other: Any) -> bool:
+        if isinstance(other, StoreGraph) and other.store.holds_the_same(self.store):
+            self.graph, self._taken = other.graph, True
+        return self._taken
+
+    def close(self) -> None:
+        self.graph, self._taken = None, False
+
+
+def graph_footprint(store: Store) -> Footprint:
+    """Bytes of the whole graph of a store in memory (Store.graph)."""
+    info = store.info
+    if info.partitions == 1:
+        files = (
+            record.bytes for name, record in store.files.items() if name.startswith("partition-")
+        )
+        return Footprint(0, sum(files), info.vertices)
+    merged = merged_bytes(info)
+    return Footprint(merged.making, merged.staying, info.vertices)
+
+
+class StoreRows:
+    """Rows of a store.
+
+    weighted: with the weights of the edges. graph: the whole graph, if it is in memory already: its
+    rows are used where they stand as these would.
+    """
+
+    bounded_by_footers = False
+    loads_kernels = True
+
+    def __init__(
+        self,
+        store: Store,
+        subject: Subject | None,
+        threads: int,
+        place: Place,
+        weighted: bool = False,
+        graph: Graph | None = None,
+    ) -> None:
+        self.store = store
+        self.subject = subject
+        self.in_memory = place != "disk"
+        self.place: Place = place
+        self._threads = threads
+        self._weighted = weighted
+        self._graph = graph if self._stands_as_for_searches else None
+        self._taken = False
+
+    @property
+    def info(self) -> GraphInfo:
+        return self.store.info
+
+    @property
+    def _stands_as_for_searches(self) -> bool:
+        if self.place == "merged":
+            return not self._weighted
+        return self.in_memory and self.store.info.partitions == 1
+
+    def footprint(self, closely: bool = False) -> Footprint:
+        info = self.store.info
+        n = info.vertices
+        if self._taken:
+            return Footprint(0, 0, n)
+        if self.place == "merged":
+            bitmaps = bitmaps_bytes(n)
+            if self._graph is not None:
+                return Footprint(0, bitmaps, n)
+            merged = merged_bytes(info, self._weighted)
+            return Footprint(merged.making, merged.staying + bitmaps, n)
+        rows = rows_bytes(self.store, 0, 1, self._weighted)
+        if not self.in_memory:
+            rows += on_disk_instead(self.store, 0, 1, self._threads, self._weighted)
+        held_already = 0 if self._graph is None else self._graph.nbytes
+        return Footprint(0, rows - held_already, n)
+
+    def offsets_types(self) -> Iterable[np.dtype]:
+        if self.place == "merged":
+            return [np.dtype(merged_offsets(self.store.info))]
+        return self.store.offsets_types()
+
+    def compile(self) -> None:
+        if self.place == "merged":
+            compile_kernels(merge, offsets=merged_offsets(self.store.info))
+
+    def load(self) -> None:
+        """The rows are read by ``rank_graph``."""
+
+    def rank_graph(self, weighted: bool, team: Team) -> RankGraph:
+        if self.place != "merged":
+            on_disk = not self.in_memory
+            return load_rank(
+                self.store, 0, 1, team, on_disk=on_disk, weighted=weighted, loaded=self._graph
+            )
+        if self._graph is None:
+            merged = self.store.merged(team, weighted)
+        else:
+            merged = WholeGraph.of(self.store.info, self._graph)
+        return load_rank(merged, 0, 1, team, weighted=weighted)
+
+    def has_the_rows_of(self, other: Any) -> bool:
+        if not isinstance(other, StoreRows) or not (self.in_memory and other.in_memory):
+            return False
+        alike = other.place == self.place and other._weighted == self._weighted
+        return alike and other.store.holds_the_same(self.store)
+
+    def take_graph(self, other: StoreGraph) -> bool:
+        """Use the whole graph that searches have loaded, if its rows stand as these would."""
+        if self._stands_as_for_searches and other.store.holds_the_same(self.store):
+            self._graph = other.graph
+        return self._graph is not None
+
+    def keep_taken(self) -> None:
+        self._taken = True
+
+    def close(self) -> None:
+        self._graph, self._taken = None, False
+
+
+class EdgeRows:
+    """An edge list in the rows that a store of it would have.
+
+    searched: whether searches go through them; else programs do, which need bitmaps beside them.
+    held: the rows, once they are made.
+    """
+
+    in_memory = True
+    bounded_by_footers = True
+    loads_kernels = False
+    """Half of what building and operations call is never called here, and loading all of it would
+    take longer than making the rows of a small graph."""
+
+    def __init__(
+        self, edges: EdgeList, options: BuildOptions, executor: Executor, searched: bool
+    ) -> None:
+        self.subject: Subject | None = None
+        self.graph: Graph | None = None
+        self.held: HeldGraph | None = None
+        self._edges = edges
+        self._options = options
+        self._executor = executor
+        self._searched = searched
+
+    @property
+    def info(self) -> GraphInfo:
+        assert self.held is not None
+        return self.held.info
+
+    def footprint(self, closely: bool = False) -> Footprint:
+        """Compiled code counts until the rows are made, since kernels are compiled on the way."""
+        need = held_need(self._edges, self._options, self._executor.threads, closely)
+        n = need.facts.vertices
+        staying = need.staying + (0 if self._searched else bitmaps_bytes(n))
+        if self.held is not None:
+            return Footprint(0, staying, n)
+        return Footprint(need.making + CODE_BYTES, staying + CODE_BYTES, n)
+
+    def offsets_types(self) -> Iterable[np.dtype]:
+        return [np.dtype(offsets_dtype(2 * self._edges.rows))]
+
+    def compile(self) -> None:
+        edges = self._edges
+        compile_tasks(edges.id_type, edges.rows, edges.weight is not None, load=False)
+
+    def load(self, team: Team | None = None) -> None:
+        held = hold(self._edges, self._options, self._executor)
+        self.subject = subject_by_ids(graph_record(held.info), held.ids, held.names, "csr")
+        self.held = held
+        if self._searched:
+            self.graph = held.graph()
+
+    def rank_graph(self, weighted: bool, team: Team) -> RankGraph:
+        assert self.held is not None
+        return load_rank(self.held, 0, 1, team, weighted=weighted)
+
+    def has_the_rows_of(self, other: Any) -> bool:
+        return False
+
+    def take_over(self, other: Any) -> bool:
+        return False
+
+    def keep_taken(self) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self.graph = self.held = None
+
+
+class RowsInMemory:
+    """Rows that another loader keeps: of an edge list that is open."""
+
+    in_memory = True
+    bounded_by_footers = False
+    loads_kernels = True
+
+    def __init__(self, held: HeldGraph, subject: Subject) -> None:
+        self.subject: Subject | None = subject
+        self.held = held
+
+    @property
+    def info(self) -> GraphInfo:
+        return self.held.info
+
+    def footprint(self, closely: bool = False) -> Footprint:
+        n = self.held.info.vertices
+        return Footprint(0, bitmaps_bytes(n), n)
+
+    def offsets_types(self) -> Iterable[np.dtype]:
+        return self.held.offsets_types()
+
+    def compile(self) -> None:
+        """Nothing is made."""
+
+    def load(self) -> None:
+        """The rows are there."""
+
+    def rank_graph(self, weighted: bool, team: Team) -> RankGraph:
+        return load_rank(self.held, 0, 1, team, weighted=weighted)
+
+    def has_the_rows_of(self, other: Any) -> bool:
+        return False  # that they are made again costs nothing
+
+    def keep_taken(self) -> None:
+        """There is nothing to be counted."""
+
+    def close(self) -> None:
+        """The other loader keeps the rows."""

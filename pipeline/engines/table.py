@@ -1,0 +1,163 @@
+"""The table of engines: for each input and kind of question, the pairs of a loader and a runner
+that would do, the best first. ``choose`` (engine.py) takes the first one that fits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from ...kernels.base.graph import Graph
+from ...kernels.gpu.device import Device
+from ...partition.input.edges import EdgeList
+from ...partition.store.store import Store
+from ..build.held import HeldGraph, fits_held
+from ..build.prepare import BuildOptions
+from ..run.execute import Executor
+from .engine import SearchEngine, Strategy, Subject
+from .host.disk import DiskEngine
+from .host.join import JoinEngine
+from .host.programs import DeferredProgram, HostProgramEngine
+from .host.rows import EdgeRows, Place, RowsInMemory, StoreGraph, StoreRows
+from .host.scan import ScanEngine, ScannedEdges
+from .host.search import HostSearchEngine
+from .operations.program import DeviceProgram, Program, ProgramEngine
+
+if TYPE_CHECKING:
+    from .one_device.rows import HeldRows
+
+
+@runtime_checkable
+class KeepsRows(Protocol):
+    """A loader of an open edge list, whose rows programs may go through, too."""
+
+    @property
+    def held(self) -> HeldGraph | HeldRows | None:
+        """The rows; None before they are loaded."""
+        ...
+
+
+def searches_of_store(
+    store: Store,
+    subject: Subject | None,
+    device: Device | None,
+    threads: int,
+    strategy: Strategy = "rows",
+) -> list[SearchEngine]:
+    """Engines that search a store. device: None for the CPU."""
+    engines: list[SearchEngine] = [
+        HostSearchEngine(StoreGraph(store, subject), threads),
+        DiskEngine(store, subject, threads),
+    ]
+    if device is None:
+        return engines
+    from .one_device.search import DeviceEngine
+
+    return [DeviceEngine(store, subject, device, threads, strategy=strategy), *engines]
+
+
+def search_of_edges(
+    edges: EdgeList,
+    options: BuildOptions,
+    device: Device | None,
+    executor: Executor,
+    strategy: Strategy,
+) -> list[SearchEngine]:
+    """Engines that search an edge list once. A scan keeps no weights: an edge list with weights
+    becomes a store.
+    """
+    if edges.weight is not None:
+        return []
+    scan = ScanEngine(ScannedEdges(edges, options.directed, executor))
+    if device is None:
+        return [scan]
+    from .one_device.edge_list import DeviceRowsEngine
+
+    reading = BuildOptions(directed=options.directed)
+    return [DeviceRowsEngine(edges, reading, executor, device, strategy), scan]
+
+
+def searches_of_open_edges(
+    edges: EdgeList, options: BuildOptions, device: Device | None, executor: Executor
+) -> list[SearchEngine]:
+    """Engines that search an edge list time and again, and keep its rows for programs."""
+    rows = EdgeRows(edges, options, executor, searched=True)
+    engines: list[SearchEngine] = [HostSearchEngine(rows, executor.threads)]
+    if device is None:
+        return engines
+    from .one_device.edge_list import DeviceRowsEngine
+
+    return [DeviceRowsEngine(edges, options, executor, device, "auto", keeps=True), *engines]
+
+
+def programs_of_store(
+    store: Store,
+    subject: Subject | None,
+    program: Program,
+    threads: int,
+    reserved: int = 0,
+    device: Device | None = None,
+    graph: Graph | None = None,
+) -> list[ProgramEngine]:
+    """Engines that run a program over a store.
+
+    reserved: as of an engine. graph: the whole graph, where it is in memory already. device: None
+    for the CPU; programs that have no kernel of their own for it do without.
+    """
+    places: list[Place] = ["memory", "disk"]
+    if store.info.partitions > 1 and (graph is not None or not program.scans_once):
+        places.insert(0, "merged")  # for a single scan, merging would take longer
+    weighted = program.weighted
+    rows = [StoreRows(store, subject, threads, place, weighted, graph) for place in places]
+    engines: list[ProgramEngine] = [
+        HostProgramEngine(some, program, threads, reserved) for some in rows
+    ]
+    if device is None or not isinstance(program, DeviceProgram):
+        return engines
+    from .one_device.program import DeviceProgramEngine
+
+    return [DeviceProgramEngine(store, subject, program, device, threads, reserved), *engines]
+
+
+def program_of_edges(
+    edges: EdgeList,
+    options: BuildOptions,
+    device: Device | None,
+    executor: Executor,
+    program: DeferredProgram,
+) -> list[ProgramEngine]:
+    """Engines that run a program over an edge list once; none where it has to become a store."""
+    if device is None:
+        rows = EdgeRows(edges, options, executor, searched=False)
+        return [HostProgramEngine(rows, program, executor.threads)] if fits_held(edges) else []
+    from .one_device.edge_list import DeviceHeldEngine
+
+    return [DeviceHeldEngine(edges, options, executor, device, program)]
+
+
+def components_of_edges(
+    edges: EdgeList, options: BuildOptions, executor: Executor
+) -> list[ProgramEngine]:
+    """The engine that finds components in one scan of an edge list."""
+    return [JoinEngine(ScannedEdges(edges, options.directed, executor))]
+
+
+def programs_of_rows(
+    held: HeldGraph | HeldRows,
+    subject: Subject,
+    program: Program,
+    threads: int,
+    reserved: int = 0,
+    device: Device | None = None,
+) -> list[ProgramEngine]:
+    """Engines that run a program over the rows of an open edge list.
+
+    device: the one that has the rows, with the memory that may be held there beside them; a program
+    that has no kernel of its own for it finds none.
+    """
+    if isinstance(held, HeldGraph):
+        return [HostProgramEngine(RowsInMemory(held, subject), program, threads, reserved)]
+    from .one_device.rows import HeldRowsEngine
+
+    if device is None or not isinstance(program, DeviceProgram):
+        return []
+    return [HeldRowsEngine(held, subject, program, device, reserved)]
