@@ -294,8 +294,7 @@ class Graph(QuestionMethods):
 
     def _held_rows(self) -> HeldGraph | HeldRows:
         """The rows of an edge list that is open."""
-        engine = self._open
-        loader = engine.loader if isinstance(engine, HostSearchEngine) else engine
+        loader = getattr(self._open, "loader", None)
         assert isinstance(loader, KeepsRows)
         assert loader.held is not None
         return loader.held

@@ -32,7 +32,7 @@ from ...partition.store.store import EDGE_BATCH, GraphInfo, Store, open_store
 from ..engines.engine import Engine, Strategy, check_strategy, choose
 from ..engines.host.rows import StoreGraph
 from ..engines.host.search import HostSearchEngine
-from ..engines.one_device.search import DeviceEngine
+from ..engines.one_device.search import DeviceSearchEngine, StoreGraphOnDevice
 from ..results.found import Found
 from ..results.names import VertexNames, names_of_store
 from ..run.execute import Progress
@@ -146,7 +146,8 @@ def timed_engines(
     if device is None:
         return [in_memory]
     beside = searcher_bytes(store.info.vertices)
-    return [DeviceEngine(store, None, device, threads, beside, strategy), in_memory]
+    graph = StoreGraphOnDevice(store, None, device, threads, beside)
+    return [DeviceSearchEngine(graph, device, strategy), in_memory]
 
 
 def measure(
@@ -156,7 +157,7 @@ def measure(
     began = time.perf_counter()
     engine.load()
     searcher: CpuSearcher | DeviceSearcher
-    if isinstance(engine, DeviceEngine):
+    if isinstance(engine, DeviceSearchEngine):
         assert engine.gpu is not None
         searcher = DeviceSearcher(engine.gpu, rows_from)
     else:

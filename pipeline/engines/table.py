@@ -50,9 +50,10 @@ def searches_of_store(
     ]
     if device is None:
         return engines
-    from .one_device.search import DeviceEngine
+    from .one_device.search import DeviceSearchEngine, StoreGraphOnDevice
 
-    return [DeviceEngine(store, subject, device, threads, strategy=strategy), *engines]
+    graph = StoreGraphOnDevice(store, subject, device, threads)
+    return [DeviceSearchEngine(graph, device, strategy), *engines]
 
 
 def search_of_edges(
@@ -70,10 +71,12 @@ def search_of_edges(
     scan = ScanEngine(ScannedEdges(edges, options.directed, executor))
     if device is None:
         return [scan]
-    from .one_device.edge_list import DeviceRowsEngine
+    from .one_device.edge_list import EdgeGraphOnDevice
+    from .one_device.search import DeviceSearchEngine
 
     reading = BuildOptions(directed=options.directed)
-    return [DeviceRowsEngine(edges, reading, executor, device, strategy), scan]
+    graph = EdgeGraphOnDevice(edges, reading, executor, device)
+    return [DeviceSearchEngine(graph, device, strategy), scan]
 
 
 def searches_of_open_edges(
@@ -84,9 +87,11 @@ def searches_of_open_edges(
     engines: list[SearchEngine] = [HostSearchEngine(rows, executor.threads)]
     if device is None:
         return engines
-    from .one_device.edge_list import DeviceRowsEngine
+    from .one_device.edge_list import EdgeGraphOnDevice
+    from .one_device.search import DeviceSearchEngine
 
-    return [DeviceRowsEngine(edges, options, executor, device, "auto", keeps=True), *engines]
+    graph = EdgeGraphOnDevice(edges, options, executor, device, keeps=True)
+    return [DeviceSearchEngine(graph, device, "auto"), *engines]
 
 
 def programs_of_store(
@@ -114,8 +119,10 @@ def programs_of_store(
     if device is None or not isinstance(program, DeviceProgram):
         return engines
     from .one_device.program import DeviceProgramEngine
+    from .one_device.rows import StoreRowsOnDevice
 
-    return [DeviceProgramEngine(store, subject, program, device, threads, reserved), *engines]
+    on_device = StoreRowsOnDevice(store, subject, device, threads)
+    return [DeviceProgramEngine(on_device, program, device, reserved), *engines]
 
 
 def program_of_edges(
@@ -129,9 +136,11 @@ def program_of_edges(
     if device is None:
         rows = EdgeRows(edges, options, executor, searched=False)
         return [HostProgramEngine(rows, program, executor.threads)] if fits_held(edges) else []
-    from .one_device.edge_list import DeviceHeldEngine
+    from .one_device.edge_list import EdgeRowsOnDevice
+    from .one_device.program import DeviceProgramEngine
 
-    return [DeviceHeldEngine(edges, options, executor, device, program)]
+    on_device = EdgeRowsOnDevice(edges, options, executor, device)
+    return [DeviceProgramEngine(on_device, program, device)]
 
 
 def components_of_edges(
@@ -156,8 +165,10 @@ def programs_of_rows(
     """
     if isinstance(held, HeldGraph):
         return [HostProgramEngine(RowsInMemory(held, subject), program, threads, reserved)]
-    from .one_device.rows import HeldRowsEngine
+    from .one_device.program import DeviceProgramEngine
+    from .one_device.rows import RowsOnDevice
 
     if device is None or not isinstance(program, DeviceProgram):
         return []
-    return [HeldRowsEngine(held, subject, program, device, reserved)]
+    rows = RowsOnDevice(held, subject, device)
+    return [DeviceProgramEngine(rows, program, device, reserved)]

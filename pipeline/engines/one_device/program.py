@@ -3,89 +3,108 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, Protocol
 
-from ....kernels.base.team import Team
-from ....kernels.gpu.device import Device, DeviceMemoryError
+from ....kernels.gpu.device import Device
 from ....kernels.gpu_programs.rows import ProgramGraph
-from ....partition.store.store import Store
+from ....partition.store.manifest import GraphInfo
 from ...results.checkpoint import Checkpoint
 from ..engine import Engine, Need, Subject
-from ..operations.program import DeviceProgram, Given, Program, Tell, counts_of
+from ..host.programs import DeferredProgram
+from ..operations.program import Counts, DeviceProgram, Given, Program, Tell
 from .search import give_back
-from .share import DeviceShare, ShareRoom
+
+
+class DeviceRowsLoader(Protocol):
+    """A loader of rows on a device. info: facts of the graph, once it is loaded."""
+
+    subject: Subject | None
+
+    @property
+    def info(self) -> GraphInfo: ...
+
+    def need(self, program: DeviceProgram | DeferredProgram, reserved: int) -> Need:
+        """Raises DeviceMemoryError where not even what must be on the device fits."""
+        ...
+
+    def load(self) -> None:
+        """What must be there before a program is known."""
+        ...
+
+    def program_graph(self, program: DeviceProgram) -> ProgramGraph:
+        """The rows as a program goes through them."""
+        ...
+
+    def device_bytes(self, program: DeviceProgram, extra: int = 0) -> int:
+        """Bytes that the device holds while a program runs. extra: that it holds besides.
+
+        Raises DeviceMemoryError where there is no room for them.
+        """
+        ...
+
+    def serves(self, other: Any, loaded_for: DeviceProgram, program: DeviceProgram) -> bool:
+        """Whether the graph that another loader has made for a program serves this one."""
+        ...
 
 
 class DeviceProgramEngine:
-    """The rows that a program goes through, on a device."""
+    """A program over the rows of a loader, on a device.
+
+    device: with what may be held there beside what a loader keeps. reserved: bytes that whoever
+    takes what the program finds holds meanwhile.
+    """
 
     ranks = 1
     in_memory = True
 
     def __init__(
         self,
-        store: Store,
-        subject: Subject | None,
-        program: DeviceProgram,
+        rows: DeviceRowsLoader,
+        program: DeviceProgram | DeferredProgram,
         device: Device,
-        threads: int,
-        beside: int = 0,
+        reserved: int = 0,
     ) -> None:
-        self.subject = subject
         self.device = device
-        self._store = store
-        self._share = DeviceShare(store)
+        self.rows = rows
+        self.graph: ProgramGraph | None = None
         self._program = program
-        self._threads = threads
-        self._beside = beside
-        self._graph: ProgramGraph | None = None
-        self._loaded_for = program
+        self._reserved = reserved
+        self._loaded_for: DeviceProgram | None = None
         self._taken = False
 
     @property
+    def subject(self) -> Subject | None:
+        return self.rows.subject
+
+    @property
     def method(self) -> str:
-        tiered = self._graph is not None and self._graph.cut.rows.far is not None
+        tiered = self.graph is not None and self.graph.cut.rows.far is not None
         return "on a device, tiered" if tiered else "on a device"
 
     def need(self) -> Need:
         if self._taken:
-            return Need(self._program.held_bytes(counts_of(self._store)) + self._beside)
-        room = self._room(self._program)
-        return Need(room.host + self._beside, room.device)
-
-    def take_over(self, other: Engine) -> bool:
-        """The limit of the device's memory is the same of jobs that share a process."""
-        if isinstance(other, DeviceProgramEngine) and other._graph is not None:
-            alike = other.device.number == self.device.number and other._serves(self._program)
-            if alike and other._store.holds_the_same(self._store):
-                self._graph, self._loaded_for = other._graph, other._loaded_for
-                self._taken = True
-        return self._taken
-
-    def _serves(self, program: Program) -> bool:
-        """Whether what is loaded is what another program needs, and leaves room for it."""
-        there, directed = self._loaded_for, self._store.info.directed
-        if not isinstance(program, DeviceProgram) or program.weighted != there.weighted:
-            return False
-        if (directed and program.into != there.into) or program.wants_degrees > there.wants_degrees:
-            return False
-        try:
-            return self._room(program).near >= self._room(there).near
-        except DeviceMemoryError:
-            return False
-
-    def _room(self, program: DeviceProgram) -> ShareRoom:
-        """Raises DeviceMemoryError where not even what must be on the device fits."""
-        there = self._loaded_for.wants_degrees and not program.wants_degrees  # for another one
-        return self._share.room(program, self.device, 8 * self._store.info.vertices * there)
+            n = self.rows.info.vertices
+            return Need(self._program.held_bytes(Counts(n, n, 0, 0)) + self._reserved)
+        return self.rows.need(self._program, self._reserved)
 
     def compile(self) -> None:
-        if self._graph is not None:
-            self._program.compile_on(self._graph)
+        """Once the graph is loaded, as kernels depend on it."""
+        if self.graph is not None:
+            assert not isinstance(self._program, DeferredProgram)
+            self._program.compile_on(self.graph)
 
     def load(self) -> None:
-        if self._graph is None:
-            near, team = self._room(self._program).near, Team(self._threads)
-            self._graph = self._share.load(self._program, self.device, near, team)
+        if self.graph is not None:
+            return
+        self.rows.load()
+        assert self.rows.subject is not None or not isinstance(self._program, DeferredProgram)
+        if isinstance(self._program, DeferredProgram):
+            assert self.rows.subject is not None
+            program = self._program.make(self.rows.subject.names, self.rows.info)
+            assert isinstance(program, DeviceProgram)
+            self._program = program
+        self.graph = self.rows.program_graph(self._program)
+        self._loaded_for = self._program
 
     def run(
         self,
@@ -94,12 +113,29 @@ class DeviceProgramEngine:
         program: Program | None = None,
         spare: int = 0,
     ) -> Given:
-        assert self._graph is not None
         asked = program or self._program
+        assert self.graph is not None
         assert isinstance(asked, DeviceProgram)
-        spare_there = self.device.memory_bytes - self._room(asked).device
-        return asked.run_on(replace(self._graph, spare=spare_there), checkpoint, tell)
+        left = self.device.memory_bytes - self.rows.device_bytes(asked, self._extra(asked))
+        return asked.run_on(replace(self.graph, spare=left), checkpoint, tell)
+
+    def _extra(self, program: DeviceProgram) -> int:
+        """Bytes of degrees that are there for another program."""
+        assert self._loaded_for is not None
+        there = self._loaded_for.wants_degrees and not program.wants_degrees
+        return 8 * self.rows.info.vertices * there
+
+    def take_over(self, other: Engine) -> bool:
+        """The limit of the device's memory is the same of jobs that share a process."""
+        if not isinstance(other, DeviceProgramEngine) or other.graph is None:
+            return self._taken
+        assert other._loaded_for is not None
+        assert not isinstance(self._program, DeferredProgram)
+        alike = other.device.number == self.device.number
+        if alike and self.rows.serves(other.rows, other._loaded_for, self._program):
+            self.graph, self._loaded_for, self._taken = other.graph, other._loaded_for, True
+        return self._taken
 
     def close(self) -> None:
-        self._graph, self._loaded_for, self._taken = None, self._program, False
+        self.graph, self._loaded_for, self._taken = None, None, False
         give_back(self.device)

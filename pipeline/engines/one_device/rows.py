@@ -1,21 +1,21 @@
-"""Rows of an edge list that a device holds, and programs over them."""
+"""Loaders of rows on a device, for programs: of a store, and of an edge list that is open."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ....kernels.base.team import Team
 from ....kernels.gpu.device import Device, DeviceMemoryError
 from ....kernels.gpu.graph import Array, Rows
 from ....kernels.gpu_programs.rows import ProgramGraph, cut, cut_bytes, degrees_of
 from ....partition.disk.memory import format_bytes
 from ....partition.store.manifest import GraphInfo
+from ....partition.store.store import Store
 from ...build.device_held import HeldOnDevice
-from ...results.checkpoint import Checkpoint
-from ..engine import Engine, Need, Subject
-from ..operations.program import Counts, DeviceProgram, Given, Program, Tell
-from .search import give_back
-from .share import SLACK
+from ..engine import Need, Subject
+from ..host.programs import DeferredProgram
+from ..operations.program import Counts, DeviceProgram
+from .share import SLACK, DeviceShare
 
 
 class HeldRows(NamedTuple):
@@ -51,84 +51,105 @@ class HeldRows(NamedTuple):
         return ProgramGraph(device, cut(device, way), *of)
 
 
-class HeldRowsEngine:
-    """device: with what may be held there beside the rows. beside: bytes that whoever takes what a
-    program finds holds meanwhile.
+class RowsOnDevice:
+    """The loader of rows that another loader keeps: of an edge list that is open.
+
+    device: with what may be held there beside the rows.
     """
 
-    ranks = 1
-    in_memory = True
-    method = "on a device"
+    def __init__(self, rows: HeldRows, subject: Subject, device: Device) -> None:
+        self.subject: Subject | None = subject
+        self.rows = rows
+        self._device = device
 
-    def __init__(
-        self,
-        rows: HeldRows,
-        subject: Subject,
-        program: DeviceProgram,
-        device: Device,
-        beside: int = 0,
-    ) -> None:
-        self.subject = subject
-        self.device = device
-        self._rows = rows
-        self._program = program
-        self._beside = beside
-        self._graph: ProgramGraph | None = None
+    @property
+    def info(self) -> GraphInfo:
+        return self.rows.info
 
-    def need(self) -> Need:
-        return Need(self._host_bytes(self._program) + self._beside, self._room(self._program))
+    def need(self, program: DeviceProgram | DeferredProgram, reserved: int) -> Need:
+        assert not isinstance(program, DeferredProgram)
+        n = self.rows.info.vertices
+        host = program.held_bytes(Counts(n, n, 0, 0))
+        return Need(host + reserved, self.device_bytes(program))
 
-    def _host_bytes(self, program: Program) -> int:
-        n = self._rows.info.vertices
-        return program.held_bytes(Counts(n, n, 0, 0))
+    def load(self) -> None:
+        """The rows are there."""
 
-    def _room(self, program: DeviceProgram) -> int:
-        """Bytes on the device, beside the rows. DeviceMemoryError where there is less room."""
-        info, device = self._rows.info, self.device
-        n, entries = info.vertices, self._rows.forward.edges
-        need = SLACK + 8 * n * program.wants_degrees + cut_bytes(device, n, entries)
-        need += program.device_bytes(n, entries)
-        if need > device.memory_bytes:
+    def program_graph(self, program: DeviceProgram) -> ProgramGraph:
+        return self.rows.program_graph(self._device, program)
+
+    def device_bytes(self, program: DeviceProgram, extra: int = 0) -> int:
+        """Bytes beside the rows."""
+        n, entries = self.rows.info.vertices, self.rows.forward.edges
+        need = SLACK + 8 * n * program.wants_degrees + cut_bytes(self._device, n, entries)
+        need += program.device_bytes(n, entries) + extra
+        if need > self._device.memory_bytes:
             raise DeviceMemoryError(
-                f"only {format_bytes(device.memory_bytes)} of memory may be used on {device} "
-                f"beside the loaded graph, but this question needs {format_bytes(need)}"
+                f"only {format_bytes(self._device.memory_bytes)} of memory may be used on "
+                f"{self._device} beside the loaded graph, but this question needs "
+                f"{format_bytes(need)}"
             )
         return need
 
-    def take_over(self, other: Engine) -> bool:
-        """Of rows that are the same, what another program has loaded if it reads the same of it."""
-        if isinstance(other, HeldRowsEngine) and other._graph is not None:
-            alike = _reads(other._program) == _reads(self._program)
-            if alike and other._rows is self._rows:
-                self._graph = other._graph
-        return self._graph is not None
+    def serves(self, other: Any, loaded_for: DeviceProgram, program: DeviceProgram) -> bool:
+        if not isinstance(other, RowsOnDevice) or other.rows is not self.rows:
+            return False
+        try:
+            self.device_bytes(program)
+        except DeviceMemoryError:
+            return False
+        return _reads(loaded_for) == _reads(program)
+
+
+class StoreRowsOnDevice:
+    """The loader of a store's rows on a device."""
+
+    def __init__(self, store: Store, subject: Subject | None, device: Device, threads: int) -> None:
+        self.subject = subject
+        self.store = store
+        self._device = device
+        self._threads = threads
+        self._share = DeviceShare(store)
+
+    @property
+    def info(self) -> GraphInfo:
+        return self.store.info
+
+    def need(self, program: DeviceProgram | DeferredProgram, reserved: int) -> Need:
+        assert not isinstance(program, DeferredProgram)
+        room = self._share.room(program, self._device)
+        return Need(room.host + reserved, room.device)
 
     def load(self) -> None:
-        if self._graph is None:
-            self._graph = self._rows.program_graph(self.device, self._program)
+        """The rows depend on the program."""
 
-    def compile(self) -> None:
-        if self._graph is not None:
-            self._program.compile_on(self._graph)
+    def program_graph(self, program: DeviceProgram) -> ProgramGraph:
+        near = self._share.room(program, self._device).near
+        return self._share.load(program, self._device, near, Team(self._threads))
 
-    def run(
-        self,
-        checkpoint: Checkpoint | None,
-        tell: Tell,
-        program: Program | None = None,
-        spare: int = 0,
-    ) -> Given:
-        assert self._graph is not None
-        asked = program or self._program
-        assert isinstance(asked, DeviceProgram)
-        left = self.device.memory_bytes - self._room(asked)
-        return asked.run_on(replace(self._graph, spare=left), checkpoint, tell)
+    def device_bytes(self, program: DeviceProgram, extra: int = 0) -> int:
+        return self._share.room(program, self._device, extra).device
 
-    def close(self) -> None:
-        self._graph = None
-        give_back(self.device)
+    def serves(self, other: Any, loaded_for: DeviceProgram, program: DeviceProgram) -> bool:
+        """Whether what is loaded is what another program needs, and leaves room for it."""
+        if not isinstance(other, StoreRowsOnDevice) or program.weighted != loaded_for.weighted:
+            return False
+        if self.info.directed and program.into != loaded_for.into:
+            return False
+        if program.wants_degrees > loaded_for.wants_degrees:
+            return False
+        if not other.store.holds_the_same(self.store):
+            return False
+        for_another = loaded_for.wants_degrees and not program.wants_degrees
+        extra = 8 * self.info.vertices * for_another
+        share, device = self._share, self._device
+        try:
+            near = share.room(program, device, extra).near
+            return near >= share.room(loaded_for, device).near
+        except DeviceMemoryError:
+            return False
 
 
 def _reads(program: DeviceProgram) -> tuple[bool, bool, bool]:
-    """Which of a graph's arrays."""
+    """Which of a graph's arrays a program reads."""
     return program.weighted, program.into, program.wants_degrees

@@ -8,6 +8,7 @@ CPU, streamed from disk.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,14 +38,33 @@ _GAIN = 0.9  # of the time by rows, that slices may take: less is not worth thei
 _TRIED = 4  # sources
 
 
-class DeviceEngine:
-    """The whole graph of a store on a device: searched in one launch.
+class DeviceGraphLoader(Protocol):
+    """A loader of a graph on a device, for searches."""
 
-    beside: bytes that are to be held on the device beside the graph and its search.
+    subject: Subject | None
+
+    def need(self, strategy: Strategy, loaded: bool) -> Need: ...
+
+    def compile(self, strategy: Strategy) -> None:
+        """The search of such a graph, as far as it is known before the graph is loaded."""
+        ...
+
+    def load(self, strategy: Strategy) -> tuple[DeviceGraph, bool]:
+        """The graph, and whether there is room for slices, too, if they are wanted."""
+        ...
+
+    def serves(self, other: Any) -> bool:
+        """Whether what another loader has made would be the same."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class StoreGraphOnDevice:
+    """The loader of the whole graph of a store.
+
+    reserved: bytes that are to be held on the device beside the graph and its search.
     """
-
-    ranks = 1
-    in_memory = True
 
     def __init__(
         self,
@@ -52,51 +72,71 @@ class DeviceEngine:
         subject: Subject | None,
         device: Device,
         threads: int,
-        beside: int = 0,
-        strategy: Strategy = "rows",
+        reserved: int = 0,
     ) -> None:
         self.subject = subject
-        self.device = device
-        self.gpu: GpuSearch | None = None
-        self._store = store
+        self.store = store
+        self._device = device
         self._threads = threads
-        self._beside = beside
+        self._reserved = reserved
+
+    def _room(self, strategy: Strategy) -> Room:
+        return room_for(self.store, self._device, self._reserved, strategy)
+
+    def need(self, strategy: Strategy, loaded: bool) -> Need:
+        room = self._room(strategy)
+        return Need(room.host_bytes, 0 if loaded else room.device_bytes)
+
+    def compile(self, strategy: Strategy) -> None:
+        self._room(strategy).compile(self._device, WIDE_SEARCH)
+
+    def load(self, strategy: Strategy) -> tuple[DeviceGraph, bool]:
+        room = self._room(strategy)
+        return load(self.store, self._device, room, Team(self._threads)), room.slices
+
+    def serves(self, other: Any) -> bool:
+        return isinstance(other, StoreGraphOnDevice) and self.store.holds_the_same(other.store)
+
+    def close(self) -> None:
+        """The engine has the graph."""
+
+
+class DeviceSearchEngine:
+    """Searches of a graph on a device, in one launch each."""
+
+    ranks = 1
+    in_memory = True
+
+    def __init__(
+        self, loader: DeviceGraphLoader, device: Device, strategy: Strategy = "rows"
+    ) -> None:
+        self.device = device
+        self.loader = loader
+        self.gpu: GpuSearch | None = None
         self._strategy: Strategy = strategy
+
+    @property
+    def subject(self) -> Subject | None:
+        return self.loader.subject
 
     @property
     def method(self) -> str:
         return method_of(self.gpu)
 
     def need(self) -> Need:
-        room = self._room()
-        return Need(room.host_bytes, 0 if self.gpu is not None else room.device_bytes)
-
-    def _room(self) -> Room:
-        return room_for(self._store, self.device, self._beside, self._strategy)
+        return self.loader.need(self._strategy, self.gpu is not None)
 
     def compile(self) -> None:
         if self.gpu is not None:
             self.gpu.warm_up()
         else:
-            self._room().compile(self.device, WIDE_SEARCH)
-
-    def take_over(self, other: Engine) -> bool:
-        if isinstance(other, DeviceEngine) and self._is_like(other):
-            self.gpu, other.gpu = other.gpu, None
-        return self.gpu is not None
-
-    def _is_like(self, other: DeviceEngine) -> bool:
-        """The limit of the device's memory is the same of jobs that share a process."""
-        ours = self.device.number, self._strategy
-        theirs = other.device.number, other._strategy
-        return ours == theirs and self._store.holds_the_same(other._store)
+            self.loader.compile(self._strategy)
 
     def load(self) -> None:
         if self.gpu is not None:
             return
-        room = self._room()
-        graph = load(self._store, self.device, room, Team(self._threads))
-        self.gpu = search_of(self.device, graph, self._strategy if room.slices else "rows")
+        graph, slices = self.loader.load(self._strategy)
+        self.gpu = search_of(self.device, graph, self._strategy if slices else "rows")
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
@@ -105,8 +145,18 @@ class DeviceEngine:
         assert self.gpu is not None
         return search_on_device(self.gpu, source, max_depth)
 
+    def take_over(self, other: Engine) -> bool:
+        """The limit of the device's memory is the same of jobs that share a process."""
+        if isinstance(other, DeviceSearchEngine):
+            ours = self.device.number, self._strategy
+            alike = ours == (other.device.number, other._strategy)
+            if alike and self.loader.serves(other.loader):
+                self.gpu, other.gpu = other.gpu, None
+        return self.gpu is not None
+
     def close(self) -> None:
         self.gpu = None
+        self.loader.close()
         give_back(self.device)
 
 

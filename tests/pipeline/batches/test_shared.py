@@ -20,6 +20,7 @@ from delegraph.pipeline.engines.host.programs import HostProgramEngine
 from delegraph.pipeline.engines.host.rows import StoreGraph, StoreRows
 from delegraph.pipeline.engines.host.search import HostSearchEngine
 from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
+from delegraph.pipeline.engines.one_device.rows import StoreRowsOnDevice
 from delegraph.pipeline.engines.operations.program import DeviceProgram
 from delegraph.pipeline.engines.subjects import subject_of
 from delegraph.pipeline.parameter_checks import algorithm_of
@@ -267,7 +268,8 @@ def on_device(store: Store, device: Device, name: str) -> DeviceProgramEngine:
     question = asked(name, **values[name])
     program = question.program(subject.names, store.info)
     assert isinstance(program, DeviceProgram)
-    return DeviceProgramEngine(store, subject, program, device, 1)
+    rows = StoreRowsOnDevice(store, subject, device, 1)
+    return DeviceProgramEngine(rows, program, device)
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ from delegraph.partition.store.weighing import Weighing
 from delegraph.pipeline.build.device_held import hold_on_device
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device import edge_list as device_edges
-from delegraph.pipeline.engines.one_device.edge_list import DeviceHeldEngine
-from delegraph.pipeline.engines.one_device.rows import HeldRows, HeldRowsEngine
+from delegraph.pipeline.engines.one_device.edge_list import EdgeRowsOnDevice
+from delegraph.pipeline.engines.one_device.rows import HeldRows, RowsOnDevice
 from delegraph.pipeline.engines.operations.program import DeviceProgram
 from delegraph.pipeline.graph import Graph
 from delegraph.pipeline.run.execute import Executor
@@ -289,7 +289,7 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
 
     monkeypatch.setattr(device_edges, "hold_on_device", held)
     monkeypatch.setattr(device_edges, "give_back", given_back)
-    monkeypatch.setattr(DeviceHeldEngine, "_bytes", lambda *args: 1 << 60)
+    monkeypatch.setattr(EdgeRowsOnDevice, "device_bytes", lambda *args: 1 << 60)
     edges = edge_list(*random_edges(3, 100, 400))
     delegraph.components(edges, output=tmp_path / "out", device="cuda", threads=2)
     assert left[0] is None
@@ -303,10 +303,10 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
 def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypatch):
     """A temporary store has it, from then on."""
 
-    def room(engine: HeldRowsEngine, program: DeviceProgram) -> int:
+    def room(rows: RowsOnDevice, program: DeviceProgram, extra: int = 0) -> int:
         raise DeviceMemoryError(f"no room for {type(program).__name__}")
 
-    monkeypatch.setattr(HeldRowsEngine, "_room", room)
+    monkeypatch.setattr(RowsOnDevice, "device_bytes", room)
     edges = edge_list(*random_edges(3, 100, 400))
     with delegraph.open(edges, device="cuda") as graph, delegraph.open(edges, device="cpu") as own:
         for ask in (Graph.components, Graph.eccentricity):

@@ -36,6 +36,7 @@ from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
+from delegraph.pipeline.engines.one_device.rows import StoreRowsOnDevice
 from delegraph.pipeline.engines.operations.program import DeviceProgram, Given
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, SMALL, edges_of, graphs
@@ -83,10 +84,14 @@ class Ran(NamedTuple):
         return next(iter(self.columns.values()))
 
 
+def engine_of(store: Store, program: DeviceProgram, device: Device) -> DeviceProgramEngine:
+    return DeviceProgramEngine(StoreRowsOnDevice(store, None, device, 2), program, device)
+
+
 def run(
     store: Store, program: DeviceProgram, device: Device, checkpoint: Checkpoint | None = None
 ) -> Ran:
-    engine = DeviceProgramEngine(store, None, program, device, 2)
+    engine = engine_of(store, program, device)
     engine.load()
     engine.compile()
     given, method = engine.run(checkpoint, lambda *_: None), engine.method
@@ -104,7 +109,7 @@ def run_cut_off(
     def checkpoint() -> Checkpoint:
         return Checkpoint(folder / "saved", 0.0, "this", loaded=loaded.append)
 
-    engine = DeviceProgramEngine(store, None, program, device, 2)
+    engine = engine_of(store, program, device)
     engine.load()
 
     def tell(done: int, *_: Any) -> None:
@@ -207,10 +212,10 @@ def test_where_entries_stand(device, stores, monkeypatch, shape, directed, weigh
 
 
 def graph_of(store: Store, device: Device) -> ProgramGraph:
-    engine = DeviceProgramEngine(store, None, walk(store), device, 2)
+    engine = engine_of(store, walk(store), device)
     engine.load()
-    assert engine._graph is not None
-    return engine._graph
+    assert engine.graph is not None
+    return engine.graph
 
 
 def test_columns_and_tiles_are_of_rows_that_rise(device, tmp_path):
@@ -338,7 +343,7 @@ def _cut_by(monkeypatch, turn: int | None) -> None:
 
 def _within(device: Device, store: Store, program: DeviceProgram, share: float) -> Device:
     """A device with room for this share of the targets."""
-    whole = DeviceProgramEngine(store, None, program, device, 2).need().device
+    whole = engine_of(store, program, device).need().device
     entries = sum(store.info.subgraph_edges.values())
     return replace(device, memory_bytes=whole - int(4 * (1 - share) * entries))
 
@@ -356,7 +361,7 @@ def test_tiers(device, stores, partitions, directed, share):
 def test_too_little_memory(device, stores):
     store = stores("hubs", False)
     little = replace(device, memory_bytes=1 << 20, name="little")
-    engine = DeviceProgramEngine(store, None, walk(store), little, 2)
+    engine = engine_of(store, walk(store), little)
     with pytest.raises(
         DeviceMemoryError, match=r"may be used on .*little.*, but this question needs"
     ):
@@ -508,7 +513,7 @@ def test_paths_go_on_from_a_checkpoint(device, weighted, tmp_path, monkeypatch, 
     def checkpoint() -> Checkpoint:
         return Checkpoint(tmp_path / "saved", 0.0, "this", loaded=loaded.append)
 
-    engine = DeviceProgramEngine(store, None, program, device, 2)
+    engine = engine_of(store, program, device)
     engine.load()
     told: list[int] = []
 
@@ -915,21 +920,17 @@ def test_room_for_another_program(emulated, stores, monkeypatch, kept):
     """What is spare is so beside what is asked, and beside what is there for another one."""
     store, device = stores("star", False), emulated[0]
     n = store.info.vertices
-    engine = DeviceProgramEngine(store, None, walk(store) if kept is Walk else kept(), device, 2)
+    engine = engine_of(store, walk(store) if kept is Walk else kept(), device)
     engine.load()
     program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
     monkeypatch.setattr(DistanceBits, "run_on", lambda _, graph, *__: graph.spare)
     spare = engine.run(None, lambda *_: None, program)
-    need = DeviceProgramEngine(store, None, program, device, 2).need().device
+    need = engine_of(store, program, device).need().device
     assert spare == device.memory_bytes - need - (8 * n if kept is Walk else 0)
     least = replace(device, memory_bytes=engine.need().device)
     for room, fits in ((0, False), (need, True)):
         little = replace(least, memory_bytes=least.memory_bytes + room)
-        small = DeviceProgramEngine(store, None, engine._program, least, 2)
-        small.load()
-        small.device = little
-        assert DeviceProgramEngine(store, None, program, little, 2).take_over(small) == fits
-        small.close()
+        assert engine_of(store, program, little).take_over(engine) == fits
     engine.close()
 
 

@@ -23,6 +23,7 @@ from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
+from delegraph.pipeline.engines.one_device.rows import StoreRowsOnDevice
 from delegraph.pipeline.engines.one_device.share import DeviceShare
 from delegraph.pipeline.engines.operations.program import DeviceProgram
 from support.graphs import SHAPES, random_edges
@@ -134,7 +135,9 @@ def test_what_is_said_is_enough(device, tmp_path, layout, directed):
     for name, make in PROGRAMS.items():
         program = make(store)
         said = DeviceShare(store).room(program, device).device
-        engine = DeviceProgramEngine(store, None, program, replace(device, memory_bytes=said), 2)
+        little = replace(device, memory_bytes=said)
+        rows = StoreRowsOnDevice(store, None, little, 2)
+        engine = DeviceProgramEngine(rows, program, little)
         pool.free_all_blocks()
         pool.set_limit(size=said)
         try:
