@@ -25,7 +25,8 @@ from ..engines.operations.program import Given
 from ..engines.ranks.result import gather_columns
 from ..engines.subjects import subject_of
 from ..engines.workers.client import check_partitions, check_room, method_of, open_ranks
-from ..engines.workers.job import ProgramDone, ProgramJob
+from ..engines.workers.job import Job
+from ..engines.workers.program_work import ProgramDone, ProgramWork
 from ..ranks.on_workers import Done, workers_of
 from ..result import Result
 from ..results.names import names_of_store
@@ -70,13 +71,13 @@ class _Asked(NamedTuple):
     questions: list[Question]
     recipe: Recipe | None = None
 
-    def job(self, folder: Path, resources: Resources, device: str) -> ProgramJob:
+    def job(self, folder: Path, resources: Resources, device: str) -> Job:
         """Its first run is for what is connected and compiled in it; it is not counted."""
         programs = [some.program(self.subject.names, self.store.info) for some in self.questions]
-        runs = programs[0], *programs
-        place = self.store.path.resolve(), runs, folder, resources.cluster.timeout
+        work = ProgramWork((programs[0], *programs))
+        place, timeout = self.store.path.resolve(), resources.cluster.timeout
         limit, must_fit = resources.device_memory_limit, resources.device == "cuda"
-        return ProgramJob(*place, device=device, device_limit=limit, must_fit=must_fit)
+        return Job(place, work, folder, timeout, device, limit, must_fit)
 
 
 def bench_algorithm_by_workers(
@@ -112,7 +113,7 @@ def bench_algorithm_by_workers(
         jobs = [(ranks, asked[recipe].job(*place)) for ranks, recipe in steps]
 
         def reported(done: Done) -> tuple[AlgorithmReport, float]:
-            job = cast(ProgramJob, done.job)
+            job = cast(Job, done.job)
             report = _report(stores[job.store], done, job, cluster, resources, options)
             return report, report["evps"]
 
@@ -155,7 +156,7 @@ def _generated(
 def _report(
     asked: _Asked,
     done: Done,
-    job: ProgramJob,
+    job: Job,
     cluster: Cluster,
     resources: Resources,
     options: BenchOptions,

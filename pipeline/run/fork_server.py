@@ -37,7 +37,9 @@ _PACKAGE = __name__.partition(".")[0]
 _PRELOADED = f"{_PACKAGE}.pipeline.run.preloaded"
 _IMPORTED = (
     "distributed.nanny",
-    *(f"{_PACKAGE}.pipeline.{name}" for name in ("build.build", "engines.workers.job")),
+    f"{_PACKAGE}.pipeline.build.build",
+    f"{_PACKAGE}.pipeline.engines.workers.program_work",
+    f"{_PACKAGE}.pipeline.engines.workers.search_work",
     f"{_PACKAGE}.pipeline.ranks.sessions",
 )
 _IMPORTED_FOR_DEVICES = ("dask_cuda", "cupy")

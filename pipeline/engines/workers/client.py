@@ -7,11 +7,11 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 from ....kernels.gpu.device import Device
 from ....partition.disk.memory import GROWTH_BYTES, format_bytes, resident_bytes
@@ -32,9 +32,10 @@ from ...run.resources import Resources
 from ..engine import Engine, Need, Subject, first_that_fits
 from ..operations.program import Given, Program, Tell
 from ..ranks.result import gather, gather_columns, saved_bytes
-from .job import ON_DISK, ProgramDone, ProgramJob, SearchJob, keep_share
-
-Job = TypeVar("Job", SearchJob, ProgramJob)
+from .job import ON_DISK, Job, Work
+from .program_work import ProgramDone, ProgramWork
+from .search_work import SearchWork
+from .share import keep_share
 
 
 class WorkersEngine:
@@ -120,11 +121,8 @@ class WorkersEngine:
         checkpoint: not used; what a search needs is in the store.
         """
 
-        def job(folder: Path) -> SearchJob:
-            place = self._store.path.resolve(), source, max_depth, folder
-            return SearchJob(*place, self._timeout, *self._on)
-
-        with self._done(job, saved_bytes(self._store.info)) as (done, attempt):
+        work = SearchWork(source, max_depth)
+        with self._done(work, saved_bytes(self._store.info)) as (done, attempt):
             on_disk = done.devices is None and attempt.way == ON_DISK
             self.method = "push-pull, streamed" if on_disk else "push-pull"
             return Found(*gather(self._store, attempt.place), done.results[0])
@@ -142,13 +140,9 @@ class WorkersEngine:
         program = program or self._program
         assert program is not None
 
-        def job(folder: Path) -> ProgramJob:
-            saved = checkpoint and checkpoint.place
-            place = self._store.path.resolve(), (program,), folder, self._timeout
-            return ProgramJob(*place, saved, self._name, *self._on)
-
+        work = ProgramWork((program,), checkpoint and checkpoint.place, self._name)
         written = 8 * len(program.columns) * self._store.info.vertices
-        with self._done(job, written, checkpoint) as (done, attempt):
+        with self._done(work, written, checkpoint) as (done, attempt):
             given: ProgramDone | None = done.results[0]
             if given is None:
                 ending.end()
@@ -169,10 +163,10 @@ class WorkersEngine:
 
     @contextmanager
     def _done(
-        self, job: Callable[[Path], Job], written: int, checkpoint: Checkpoint | None = None
+        self, work: Work, written: int, checkpoint: Checkpoint | None = None
     ) -> Iterator[tuple[Done, Job]]:
-        """What ranks did. job: for a folder that workers see, which ends with this. written: bytes
-        that all of them leave there. checkpoint: where rank 0 saves, if they do.
+        """What ranks did. written: bytes that all of them leave in a folder that workers see, which
+        ends with this. checkpoint: where rank 0 saves, if they do.
         """
         asked = checkpoint.ask_elsewhere if checkpoint else lambda: False
         assert self._workers is not None
@@ -182,13 +176,14 @@ class WorkersEngine:
         with tempfile.TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as folder:
             self._searching, began = True, time.monotonic()
             try:
-                done = run_on_workers(cluster, workers, job(Path(folder).resolve()), room, asked)
+                job = self._job(work, Path(folder).resolve())
+                done = run_on_workers(cluster, workers, job, room, asked)
             finally:
                 asked()  # what was saved last is kept
             self._searching = False
             self._notes += done.notes
             self._working += time.monotonic() - began
-            self._fits_one = done.devices is not None and cast(Any, done.job).fits_one
+            self._fits_one = done.devices is not None and cast(Job, done.job).fits_one
             self.device, self.ranks = done.devices, len(done.results)
             yield done, cast(Job, done.job)
 
@@ -203,15 +198,11 @@ class WorkersEngine:
                 f"{beginning:.1f} s to start, and {working:.1f} s for the rest"
             )
 
-    @property
-    def _on(self) -> tuple[str, int | None]:
-        """Of a job: its device, and how much may be held there."""
+    def _job(self, work: Work, folder: Path) -> Job:
         assert self._workers is not None
-        return self._workers.device, self._resources.device_memory_limit
-
-    @property
-    def _timeout(self) -> float:
-        return self._resources.cluster.timeout
+        resources = self._resources
+        timeout, limit = resources.cluster.timeout, resources.device_memory_limit
+        return Job(self._store.path.resolve(), work, folder, timeout, self._workers.device, limit)
 
     def close(self) -> None:
         self._tell_of_one()
@@ -276,7 +267,7 @@ def workers_for(store: Store, cluster: Cluster) -> list[str]:
     return workers_of(cluster)[: store.info.partitions]
 
 
-def method_of(done: Done, attempt: ProgramJob) -> str:
+def method_of(done: Done, attempt: Job) -> str:
     """Of a program."""
     if done.devices is not None:
         return "on devices"

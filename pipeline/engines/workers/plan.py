@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -17,48 +17,28 @@ from ...run.plan import Budget, Plan, Shape, StepPlan
 from ...run.resources import Resources
 from ..operations.program import Program
 from .client import check_room, held_before, open_workers
-from .job import ON_DISK, ProgramJob, SearchJob
+from .job import ON_DISK, Job, Work
+from .program_work import ProgramWork
+from .search_work import SearchWork
 
 
 @dataclass(frozen=True)
-class PlanJob:
-    """A search, or a program, up to where it would begin to load; ``run`` gives bytes on the rank's
-    device.
-    """
+class PlannedWork:
+    """Work up to where it would begin to load; ``run`` gives bytes on the rank's device."""
 
-    search: SearchJob | ProgramJob
+    work: Work
 
-    @property
-    def paths(self) -> list[str]:
-        return [str(self.search.store)]
+    def get_ready(self, job: Job, store: Store, rank: int, size: int, threads: int) -> list[Way]:
+        return self.work.get_ready(job, store, rank, size, threads)
 
-    @property
-    def device(self) -> str:
-        return self.search.device
-
-    @property
-    def device_limit(self) -> int | None:
-        return self.search.device_limit
-
-    @property
-    def timeout(self) -> float:
-        return self.search.timeout
-
-    def on(self, device: str, why: str = "") -> PlanJob:
-        return replace(self, search=self.search.on(device, why))
-
-    def again(self) -> PlanJob:
-        return self
-
-    def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
-        ways = self.search.get_ready(rank, size, threads)
-        return [Way(need, replace(self, search=search)) for need, search in ways]
-
-    def run(self, communicator: Communicator, team: Team) -> int:
+    def run(self, job: Job, store: Store, communicator: Communicator, team: Team) -> int:
         barrier(communicator)  # nobody leaves before the others have met
-        if self.device != "cuda":
+        if job.device != "cuda":
             return 0
-        return self.search.device_bytes(communicator.rank, communicator.size)
+        return self.device_bytes(job, store, communicator.rank, communicator.size)
+
+    def device_bytes(self, job: Job, store: Store, rank: int, size: int) -> int:
+        return self.work.device_bytes(job, store, rank, size)
 
 
 def plan_on_ranks(
@@ -72,21 +52,18 @@ def plan_on_ranks(
     asked: list[tuple[int, int]] = []
     with open_workers(store, resources, threads) as (cluster, workers, device):
         place, timeout = store.path.resolve(), resources.cluster.timeout
-        on = device, resources.device_memory_limit
-        search: SearchJob | ProgramJob
-        if program is None:
-            search = SearchJob(place, 0, None, Path(), timeout, *on)
-        else:
-            search = ProgramJob(place, (program,), Path(), timeout, None, "", *on)
+        work = SearchWork(0) if program is None else ProgramWork((program,))
+        limit = resources.device_memory_limit
+        asking = Job(place, PlannedWork(work), Path(), timeout, device, limit)
         room = partial(_check_room, asked, resources.limit, cluster)
-        done = run_on_workers(cluster, workers, PlanJob(search), room)
+        done = run_on_workers(cluster, workers, asking, room)
         ranks, (baseline, need) = len(done.results), asked[-1]
         job = done.job
-        assert isinstance(job, PlanJob)
+        assert isinstance(job, Job)
         held = held_before(cluster, ranks, baseline)
         budget = Budget(resources.limit, held, cluster.threads, ranks, not cluster.local)
     step = StepPlan("search", ranks, need, at_once=ranks, device_bytes=max(done.results))
-    shape = Shape(in_memory=job.device == "cuda" or job.search.way != ON_DISK)
+    shape = Shape(in_memory=job.device == "cuda" or job.way != ON_DISK)
     return Plan(budget, shape, (step,), None, done.devices, tuple(done.notes))
 
 

@@ -41,14 +41,14 @@ FEW = ("--device-memory-limit", "1MB")
 @pytest.mark.parametrize(
     ("built", "searched", "options", "more"),
     [
-        slow("on 2 x emulated", "on 2 x emulated", (), {}),
+        slow("on 2 x emulated", "found on 2 x emulated", (), {}),
         slow(
             "on the CPU: only 1 MB of memory may be used",
-            "on CPUs: only 1 MB of memory may be used",
+            "searched on CPUs: only 1 MB of memory may be used",
             FEW,
             {},
         ),
-        slow("on the CPU: rank", "on CPUs: rank", (), {emulator.FULL: "yes"}),
+        slow("on the CPU: rank", "searched on CPUs: rank", (), {emulator.FULL: "yes"}),
     ],
     ids=["devices", "little memory", "full"],
 )
@@ -64,7 +64,7 @@ def test_workers(edge_list, tmp_path, built, searched, options, more):
     assert digest(tmp_path / "gpu.dg") == digest(tmp_path / "cpu.dg")
     ran = there("bfs", tmp_path / "gpu.dg", "--source", 5, "-o", tmp_path / "gpu", *on, **more)
     assert ran.returncode == 0, ran.stderr
-    assert f"searched {searched}" in ran.stderr
+    assert searched in ran.stderr
     assert distances_of(tmp_path / "gpu") == distances_of(tmp_path / "cpu")
 
 

@@ -14,7 +14,8 @@ from delegraph.partition.store.store import open_store
 from delegraph.pipeline.bench.store_ranks import StoreBenchJob
 from delegraph.pipeline.engines.device_ranks.layouts import RankOnDevice
 from delegraph.pipeline.engines.one_device import search as device_search
-from delegraph.pipeline.engines.workers.job import SearchJob
+from delegraph.pipeline.engines.workers.job import Job
+from delegraph.pipeline.engines.workers.search_work import SearchWork
 from support import emulator
 from support.graphs import random_edges
 from support.marks import slow
@@ -26,7 +27,8 @@ from pathlib import Path
 from numba.core.dispatcher import Dispatcher
 from delegraph.kernels.base.team import Team
 from delegraph.pipeline.bench.store_ranks import StoreBenchJob
-from delegraph.pipeline.engines.workers.job import SearchJob
+from delegraph.pipeline.engines.workers.job import Job
+from delegraph.pipeline.engines.workers.search_work import SearchWork
 from delegraph.pipeline.ranks.communicator import SingleCommunicator, ThreadGroup
 
 def compiled():
@@ -36,7 +38,7 @@ def compiled():
 
 store, folder = map(Path, sys.argv[1:3])
 size, way, name = int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
-job = SearchJob(store, 0, None, folder, 60.0).again()
+job = Job(store, SearchWork(0), folder, 60.0).again()
 if name == "bench":
     job = StoreBenchJob(store, (0, 1), (0, 1))
 communicators = ThreadGroup(size).communicators if size > 1 else [SingleCommunicator()]
@@ -88,7 +90,7 @@ def test_on_devices(edge_list, tmp_path, monkeypatch, layout, size, name):
     if name == "bench":
         job = StoreBenchJob(store.path, (0,), (0,), device="cuda")
     else:
-        job = SearchJob(store.path, 0, None, tmp_path, 60.0, "cuda", limit)
+        job = Job(store.path, SearchWork(0), tmp_path, 60.0, "cuda", limit)
     job.get_ready(0, size, 2)
     ((source, function, cooperative),) = asked
     several = "ranks/delegate_search.cu" if layout == "delegate" else "ranks/grid_search.cu"

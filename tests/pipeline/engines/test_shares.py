@@ -17,17 +17,12 @@ from delegraph.pipeline.algorithms.bfs_each import DistanceBits
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations.program import counts_of
 from delegraph.pipeline.engines.subjects import subject_of
-from delegraph.pipeline.engines.workers import client
-from delegraph.pipeline.engines.workers import job as jobs
+from delegraph.pipeline.engines.workers import client, program_work
 from delegraph.pipeline.engines.workers.client import Workers, WorkersEngine
-from delegraph.pipeline.engines.workers.job import (
-    ON_DEVICE,
-    ON_DISK,
-    ProgramDone,
-    ProgramJob,
-    keep_share,
-)
+from delegraph.pipeline.engines.workers.job import ON_DEVICE, ON_DISK, Job
 from delegraph.pipeline.engines.workers.on_devices import OfRank
+from delegraph.pipeline.engines.workers.program_work import ProgramDone, ProgramWork
+from delegraph.pipeline.engines.workers.share import keep_share
 from delegraph.pipeline.ranks.communicator import SingleCommunicator
 from delegraph.pipeline.ranks.on_workers import Done
 from delegraph.pipeline.results.store_names import StoreNames
@@ -52,10 +47,10 @@ def calls_of(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[Any
 def test_a_share_is_loaded_once(tmp_path, monkeypatch, way):
     store = stored(tmp_path, *random_edges(2, 300, 900), BuildOptions(partitions=2))
     program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
-    loads = calls_of(monkeypatch, jobs, "load_rank")
+    loads = calls_of(monkeypatch, program_work, "load_rank")
 
     def run(share: str) -> dict[str, np.ndarray]:
-        job = ProgramJob(store.path, (program,), tmp_path, 60.0, None, share).again()
+        job = Job(store.path, ProgramWork((program,), None, share), tmp_path, 60.0).again()
         needs.append([way.need for way in job.get_ready(0, 1, 1)])
         ready = job.get_ready(0, 1, 1)[way].job
         done = ready.run(SingleCommunicator(), Team(1))
@@ -83,7 +78,7 @@ def test_a_share_on_a_device_is_loaded_once(emulated, tmp_path, monkeypatch):
     loads = calls_of(monkeypatch, OfRank, "load")
     share, needs = keep_share("this command"), []
     for name in ("this command", "this command", "another command"):
-        job = ProgramJob(store.path, (program,), tmp_path, 60.0, None, name, "cuda").again()
+        job = Job(store.path, ProgramWork((program,), None, name), tmp_path, 60.0, "cuda").again()
         (way,) = job.get_ready(0, 1, 1)
         needs.append(way.need)
         assert way.job.run(SingleCommunicator(), Team(1)) is not None
@@ -92,7 +87,9 @@ def test_a_share_on_a_device_is_loaded_once(emulated, tmp_path, monkeypatch):
     whole = program.held_bytes(counts_of(store))
     assert needs[1] == whole <= needs[0]
     # Each rank holds what it finds of all vertices; the first one hears of the other's, too.
-    job = ProgramJob(store.path, (program,), tmp_path, 60.0, None, "this command", "cuda").again()
+    job = Job(
+        store.path, ProgramWork((program,), None, "this command"), tmp_path, 60.0, "cuda"
+    ).again()
     for rank in range(2):
         share.of = rank, 2, ON_DEVICE
         assert [way.need for way in job.get_ready(rank, 2, 1)] == [whole * (2 - rank)]
@@ -101,8 +98,9 @@ def test_a_share_on_a_device_is_loaded_once(emulated, tmp_path, monkeypatch):
 def test_other_ranks_load_another_share(tmp_path):
     store = stored(tmp_path, *random_edges(2, 300, 900), BuildOptions(partitions=2))
     program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
-    job = ProgramJob(store.path, (program,), Path(tmp_path), 60)
-    share = keep_share(job.share)
+    work = ProgramWork((program,))
+    job = Job(store.path, work, Path(tmp_path), 60)
+    share = keep_share(work.share)
     job = job.again()
     job.run(SingleCommunicator(), Team(1))
     assert share.graph is not None
@@ -132,7 +130,7 @@ def test_a_line_where_one_gpu_would_do(
         cluster: Any = SimpleNamespace(local=local, client=None)
         yield Workers(cluster, ["a", "b", "c"], "cuda")
 
-    def run_on_workers(cluster: Any, workers: Any, job: ProgramJob, *more: Any) -> Done:
+    def run_on_workers(cluster: Any, workers: Any, job: Job, *more: Any) -> Done:
         clock[0] += working / 2
         ran = replace(job, fits_one=fits)
         return Done(ran, [ProgramDone(["x"], {}, [], [0.0])] * 3, [], "3 x a GPU", workers)
