@@ -137,8 +137,9 @@ def subject_of(device: Device, name: str, found: dict[str, Any], sources: int) -
         degree = (rows.offsets[1:] - rows.offsets[:-1]).astype(np.float64)
         spare = device.memory_bytes // 2
         graph = ProgramGraph(device, cut(device, rows), True, weights, "uint32", degree, spare)
-        of = chosen[:sources], np.array(many, np.uint32), alone
-        subject = Subject(graph, *of, mean_weight=128)
+        subject = Subject(
+            graph, chosen[:sources], np.array(many, np.uint32), alone, mean_weight=128
+        )
         for row, target, some in subject.pieces():
             least, most = cupy.minimum(row, target), cupy.maximum(row, target)
             mixed = least.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + most

@@ -186,8 +186,9 @@ def run(
     """Seconds, run by run but the first; bytes that all ranks have sent in the last; its result."""
     cupy, seconds, sent, given = graph.device.cupy, [], 0.0, None
     for _ in range(1 + REPEATS):
-        of = communicator.rank, communicator.size, communicator.exchange, communicator.check
-        ranks, given = Ranks(graph.device, *of), None
+        rank, size = communicator.rank, communicator.size
+        ranks = Ranks(graph.device, rank, size, communicator.exchange, communicator.check)
+        given = None
         cupy.cuda.Device().synchronize()
         barrier(communicator)
         began = time.perf_counter()

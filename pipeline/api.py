@@ -132,8 +132,9 @@ def convert(
     executor = Executor(usable_threads(threads), progress)
     resources = resources_of(memory_limit=memory_limit)
     most = math.inf if max_unpacked == "none" else as_bytes(max_unpacked)
-    of = named(input), local(named(output)), format
-    return convert_graph(*of, choices, executor, resources, overwrite, most)
+    return convert_graph(
+        named(input), local(named(output)), format, choices, executor, resources, overwrite, most
+    )
 
 
 def build(
@@ -426,8 +427,7 @@ def bench_algorithm(
         store = open_store(named(graph))
         opened = stack.enter_context(open(graph, device=device, threads=threads, **limits))
         options = BenchOptions(runs, seed, threads, progress)
-        of = store, algorithm, opened, options, resources_of(**limits), recipe
-        report = bench_algorithm(*of)
+        report = bench_algorithm(store, algorithm, opened, options, resources_of(**limits), recipe)
         if device not in ("auto", "cpu") and report["device"] == "cpu":
             raise DelegraphError(f"not on {device}: {'; '.join(opened.notes)}")
     return report

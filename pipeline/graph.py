@@ -239,8 +239,7 @@ class Graph(QuestionMethods):
             ids, places = sources_by_id(asked.sources, subject.names)
             sums = no_sums()
             spare = spare_to_search(subject, this, kept)
-            of = ids, places, this.executor.progress, sums
-            batches = asked.batches(engine, *of, spare=spare)
+            batches = asked.batches(engine, ids, places, this.executor.progress, sums, spare=spare)
             found = _timed(this, lambda: [rows for _, _, rows in batches])
             found.reverse()
             rows = [found.pop()() for _ in range(len(found))]  # one copy is let go at a time
@@ -249,10 +248,10 @@ class Graph(QuestionMethods):
     def _begin(self, asked: Bfs | BfsEach | Question, subject: Subject) -> run.Run:
         executor = Executor(self._executor.threads, self._executor.progress)
         graph, options = subject.record, asked.options(subject.names.id_type)
-        of = asked.name, graph["fingerprint"], graph["directed"], options, __version__
-        how, info = run.RunOptions(executor.threads), ResultInfo(*of)
+        fingerprint, directed = graph["fingerprint"], graph["directed"]
+        info = ResultInfo(asked.name, fingerprint, directed, options, __version__)
         notes = row_notes(graph, info)
-        return run.Run(how, executor, self._resources, None, info, notes=notes)
+        return run.Run(run.RunOptions(executor.threads), executor, self._resources, None, info, notes=notes)
 
     def _check_weights(self) -> None:
         if isinstance(self._graph, Store):
@@ -310,8 +309,13 @@ class Graph(QuestionMethods):
         assert isinstance(self._graph, EdgeList)
         with ExitStack() as stack:
             folder = stack.enter_context(TemporaryFolder())
-            of = self._graph, Path(folder) / "graph.dg", self._choices
-            store = build_store(*of, Executor(self._executor.threads), self._resources)
+            store = build_store(
+                self._graph,
+                Path(folder) / "graph.dg",
+                self._choices,
+                Executor(self._executor.threads),
+                self._resources,
+            )
             self._temporary.push(stack.pop_all())
         # In memory: results are asked for their names, and written, when the store is gone.
         names = names_of_store(store, Team(self._executor.threads))

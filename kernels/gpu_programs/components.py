@@ -89,8 +89,13 @@ class _Share:
         """Edges that were not looked at yet. What is joined from now on is listed."""
         self._count.fill(0)
         self._joined = self._list
-        of = self._graph.cut.packed(), self.forest, np.uint32(self._graph.twice)
-        _join_share(self._graph)(*of, self._list, self._arrived)
+        _join_share(self._graph)(
+            self._graph.cut.packed(),
+            self.forest,
+            np.uint32(self._graph.twice),
+            self._list,
+            self._arrived,
+        )
 
     def told_of_joined(self) -> list[Array]:
         with self._graph.device.use() as cupy:

@@ -92,8 +92,8 @@ class GpuWalk:
         assert graph.degree is not None
         blocks = blocks_of(device)
         self._in = _arrange(graph, graph.cut if cut is None else cut, self._kind)
-        of = self._kind, self._in.tiling, self.source
-        self._kernel = kernel(graph, self.function, *of)  # compiled before any launch is timed
+        # Compiled before any launch is timed.
+        self._kernel = kernel(graph, self.function, self._kind, self._in.tiling, self.source)
         with device.use() as cupy:
             self._likely = None if likely is None else cupy.asarray(likely)
             self._made = {

@@ -248,8 +248,9 @@ class _WalkByMessages(GpuWalk):
             self._kernel(self._in.packed, self._sum, self._walk, came)
             part, following = ranks.fold(came, cupy.add), cupy.empty(count, self._kind)
             anywhere = np.float64(1 - self._damping + self._damping * self._lost)
-            of = np.uint32(own.start), np.uint32(count), anywhere, part, following
-            _advance(graph, self._kind)(self._walk, *of)
+            _advance(graph, self._kind)(
+                self._walk, np.uint32(own.start), np.uint32(count), anywhere, part, following
+            )
             blocks = self._made["block_sums"][: 2 * blocks_of(graph.device)]
             moved = blocks.reshape(-1, 2).sum(axis=0).get().tolist()
             told = ranks.expand(share, following, [*moved, due])

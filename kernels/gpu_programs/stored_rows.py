@@ -70,8 +70,17 @@ class RowsMaker:
         """Entries of one that is reversed."""
         counts = self._counted()
         with self._device.use() as cupy:
-            of = cupy.asarray(targets), np.uint64(len(targets)), self._packed(subgraph.targets)
-            self._device.launch(_SOURCE, "count_targets", len(targets), (*of, counts))
+            self._device.launch(
+                _SOURCE,
+                "count_targets",
+                len(targets),
+                (
+                    cupy.asarray(targets),
+                    np.uint64(len(targets)),
+                    self._packed(subgraph.targets),
+                    counts,
+                ),
+            )
 
     def begin(self) -> None:
         """Between counting and placing."""

@@ -206,8 +206,9 @@ class _Paths:
         vectors = self._reached.own, self._paths.own
         while count == _AT_ONCE:
             first, last = levels.own_last
-            of = rows.piece, _FEW_EDGES, *vectors, self._found, levels.own, first, last, ends
-            count, edges = count_levels(*of)
+            count, edges = count_levels(
+                rows.piece, _FEW_EDGES, *vectors, self._found, levels.own, first, last, ends
+            )
             self._operations.note(edges)
             levels.extend(ends[:count])
         now = levels[len(levels) - 1]
@@ -438,8 +439,9 @@ class Betweenness:
         score, sources = given.values["betweenness"], given.values["source"]
         assert isinstance(score, np.ndarray)
         assert isinstance(sources, np.ndarray)
-        of = len(score), len(sources), given.record["directed"], self.normalized
-        others, own = scale_factors(*of)
+        others, own = scale_factors(
+            len(score), len(sources), given.record["directed"], self.normalized
+        )
         values = score * others
         values[sources] = _UNKNOWN if math.isnan(own) else score[sources] * own
         record = sources_record(len(sources), method, given)

@@ -312,8 +312,7 @@ class BfsEach:
             digests = saved.facts["parts"]
         remove_files(run.work.output, sums["files"])
         spare = spare_to_search(engine.subject, run, engine.subject.writing_bytes(1))
-        of = ids, places, run.executor.progress, sums, done, bits, spare
-        batches = self.batches(engine, *of)
+        batches = self.batches(engine, ids, places, run.executor.progress, sums, done, bits, spare)
         for done, bits, rows in batches:
             with run.clock.phase("write"):
                 digests += write_batch(engine.subject, rows(), sums["files"], run)

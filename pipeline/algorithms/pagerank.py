@@ -426,8 +426,9 @@ class PageRank:
             assert info.weights is not None
             least, greatest = SINGLE_WEIGHTS
             single = least <= info.weights.least and info.weights.most <= greatest
-        of = self.damping, tolerance, most, self.dangling, teleport, kind, single
-        return Walk(info.vertices, *of)
+        return Walk(
+            info.vertices, self.damping, tolerance, most, self.dangling, teleport, kind, single
+        )
 
     def held_bytes(self, counts: Counts) -> int:
         return pagerank_bytes(counts, self.personalize is not None, not self.unweighted)

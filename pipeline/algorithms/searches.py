@@ -81,8 +81,7 @@ class Searches:
             level += 1
             # What searches that have ended have reached is asked of no row.
             either = Or(np.uint64(0), np.bitwise_or.reduce(searching))
-            of = self.frontier, self._came, along, places, aside
-            reached = operations.spread(either, *of)
+            reached = operations.spread(either, self.frontier, self._came, along, places, aside)
             if reached is not None:
                 self.frontier.fill(0, places)
             vectors, reads = (self.seen, self.frontier), [self._came]

@@ -157,8 +157,7 @@ def _copy_edges(run: Preparation, device: Device) -> Columns:
         run.spread("degrees", copy, chunks, rows)
 
     weighted = run.edges.weight is not None
-    of = device, run.source, run.plan.shape.batch_rows, spread, weighted
-    columns, rounding = copy_edges(*of)
+    columns, rounding = copy_edges(device, run.source, run.plan.shape.batch_rows, spread, weighted)
     if isinstance(run.source, ParquetSource):  # which has read weights only now
         run.rounding = rounding
     return columns

@@ -91,8 +91,9 @@ def hold_on_device(
     combining = None if weighing is None else weighing.combining
     ids.compile_reading(edges.id_type)
     with ThreadPoolExecutor(1) as beside:
-        of = device, edges.rows, options.directed, combining
-        compiled = beside.submit(gpu_prepare.warm_up, *of)
+        compiled = beside.submit(
+            gpu_prepare.warm_up, device, edges.rows, options.directed, combining
+        )
         numbering, columns, rounding = _read(edges, executor, device)
         compiled.result()
     edges.check_unchanged()

@@ -131,8 +131,9 @@ def _rows_of(run: Preparation, counted: Counted, runs: Runs, subgraph: Subgraph)
 
     def build(i: int) -> NDArray[np.uint32]:
         room = slice(begins[i], begins[i + 1])
-        of = shards[i], runs, counted.layout, vertices, weighing
-        return build_rows(*of, targets[room], bits[room])
+        return build_rows(
+            shards[i], runs, counted.layout, vertices, weighing, targets[room], bits[room]
+        )
 
     counts = run.spread("build", build, list(range(len(shards))), keys)
     at = 0

@@ -268,8 +268,7 @@ def plan_ahead(
 def facts_ahead(edges: EdgeList, options: BuildOptions, closely: bool = True) -> Facts:
     """What is known of the graph by the input's metadata alone. closely: as of facts_of."""
     by_degree, places = options.order == "degree", options.places_for(edges.rows)
-    of = edges, dense_domain(edges), options.directed, by_degree
-    return facts_of(*of, *places, closely)
+    return facts_of(edges, dense_domain(edges), options.directed, by_degree, *places, closely)
 
 
 def _choose_plan(
@@ -330,8 +329,9 @@ def begin(
                 text = facts.reading._replace(distinct=encoded.text_bytes)
                 facts = replace(facts, reading=text)
             plan = _choose_plan(facts, budget, edges, through_files=True, shape=_shape_of(work))
-    of = edges, options, executor, work, plan, source, scratch, decode, characters
-    return Preparation(*of, rounding)
+    return Preparation(
+        edges, options, executor, work, plan, source, scratch, decode, characters, rounding
+    )
 
 
 def decoder(numbering: Ids) -> Callable[[NDArray[np.uint32]], pa.Array]:

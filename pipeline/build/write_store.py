@@ -199,8 +199,7 @@ def _write_rest(
         entries = writer.write_offsets(subgraph.partition, subgraph.name, counts, keys(subgraph))
         if subgraph.name in written:
             written[subgraph.name] += entries
-    of = run.edges, run.options, counted, written
-    writer.finish(graph_info(*of, _weight_info(run, shards)))
+    writer.finish(graph_info(run.edges, run.options, counted, written, _weight_info(run, shards)))
 
 
 def graph_info(

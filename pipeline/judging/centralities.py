@@ -56,16 +56,24 @@ def validate_closeness(
         squares, most = (found.reached - 1.0) ** 2, found.total * float(max(1, n - 1))
         return np.divide(squares, most, out=np.zeros(len(squares)), where=found.total > 0)
 
-    of = "closeness", closeness, 1 + _ROUNDING
-    return _validate_distances(graph, result, sources, *of, along=False)
+    return _validate_distances(
+        graph, result, sources, "closeness", closeness, 1 + _ROUNDING, along=False
+    )
 
 
 def validate_eccentricity(
     graph: JudgedEdges, result: Result, sources: NDArray[np.uint32] | None
 ) -> DistancesVerdict:
     """As above."""
-    of = "eccentricity", lambda found: found.farthest, len(graph.names.index)
-    return _validate_distances(graph, result, sources, *of, along=True)
+    return _validate_distances(
+        graph,
+        result,
+        sources,
+        "eccentricity",
+        lambda found: found.farthest,
+        len(graph.names.index),
+        along=True,
+    )
 
 
 def _validate_distances(

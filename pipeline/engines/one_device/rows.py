@@ -47,8 +47,14 @@ class HeldRows(NamedTuple):
             way, bits = self.reverse, self.reverse_weights
         if program.wants_degrees:
             degree = degrees_of(device, self.forward.offsets, self.weights, kind)
-        of = not self.info.directed, None if kind is None else bits, kind, degree
-        return ProgramGraph(device, cut(device, way), *of)
+        return ProgramGraph(
+            device,
+            cut(device, way),
+            not self.info.directed,
+            None if kind is None else bits,
+            kind,
+            degree,
+        )
 
 
 class RowsOnDevice:

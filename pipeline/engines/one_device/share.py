@@ -148,8 +148,7 @@ class DeviceShare:
             degree = degrees_of(device, rows.offsets, weights, kind)
         with device.use() as cupy:
             cupy.get_default_memory_pool().free_all_blocks()  # NCCL does not take it from there
-        of = not info.directed, weights, kind, degree
-        return ProgramGraph(device, cut(device, rows), *of)
+        return ProgramGraph(device, cut(device, rows), not info.directed, weights, kind, degree)
 
     def _degrees(
         self, device: Device, loading: _Loading, maker: RowsMaker, weight_type: str | None
@@ -174,8 +173,9 @@ class DeviceShare:
             rows = Rows(offsets, cupy.empty(0, np.uint32), far)
             weights = None if kind is None else cupy.empty(0, np.uint32)
             degree = cupy.zeros(1) if program.wants_degrees else None
-        of = weights, kind, degree
-        return ProgramGraph(device, cut(device, rows), False, *of, ranks=self.ranks)
+        return ProgramGraph(
+            device, cut(device, rows), False, weights, kind, degree, ranks=self.ranks
+        )
 
     def _offsets_type(self, entries: int) -> np.dtype:
         return np.dtype(np.uint64 if entries >= MOST_SHORT else np.uint32)
@@ -221,8 +221,10 @@ class _Loading:
 
     def subgraph(self, part: _Part) -> Subgraph:
         info = self._store.info
-        of = part.partition, part.name, info.partitions, info.grid, self._delegates
-        return Subgraph(*numberings(*of), part.reversed)
+        return Subgraph(
+            *numberings(part.partition, part.name, info.partitions, info.grid, self._delegates),
+            part.reversed,
+        )
 
     def offsets(self, part: _Part) -> NDArray:
         self._check()

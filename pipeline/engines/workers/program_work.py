@@ -112,8 +112,9 @@ class ProgramWork:
                 return here.load(device, team, check)
             return share.load((*place, job.way), lambda: here.load(device, team, check))
 
-        of = self.programs, store, communicator, device
-        return run_on_devices(*of, load, self.saved, went_on.append)
+        return run_on_devices(
+            self.programs, store, communicator, device, load, self.saved, went_on.append
+        )
 
     def _run_on_cpus(
         self,

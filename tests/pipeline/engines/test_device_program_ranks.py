@@ -368,8 +368,9 @@ STANDS: dict[str, Callable[[int, int], Cuts | Tiling]] = {
 @pytest.mark.parametrize("stands", STANDS)
 @pytest.mark.parametrize("direct", [True, False])
 def test_where_entries_stand(two_devices, tmp_path, monkeypatch, direct, stands, layout):
-    of = two_devices, tmp_path, monkeypatch, 2
-    check_where_entries_stand(*of, direct, stands, layout, "nccl on GPUs")
+    check_where_entries_stand(
+        two_devices, tmp_path, monkeypatch, 2, direct, stands, layout, "nccl on GPUs"
+    )
 
 
 def check_where_entries_stand(
@@ -584,8 +585,7 @@ def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
 @pytest.mark.parametrize("stands", STANDS)
 @pytest.mark.parametrize("direct", [True, slow(False)])
 def test_where_entries_stand_emulated(emulated, tmp_path, monkeypatch, direct, stands, layout):
-    of = emulated, tmp_path, monkeypatch, 3
-    check_where_entries_stand(*of, direct, stands, layout, "nccl")
+    check_where_entries_stand(emulated, tmp_path, monkeypatch, 3, direct, stands, layout, "nccl")
 
 
 @pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegates"))

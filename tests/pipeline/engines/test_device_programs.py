@@ -151,8 +151,7 @@ def check_walk(store: Store, device: Device, **options: Any) -> str:
         u, v = edges_of(store)
     program = walk(store, kind, **options)
     found = run(store, program, device)
-    of = 0.85, program.most, to, program.dangling == "even", weight
-    wanted = reference.pagerank(u, v, n, *of)
+    wanted = reference.pagerank(u, v, n, 0.85, program.most, to, program.dangling == "even", weight)
     np.testing.assert_allclose(found.values, wanted, rtol=close, atol=1e-300)
     assert len(found.record["iterations"]) == program.most
     again = run(store, program, device)
@@ -822,8 +821,9 @@ def test_emulated_tiers(emulated, stores, partitions, share):
 @pytest.mark.parametrize("stands", mostly_slow(sorted(STANDS), "tiles and columns"))
 @pytest.mark.parametrize("weights", [slow("none"), "floats"])
 def test_emulated_stands(emulated, stores, monkeypatch, weights, stands):
-    of = "two components", True, weights, stands, 4
-    test_where_entries_stand(emulated[0], stores, monkeypatch, *of)
+    test_where_entries_stand(
+        emulated[0], stores, monkeypatch, "two components", True, weights, stands, 4
+    )
 
 
 @pytest.mark.parametrize("tiling", TILINGS)
@@ -911,8 +911,15 @@ def test_emulated_random_graphs(emulated, monkeypatch, tmp_path, seed):
     n = int(rng.integers(1, 200))
     src, dst = (rng.random((2, int(rng.integers(1, 600)))) ** 2 * n).astype(np.uint32)
     way = ["degree", "none", "random"][seed % 3], 1 + 2 * (seed % 4 == 3)
-    of = *way, sorted(WEIGHTS)[seed % 3], ["even", "none"][seed % 2], seed % 3 == 0
-    check_graph(emulated[0], tmp_path, (src, dst, n, bool(seed % 2)), *of)
+    check_graph(
+        emulated[0],
+        tmp_path,
+        (src, dst, n, bool(seed % 2)),
+        *way,
+        sorted(WEIGHTS)[seed % 3],
+        ["even", "none"][seed % 2],
+        seed % 3 == 0,
+    )
 
 
 @pytest.mark.parametrize("kept", [JoinAll, Walk])

@@ -127,8 +127,13 @@ def test_files_are_those_of_one_process(store_of, tmp_path):
     """Of what does not depend on the order in which it is added up."""
     store = store_of("delegate")
     for ranks in (1, 3):
-        of = store, PROGRAMS["together"](store), tmp_path / f"{ranks}", ranks
-        run_program(*of, checkpoint=Checkpoint(tmp_path / f"saved-{ranks}", 0))
+        run_program(
+            store,
+            PROGRAMS["together"](store),
+            tmp_path / f"{ranks}",
+            ranks,
+            checkpoint=Checkpoint(tmp_path / f"saved-{ranks}", 0),
+        )
     one, three = (tmp_path / f"saved-{ranks}" for ranks in (1, 3))
     assert files(one) == files(three)
 
