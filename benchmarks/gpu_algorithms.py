@@ -135,8 +135,10 @@ def subject_of(device: Device, name: str, found: dict[str, Any], sources: int) -
             rows = Rows(prepared.offsets, prepared.targets[:0], far)
         weights = cupy.empty(rows.edges, np.uint32)
         degree = (rows.offsets[1:] - rows.offsets[:-1]).astype(np.float64)
-        spare = device.memory_bytes // 2
-        graph = ProgramGraph(device, cut(device, rows), True, weights, "uint32", degree, spare)
+        extra_bytes = device.memory_bytes // 2
+        graph = ProgramGraph(
+            device, cut(device, rows), True, weights, "uint32", degree, extra_bytes
+        )
         subject = Subject(
             graph, chosen[:sources], np.array(many, np.uint32), alone, mean_weight=128
         )

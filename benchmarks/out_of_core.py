@@ -28,7 +28,7 @@ from direction import GRAPHS
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.bfs.cpu import CpuBackend, compile_search
 from delegraph.partition.store.store import Store, open_store
-from delegraph.pipeline.algorithms.pagerank import Walk
+from delegraph.pipeline.algorithms.pagerank import PageRankProgram
 from delegraph.pipeline.engines.host.programs import HostProgramEngine
 from delegraph.pipeline.engines.host.rows import StoreRows
 from delegraph.pipeline.engines.host.search import graph_bytes, search
@@ -113,7 +113,7 @@ def measure(store: Store, sources: int, threads: int) -> dict[str, float]:
 
 
 def measure_pagerank(store: Store, threads: int) -> dict[str, float]:
-    program = Walk(store.info.vertices, 0.85, None, 1, "even", None)
+    program = PageRankProgram(store.info.vertices, 0.85, None, 1, "even", None)
     rows = StoreRows(store, None, threads, "disk", program.weighted)
     engine = HostProgramEngine(rows, program, threads)
     engine.load()

@@ -80,7 +80,7 @@ def ask_to_output(
     options: Mapping[str, Any],
 ) -> Outcome:
     """Answer a question as ``ask`` does, as a result folder with its run record."""
-    from .algorithms.programs import ByProgram
+    from .algorithms.programs import ProgramAlgorithm
     from .algorithms.run import CHECKPOINT_SECONDS, RunOptions, run_to_result
     from .frames import as_path, columns_of
 
@@ -95,7 +95,7 @@ def ask_to_output(
     shaped = rest.keys() & StoreOptions.__annotations__.keys()
     with as_path(graph, columns_of(choices)) as path:
         return run_to_result(
-            algorithm if hasattr(algorithm, "engines") else ByProgram(algorithm),
+            algorithm if hasattr(algorithm, "engines") else ProgramAlgorithm(algorithm),
             path,
             named(output),
             running,

@@ -315,7 +315,7 @@ def betweenness(
     """Compute betweenness: how many shortest paths lead through each vertex.
 
     The value is the vertex's share of the shortest paths between all pairs of other vertices, by
-    hops (Brandes 2001).
+    hops (BetweennessProgram 2001).
 
     Args:
         graph: a store or an edge list, or a table of Arrow, pandas or Polars.

@@ -35,14 +35,14 @@ from ..partition.store.manifest import GraphInfo
 from ..partition.store.store import Store
 from .algorithms import run
 from .algorithms.bfs import Bfs, answer_of, find
-from .algorithms.bfs_each import BfsEach, first_batch, kept_bytes, no_sums, spare_to_search
+from .algorithms.bfs_each import BfsEach, first_batch, kept_bytes, no_sums, search_extra_bytes
 from .algorithms.many_sources import sources_by_id
-from .algorithms.programs import Question, spare_bytes, telling
+from .algorithms.programs import ProgramQuestion, program_extra_bytes, telling
 from .build.build import build_store
 from .build.prepare import BuildOptions
-from .engines.engine import Engine, Need, Ran, SearchEngine, Subject, choose, run_first
+from .engines.engine import Engine, EngineFacts, Need, SearchEngine, Subject, choose, run_first
+from .engines.engine_cache import hand_over
 from .engines.host.search import HostSearchEngine
-from .engines.kept import hand_over
 from .engines.operations.program import Program, ProgramEngine
 from .engines.plan import plan_of
 from .engines.subjects import subject_of
@@ -190,7 +190,7 @@ class Graph(QuestionMethods):
         _, algorithm = algorithm_of(QUESTIONS[name], values)
         return self.ask(algorithm)
 
-    def ask(self, algorithm: Question | Bfs | BfsEach) -> Result:
+    def ask(self, algorithm: ProgramQuestion | Bfs | BfsEach) -> Result:
         """Run an algorithm that a file of ``pipeline/algorithms`` makes."""
         if isinstance(algorithm, Bfs):
             return self._search(algorithm)
@@ -207,10 +207,12 @@ class Graph(QuestionMethods):
             found = _timed(this, lambda: engine.search(place, asked.max_depth))
             value = parse_id(asked.source, names.id_type)
             return BfsResult(
-                answer_of(found, value, asked.max_depth, engine.method), Ran.of(engine), this
+                answer_of(found, value, asked.max_depth, engine.method),
+                EngineFacts.of(engine),
+                this,
             )
 
-    def _run_program(self, question: Question) -> Result:
+    def _run_program(self, question: ProgramQuestion) -> Result:
         with self._lock, device_errors():
             if question.weighted:
                 self._check_weights()
@@ -218,10 +220,12 @@ class Graph(QuestionMethods):
             assert engine.subject is not None
             subject = engine.subject
             this = self._begin(question, subject)
-            spare = spare_bytes(question, subject, self._resources.limit)
-            given = _timed(this, lambda: engine.run(None, telling(question, this), spare=spare))
+            extra_bytes = program_extra_bytes(question, subject, self._resources.limit)
+            given = _timed(
+                this, lambda: engine.run(None, telling(question, this), extra_bytes=extra_bytes)
+            )
             return Result(
-                question.answer(given, subject.names, engine.method), Ran.of(engine), this
+                question.answer(given, subject.names, engine.method), EngineFacts.of(engine), this
             )
 
     def _search_each(self, asked: BfsEach) -> Result:
@@ -238,20 +242,26 @@ class Graph(QuestionMethods):
             this = self._begin(asked, subject)
             ids, places = sources_by_id(asked.sources, subject.names)
             sums = no_sums()
-            spare = spare_to_search(subject, this, kept)
-            batches = asked.batches(engine, ids, places, this.executor.progress, sums, spare=spare)
+            extra_bytes = search_extra_bytes(subject, this, kept)
+            batches = asked.batches(
+                engine, ids, places, this.executor.progress, sums, extra_bytes=extra_bytes
+            )
             found = _timed(this, lambda: [rows for _, _, rows in batches])
             found.reverse()
             rows = [found.pop()() for _ in range(len(found))]  # one copy is let go at a time
-            return Result(asked.answer(len(ids), engine.method, sums), Ran.of(engine), this, rows)
+            return Result(
+                asked.answer(len(ids), engine.method, sums), EngineFacts.of(engine), this, rows
+            )
 
-    def _begin(self, asked: Bfs | BfsEach | Question, subject: Subject) -> run.Run:
+    def _begin(self, asked: Bfs | BfsEach | ProgramQuestion, subject: Subject) -> run.Run:
         executor = Executor(self._executor.threads, self._executor.progress)
         graph, options = subject.record, asked.options(subject.names.id_type)
         fingerprint, directed = graph["fingerprint"], graph["directed"]
         info = ResultInfo(asked.name, fingerprint, directed, options, __version__)
         notes = row_notes(graph, info)
-        return run.Run(run.RunOptions(executor.threads), executor, self._resources, None, info, notes=notes)
+        return run.Run(
+            run.RunOptions(executor.threads), executor, self._resources, None, info, notes=notes
+        )
 
     def _check_weights(self) -> None:
         if isinstance(self._graph, Store):
@@ -262,17 +272,17 @@ class Graph(QuestionMethods):
             )
 
     def _ready(
-        self, program_of: Callable[[Names, GraphInfo], Program], reserved: int = 0
+        self, program_of: Callable[[Names, GraphInfo], Program], reserved_bytes: int = 0
     ) -> ProgramEngine:
         """An engine that has loaded the graph, for a program.
 
-        reserved: bytes that are held with what is found.
+        reserved_bytes: bytes that are held with what is found.
         """
         threads, device = self._executor.threads, self._room_on_device()
         if self._made is None and isinstance(self._graph, EdgeList):
             held, subject = self._held_rows(), self._subject
             program = program_of(subject.names, held.info)
-            engines = programs_of_rows(held, subject, program, threads, reserved, device)
+            engines = programs_of_rows(held, subject, program, threads, reserved_bytes, device)
             try:
                 if engines:
                     return self._first_ready(engines)
@@ -288,7 +298,7 @@ class Graph(QuestionMethods):
         graph = None
         if self._made is None and isinstance(self._open, HostSearchEngine):
             graph = self._open.graph
-        engines = programs_of_store(store, subject, program, threads, reserved, device, graph)
+        engines = programs_of_store(store, subject, program, threads, reserved_bytes, device, graph)
         return self._first_ready(engines)
 
     def _held_rows(self) -> HeldGraph | HeldRows:

@@ -130,7 +130,7 @@ class QuestionMethods:
         """Compute betweenness: how many shortest paths lead through each vertex.
 
         The value is the vertex's share of the shortest paths between all pairs of other vertices,
-        by hops (Brandes 2001).
+        by hops (BetweennessProgram 2001).
 
         Args:
             sources: the vertices to count paths from, with the sums scaled up: a number of random

@@ -26,7 +26,7 @@ from ..partition.disk.work import begin_work
 from ..partition.errors import InputError
 from .algorithms import run
 from .algorithms.bfs_each import write_batch
-from .engines.engine import Ran
+from .engines.engine import EngineFacts
 from .results.by_source import RowsBySource
 from .results.columns import schema_of
 from .results.result import batches_of
@@ -46,7 +46,7 @@ class Result:
     """
 
     _answer: run.Answer
-    _ran: Ran
+    _ran: EngineFacts
     _run: run.Run
     _batches: Sequence[RowsBySource] = ()
 

@@ -83,7 +83,7 @@ def _garbage_of_one_module():
 
 
 @dataclass(frozen=True)
-class Ran:
+class EngineFacts:
     code: int
     out: str
     err: str
@@ -97,14 +97,14 @@ class Ran:
 def delegraph(capfd, monkeypatch):
     """Runs the command line: ``delegraph("bfs", path, "--source", 0)``."""
 
-    def run(*args) -> Ran:
+    def run(*args) -> EngineFacts:
         capfd.readouterr()
         monkeypatch.setattr("sys.argv", ["delegraph", *(str(arg) for arg in args)])
         with pytest.raises(SystemExit) as ended:
             main()
         out, err = capfd.readouterr()
         code = ended.value.code
-        return Ran(code if isinstance(code, int) else 0, out, err)
+        return EngineFacts(code if isinstance(code, int) else 0, out, err)
 
     return run
 
@@ -113,7 +113,7 @@ def delegraph(capfd, monkeypatch):
 def ok(delegraph):
     """Like ``delegraph``, for commands that have to succeed."""
 
-    def run(*args) -> Ran:
+    def run(*args) -> EngineFacts:
         ran = delegraph(*args)
         assert ran.code == 0, ran.err
         return ran

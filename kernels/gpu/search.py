@@ -117,7 +117,7 @@ class WideKernel(NamedTuple):
     source: str
     name: str
 
-    def on(self, device: Device, offset: str, tiered: bool, deep: bool = False) -> Any:
+    def compiled_for(self, device: Device, offset: str, tiered: bool, deep: bool = False) -> Any:
         """Its instance for a graph with offsets of this type in C++; compiles it, once.
 
         deep: for distances of more than a byte.
@@ -452,7 +452,7 @@ class GpuSearch:
 
     def _wide(self, deep: bool) -> Any:
         forward, tiered = self.graph.forward, self.graph.tiered
-        return WIDE_SEARCH.on(self.device, forward.offset_type, tiered, deep)
+        return WIDE_SEARCH.compiled_for(self.device, forward.offset_type, tiered, deep)
 
     def _narrow(self) -> tuple[Any, int]:
         """The kernel, and the dynamic shared memory that it takes."""

@@ -150,7 +150,7 @@ def device_bytes(vertices: int) -> int:
     return 4 * vertices
 
 
-def told_bytes(vertices: int) -> int:
+def exchange_bytes(vertices: int) -> int:
     """That a share holds besides: what it tells others, and labels that come."""
     return 8 * _room(vertices) + 4 * -(-vertices // 32) + 4 * vertices
 

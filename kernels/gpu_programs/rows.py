@@ -95,8 +95,8 @@ class ProgramGraph:
     weights: uint32, by entry, the bits of weights of this type of ``weight_type``; None where they
     are not asked for. degree: float64, by vertex, the edges that leave it, or their weights added
     up; None where it is not asked for. twice: whether every edge stands in the rows of both ends,
-    whatever rank has them. spare: bytes of the device that a program may hold beyond what it has
-    said. ranks: with a share of the edges each; then the degree is over all of them.
+    whatever rank has them. extra_bytes: bytes of the device that a program may hold beyond what it
+    has said. ranks: with a share of the edges each; then the degree is over all of them.
     """
 
     device: Device
@@ -105,7 +105,7 @@ class ProgramGraph:
     weights: Array | None = None
     weight_type: str | None = None
     degree: Array | None = None
-    spare: int = 0
+    extra_bytes: int = 0
     ranks: int = 1
 
     @property
@@ -115,7 +115,7 @@ class ProgramGraph:
     @property
     def room(self) -> int:
         """Of what is spare, less a part that is left for code and for what the pool rounds up."""
-        return self.spare - self.spare // _RESERVE
+        return self.extra_bytes - self.extra_bytes // _RESERVE
 
 
 def cut(device: Device, rows: Rows) -> CutRows:

@@ -245,7 +245,9 @@ class _PathsByMessages(SharedPaths):
         return cupy.concatenate(queued), bool(wants.any())
 
     def _end_bucket(self, least: float, looked: Sequence[float]) -> None:
-        """least: distance beyond it. looked: edges, taken, again, as of Bucket, of all ranks."""
+        """least: the distance beyond it. looked: edges, taken, again, as in Bucket, over all
+        ranks.
+        """
         edges, taken, again = looked
         self._over = least == np.inf
         ended = self._bucket._replace(edges=edges, taken=taken, again=again)
@@ -282,7 +284,7 @@ def _kernel(graph: ProgramGraph) -> Callable[..., None]:
     return kernel(graph, "shared_paths", _SOURCE)
 
 
-def told_bytes(vertices: int) -> int:
+def exchange_bytes(vertices: int) -> int:
     """That a share holds besides. By messages, which takes more: what is told; lists of what has
     changed, and while they are made, of own ones and of all.
     """

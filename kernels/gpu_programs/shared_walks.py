@@ -294,7 +294,7 @@ def _each(graph: ProgramGraph, ranks: Ranks) -> int:
     return -(-graph.vertices // (_LINE * ranks.size)) * _LINE
 
 
-def told_bytes(vertices: int) -> int:
+def exchange_bytes(vertices: int) -> int:
     """That a share holds besides. By messages: of an iteration what comes of others, and what goes
     to them. In memory, which takes more: what comes to split rows; own rows, their offsets, and
     which of them are split; while it begins, or ends, shares by vertex. While roles are found,

@@ -306,7 +306,9 @@ class Search(Generic[L]):
 
     def _kernel(self) -> Any:
         graph, deep = self.rows.graph, self.distance is not self._made["distance"]
-        return self.layout.kernel.on(self.device, graph.forward.offset_type, graph.tiered, deep)
+        return self.layout.kernel.compiled_for(
+            self.device, graph.forward.offset_type, graph.tiered, deep
+        )
 
     def _widen(self) -> None:
         """From here on, distances of more than a byte."""

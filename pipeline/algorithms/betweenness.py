@@ -33,10 +33,10 @@ from ...kernels.pieces.paths import (
 )
 from ...kernels.pieces.piece import Piece
 from ...partition.store.manifest import GraphInfo
-from ..engines.operations.forests import Looked
+from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.marks import Marks, Places, PlacesByLevel, levels_bytes, marks_bytes
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, Program, Tell
+from ..engines.operations.program import Counts, Program, ProgramResult, Tell
 from ..engines.operations.saving import ANSWERED
 from ..engines.operations.vectors import Vector
 from ..engines.operations.wide_paths import WIDE_BYTES, WidePaths
@@ -82,7 +82,7 @@ _ALONE_BYTES = 3 * 4 + 3 * 8
 
 
 @dataclass(frozen=True)
-class Brandes:
+class BetweennessProgram:
     """The program: dependencies of ``sources`` (global ids) on each vertex, added up, not scaled.
 
     vertices: of the graph. dealt: which rank's part this is, of how many ranks.
@@ -92,13 +92,13 @@ class Brandes:
     sources: NDArray[np.uint32]
     dealt: tuple[int, int] = (0, 1)
     columns = ("betweenness", "source")
-    weighted = into = wants_degrees = scans_once = False
+    weighted = by_target = wants_degrees = scans_once = False
     kernels = (path_kernels,)
 
     def held_bytes(self, counts: Counts) -> int:
         return brandes_bytes(counts) + SOURCE_BYTES * len(self.sources)
 
-    def run(self, operations: Operations, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
         score, answered = operations.vector(np.float64), nothing_answered(self.sources)
         state, count = {"score": score, ANSWERED: answered}, len(self.sources)
         operations.load(state)
@@ -112,8 +112,8 @@ class Brandes:
             tell(done, count, "")
             if operations.due():
                 operations.save(done, state)
-        record = {**operations.looked()._asdict(), "directed": operations.directed}
-        return Given({"betweenness": score, "source": self.sources}, record)
+        record = {**operations.edge_counts()._asdict(), "directed": operations.directed}
+        return ProgramResult({"betweenness": score, "source": self.sources}, record)
 
     def device_bytes(self, vertices: int, entries: int) -> int:
         return on_device.device_bytes(vertices, entries)
@@ -121,7 +121,9 @@ class Brandes:
     def compile_on(self, graph: ProgramGraph) -> None:
         on_device.warm_up(graph)
 
-    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run_on(
+        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
+    ) -> ProgramResult:
         score, answered = np.zeros(self.vertices), nothing_answered(self.sources)
         state, count = {"score": score, ANSWERED: answered}, len(self.sources)
         if checkpoint:
@@ -137,18 +139,18 @@ class Brandes:
                 score[:] = brandes.score()
                 checkpoint.save_state(done, state)
         score[:] = brandes.score()
-        record = {**Looked(edges=brandes.edges)._asdict(), "directed": not graph.twice}
-        return Given({"betweenness": score, "source": self.sources}, record)
+        record = {**EdgeCounts(edges=brandes.edges)._asdict(), "directed": not graph.twice}
+        return ProgramResult({"betweenness": score, "source": self.sources}, record)
 
-    def of_rank(self, rank: int, ranks: int) -> Brandes:
+    def of_rank(self, rank: int, ranks: int) -> BetweennessProgram:
         return replace(self, dealt=(rank, ranks))
 
-    def put_together(self, given: Given, more: Given) -> Given:
+    def put_together(self, given: ProgramResult, more: ProgramResult) -> ProgramResult:
         score = np.asarray(given.values["betweenness"])
         score += np.asarray(more.values["betweenness"])
-        looked = {name: given.record[name] + more.record[name] for name in Looked._fields}
+        edge_counts = {name: given.record[name] + more.record[name] for name in EdgeCounts._fields}
         values = {**given.values, "betweenness": score}
-        return Given(values, {**given.record, **looked})
+        return ProgramResult(values, {**given.record, **edge_counts})
 
 
 class _Paths:
@@ -337,7 +339,7 @@ class _Apart:
         """
         rows, n = operations.whole, operations.graph.vertices
         threads = min(operations.team.threads, len(sources))
-        if rows is None or threads * _ALONE_BYTES * n > operations.spare:
+        if rows is None or threads * _ALONE_BYTES * n > operations.extra_bytes:
             return None
         most = _MOST_APART if len(sources) >= _SEVERAL else _FEW_EDGES
         first = _Alone(rows.piece, n)
@@ -424,18 +426,18 @@ class Betweenness:
     name = "betweenness"
     step = "source"
     weighted = False
-    kernels = Brandes.kernels
+    kernels = BetweennessProgram.kernels
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {**self.sources.told_by_id(id_type), "normalized": self.normalized}
 
     def program(self, names: Names, info: GraphInfo) -> Program:
-        return Brandes(info.vertices, self.sources.places(names))
+        return BetweennessProgram(info.vertices, self.sources.places(names))
 
     def held_bytes(self, counts: Counts) -> int:
         return brandes_bytes(counts) + SOURCE_BYTES * self.sources.most(counts.vertices)
 
-    def answer(self, given: Given, names: Names, method: str) -> Answer:
+    def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         score, sources = given.values["betweenness"], given.values["source"]
         assert isinstance(score, np.ndarray)
         assert isinstance(sources, np.ndarray)
@@ -454,6 +456,6 @@ def betweenness_of(sources: int | NamedVertices | None, seed: int, normalized: b
     return Betweenness(sources_of(sources, seed), normalized)
 
 
-def planned(info: GraphInfo) -> Brandes:
+def planned(info: GraphInfo) -> BetweennessProgram:
     """For a plan: by paths from all vertices."""
-    return Brandes(info.vertices, some_places(info.vertices))
+    return BetweennessProgram(info.vertices, some_places(info.vertices))

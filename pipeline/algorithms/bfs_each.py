@@ -33,9 +33,9 @@ from ..build.prepare import BuildOptions, facts_ahead
 from ..engines.engine import Subject
 from ..engines.host.disk import most_writing_bytes
 from ..engines.host.programs import DeferredProgram
-from ..engines.operations.forests import Looked
+from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..engines.operations.program import Counts, Program, ProgramEngine, ProgramResult, Tell
 from ..engines.operations.vectors import Vector
 from ..engines.ranks.edges import Rows
 from ..engines.table import program_of_edges, programs_of_store
@@ -80,7 +80,7 @@ class DistanceBits:
     bits: int
     max_depth: int | None = None
     apart: bool = False
-    weighted = into = wants_degrees = scans_once = False
+    weighted = by_target = wants_degrees = scans_once = False
     kernels = (hops,)
 
     @property
@@ -90,15 +90,17 @@ class DistanceBits:
     def held_bytes(self, counts: Counts) -> int:
         return distances_bytes(counts)
 
-    def run(self, operations: Operations, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
         rows = operations.rows_along(True)
         given = None if self.apart else self._together(operations, rows, tell)
         if given is None:
             assert rows is not None
             given = self._apart(operations, rows, tell)
-        return Given(given.values, {**operations.looked()._asdict(), **given.record})
+        return ProgramResult(given.values, {**operations.edge_counts()._asdict(), **given.record})
 
-    def _together(self, operations: Operations, rows: Rows | None, tell: Tell) -> Given | None:
+    def _together(
+        self, operations: Operations, rows: Rows | None, tell: Tell
+    ) -> ProgramResult | None:
         """None where searches seldom meet and there are ``rows`` to search apart."""
         searches = Searches(operations)
         bits: list[Vector] = []
@@ -107,7 +109,7 @@ class DistanceBits:
             if rows is not None and not searches.meet:
                 return None
             if level + 1 >> self.bits:
-                return Given({}, {"deeper": True, "apart": False})
+                return ProgramResult({}, {"deeper": True, "apart": False})
             while level >> len(bits):
                 bits.append(operations.vector(f"u{width(self.bits) // 8}"))
             has = [vector for i, vector in enumerate(bits) if level >> i & 1]
@@ -118,9 +120,9 @@ class DistanceBits:
             depth = level
         given = {"reached": searches.seen, **{f"bit{i}": bit for i, bit in enumerate(bits)}}
         record = {"deeper": False, "apart": False, "reached": reached, "depth": depth}
-        return Given(given, record)
+        return ProgramResult(given, record)
 
-    def _apart(self, operations: Operations, rows: Rows, tell: Tell) -> Given:
+    def _apart(self, operations: Operations, rows: Rows, tell: Tell) -> ProgramResult:
         shape = len(self.sources), operations.graph.vertices
         distances = list(np.empty(shape, f"u{self.bits // 8}"))
 
@@ -129,10 +131,12 @@ class DistanceBits:
 
         found = search_apart(operations, rows, self.sources, distances, self.max_depth, each)
         if found is None:
-            return Given({}, {"deeper": True, "apart": True})
+            return ProgramResult({}, {"deeper": True, "apart": True})
         reached, depth = sum(h.reached for h in found), max(h.farthest for h in found)
         given = {f"distance{i}": distance for i, distance in enumerate(distances)}
-        return Given(given, {"deeper": False, "apart": True, "reached": reached, "depth": depth})
+        return ProgramResult(
+            given, {"deeper": False, "apart": True, "reached": reached, "depth": depth}
+        )
 
     def device_bytes(self, vertices: int, entries: int) -> int:
         return on_device.device_bytes(vertices, entries, distances=True)
@@ -140,29 +144,35 @@ class DistanceBits:
     def compile_on(self, graph: ProgramGraph) -> None:
         on_device.warm_up(graph)
 
-    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run_on(
+        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
+    ) -> ProgramResult:
         del checkpoint  # batches are saved
         if not len(self.sources):  # of a rank, where there are fewer than ranks
             none = np.zeros(0, on_device.HOPS)
-            return Given({}, {**Looked()._asdict(), "apart": self.apart, **_of_hops(none)})
+            return ProgramResult(
+                {}, {**EdgeCounts()._asdict(), "apart": self.apart, **_of_hops(none)}
+            )
         searches, given = on_device.GpuSearches(graph, len(self.sources), distances=True), None
         if not self.apart and self.bits == DIGITS:
             given = self._together_on(searches)
         if given is None:
             given = self._apart_on(searches, tell)
-        return Given(given.values, {**Looked(edges=searches.edges)._asdict(), **given.record})
+        return ProgramResult(
+            given.values, {**EdgeCounts(edges=searches.edges)._asdict(), **given.record}
+        )
 
-    def _together_on(self, searches: on_device.GpuSearches) -> Given | None:
+    def _together_on(self, searches: on_device.GpuSearches) -> ProgramResult | None:
         """None where searches seldom meet."""
         met = searches.together(self.sources, self.max_depth)
         if met.outcome == on_device.SELDOM_MEET:
             return None
         if met.outcome == on_device.DEEPER:
-            return Given({}, {"deeper": True, "apart": False})
+            return ProgramResult({}, {"deeper": True, "apart": False})
         values = {"reached": met.reached, **{f"bit{i}": some for i, some in enumerate(met.bits)}}
-        return Given(values, {"apart": False, **_of_hops(met.hops)})
+        return ProgramResult(values, {"apart": False, **_of_hops(met.hops)})
 
-    def _apart_on(self, searches: on_device.GpuSearches, tell: Tell) -> Given:
+    def _apart_on(self, searches: on_device.GpuSearches, tell: Tell) -> ProgramResult:
         kind, distances = np.dtype(f"u{self.bits // 8}"), {}
 
         def take(i: int, distance: Any) -> None:
@@ -173,22 +183,22 @@ class DistanceBits:
         nowhere = int(np.iinfo(kind).max)
         hops = searches.apart(self.sources, self.max_depth, take, nowhere)
         if hops is None:
-            return Given({}, {"deeper": True, "apart": True})
-        return Given(distances, {"apart": True, **_of_hops(hops)})
+            return ProgramResult({}, {"deeper": True, "apart": True})
+        return ProgramResult(distances, {"apart": True, **_of_hops(hops)})
 
     def of_rank(self, rank: int, ranks: int) -> DistanceBits:
         return replace(self, sources=np.array_split(self.sources, ranks)[rank])
 
-    def put_together(self, given: Given, more: Given) -> Given:
+    def put_together(self, given: ProgramResult, more: ProgramResult) -> ProgramResult:
         """more: of the sources that follow."""
         one, other = given.record, more.record
         record = {**one, "edges": one["edges"] + other["edges"]}
         if other.get("sources") == 0:
-            return Given(given.values, record)
+            return ProgramResult(given.values, record)
         for name in ("deeper", "apart"):
             record[name] = one[name] or other[name]
         if not (given.values and more.values) or one["apart"] != other["apart"]:
-            return Given({}, record)
+            return ProgramResult({}, record)
         first, values = one["sources"], dict(given.values)
         if record["apart"]:
             values |= {f"distance{first + i}": some for i, some in enumerate(more.values.values())}
@@ -201,7 +211,7 @@ class DistanceBits:
                 values[name] = moved
         for name, fold in (("sources", sum), ("reached", sum), ("depth", max)):
             record[name] = fold((one[name], other[name]))
-        return Given(values, record)
+        return ProgramResult(values, record)
 
 
 def _of_hops(hops: NDArray) -> dict[str, Any]:
@@ -311,8 +321,10 @@ class BfsEach:
             done, bits, sums = saved.done, saved.facts["bits"], saved.facts["sums"]
             digests = saved.facts["parts"]
         remove_files(run.work.output, sums["files"])
-        spare = spare_to_search(engine.subject, run, engine.subject.writing_bytes(1))
-        batches = self.batches(engine, ids, places, run.executor.progress, sums, done, bits, spare)
+        extra_bytes = search_extra_bytes(engine.subject, run, engine.subject.writing_bytes(1))
+        batches = self.batches(
+            engine, ids, places, run.executor.progress, sums, done, bits, extra_bytes
+        )
         for done, bits, rows in batches:
             with run.clock.phase("write"):
                 digests += write_batch(engine.subject, rows(), sums["files"], run)
@@ -331,13 +343,13 @@ class BfsEach:
         sums: dict[str, Any],
         done: int = 0,
         bits: int = DIGITS,
-        spare: int = 0,
+        extra_bytes: int = 0,
     ) -> Iterator[tuple[int, int, Callable[[], RowsBySource]]]:
         """Sources done, bits of distances, and what a batch has found, which is put in the order of
         a result when it is called, once; batch by batch.
 
-        ids, places: of all sources, by rising id. sums: over batches, go on. spare: bytes that may
-        be held beside what a batch holds.
+        ids, places: of all sources, by rising id. sums: over batches, go on. extra_bytes: bytes
+        that may be held beside what a batch holds.
         """
         assert engine.subject is not None
         apart = False
@@ -345,7 +357,7 @@ class BfsEach:
             some = slice(done, done + width(bits))
             tell = partial(_tell, progress, done, len(ids))
             program = DistanceBits(places[some], bits, self.max_depth, apart)
-            given = engine.run(None, tell, program, spare)
+            given = engine.run(None, tell, program, extra_bytes)
             apart = given.record["apart"]
             for name in ("edges", "read", "sent"):
                 sums[name] += given.record[name]
@@ -359,7 +371,7 @@ class BfsEach:
             yield done, bits, partial(_rows, engine.subject.names, ids[some], given)
 
     def answer(self, sources: int, method: str, sums: dict[str, Any]) -> Answer:
-        record = searches_record(sources, self.max_depth, method, Given({}, sums))
+        record = searches_record(sources, self.max_depth, method, ProgramResult({}, sums))
         return Answer((), {"searches": record})
 
 
@@ -371,7 +383,7 @@ def _tell(
         progress(f"search: sources {done}, {last}", done, count)
 
 
-def spare_to_search(subject: Subject, run: Run, beside: int) -> int:
+def search_extra_bytes(subject: Subject, run: Run, beside: int) -> int:
     """Bytes that are left once the graph is loaded. beside: what else is held."""
     n = subject.record["vertices"]
     held = distances_bytes(Counts(n, n, 0, 0)) + SOURCE_BYTES * n + beside
@@ -382,7 +394,7 @@ def no_sums() -> dict[str, Any]:
     return dict.fromkeys(_SUMS, 0)
 
 
-def _rows(names: Names, ids: pa.Array, given: Given) -> RowsBySource:
+def _rows(names: Names, ids: pa.Array, given: ProgramResult) -> RowsBySource:
     values = {name: np.asarray(some) for name, some in given.values.items()}
     if given.record["apart"]:
         return RowsBySource(names, ids, Plain(list(values.values())))

@@ -20,10 +20,10 @@ from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces.operators import Min
 from ...partition.input.arrow import load_functions
 from ...partition.store.manifest import GraphInfo
-from ..engines.operations.forests import Looked
+from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.marks import Places
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, Program, Tell
+from ..engines.operations.program import Counts, Program, ProgramResult, Tell
 from ..engines.operations.vectors import Vector
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
@@ -41,7 +41,7 @@ _DONE = np.uint64(0)
 
 
 @dataclass(frozen=True)
-class Nearest:
+class NearestSourceProgram:
     """The program. sources: global ids, of which the first that are as near as others are taken.
     max_depth: levels at most; None for all.
     """
@@ -49,13 +49,13 @@ class Nearest:
     sources: NDArray[np.uint32]
     max_depth: int | None = None
     columns = ("distance", "nearest")
-    weighted = into = wants_degrees = scans_once = False
+    weighted = by_target = wants_degrees = scans_once = False
     kernels = ()
 
     def held_bytes(self, counts: Counts) -> int:
         return nearest_bytes(counts) + SOURCE_BYTES * len(self.sources)
 
-    def run(self, operations: Operations, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
         search = _Search(operations, self.sources)
         level = search.begin()
         while self.max_depth is None or level < self.max_depth:
@@ -67,8 +67,8 @@ class Nearest:
                 operations.save(level, search.state())
         (reached,) = operations.sum_each(_count, search.distance)
         operations.each(partial(_name, self.sources), search.nearest)
-        record = {**operations.looked()._asdict(), "reached": int(reached), "depth": level}
-        return Given({"distance": search.distance, "nearest": search.nearest}, record)
+        record = {**operations.edge_counts()._asdict(), "reached": int(reached), "depth": level}
+        return ProgramResult({"distance": search.distance, "nearest": search.nearest}, record)
 
     def device_bytes(self, vertices: int, entries: int) -> int:
         return on_device.nearest_bytes(vertices, entries)
@@ -76,7 +76,9 @@ class Nearest:
     def compile_on(self, graph: ProgramGraph) -> None:
         on_device.warm_up_nearest(graph)
 
-    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run_on(
+        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
+    ) -> ProgramResult:
         del checkpoint, tell  # it is one launch
         found = on_device.nearest(graph, self.sources, self.max_depth)
         reached = found.distance != UNREACHED
@@ -84,13 +86,13 @@ class Nearest:
         nearest = np.full(len(reached), UNREACHED, np.uint32)
         nearest[reached] = self.sources[found.nearest[reached]]
         record = {"reached": int(np.count_nonzero(reached)), "depth": found.levels}
-        looked = Looked(edges=found.edges)._asdict()
-        return Given({"distance": distance, "nearest": nearest}, {**looked, **record})
+        edge_counts = EdgeCounts(edges=found.edges)._asdict()
+        return ProgramResult({"distance": distance, "nearest": nearest}, {**edge_counts, **record})
 
-    def of_rank(self, rank: int, ranks: int) -> Nearest:
+    def of_rank(self, rank: int, ranks: int) -> NearestSourceProgram:
         return replace(self, sources=np.array_split(self.sources, ranks)[rank])
 
-    def put_together(self, given: Given, more: Given) -> Given:
+    def put_together(self, given: ProgramResult, more: ProgramResult) -> ProgramResult:
         """more: from sources that follow, which are taken where they are nearer."""
         distance, nearest = (np.asarray(given.values[name]) for name in self.columns)
         other, other_nearest = (np.asarray(more.values[name]) for name in self.columns)
@@ -99,7 +101,7 @@ class Nearest:
         edges = given.record["edges"] + more.record["edges"]
         reached, depth = int(np.count_nonzero(distance >= 0)), int(distance.max())
         record = {**given.record, "edges": edges, "reached": reached, "depth": depth}
-        return Given({"distance": distance, "nearest": nearest}, record)
+        return ProgramResult({"distance": distance, "nearest": nearest}, record)
 
 
 class _Search:
@@ -195,14 +197,14 @@ def nearest_bytes(counts: Counts) -> int:
 
 @dataclass(frozen=True)
 class BfsTogether:
-    """The question. max_depth: as of Nearest."""
+    """The question. max_depth: as of NearestSourceProgram."""
 
     sources: NamedVertices
     max_depth: int | None = None
     name = "bfs-together"
     step = "level"
     weighted = False
-    kernels = Nearest.kernels
+    kernels = NearestSourceProgram.kernels
 
     def __post_init__(self) -> None:
         check_depth(self.max_depth)
@@ -212,13 +214,15 @@ class BfsTogether:
         return {"sources": named, "max_depth": self.max_depth}
 
     def program(self, names: Names, info: GraphInfo) -> Program:
-        return Nearest(sources_by_id(self.sources, names)[1], self.max_depth)
+        return NearestSourceProgram(sources_by_id(self.sources, names)[1], self.max_depth)
 
     def held_bytes(self, counts: Counts) -> int:
         return nearest_bytes(counts) + SOURCE_BYTES * counts.vertices  # all may be named
 
-    def answer(self, given: Given, names: Names, method: str) -> Answer:
-        distance, nearest = (np.asarray(given.values[name]) for name in Nearest.columns)
+    def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
+        distance, nearest = (
+            np.asarray(given.values[name]) for name in NearestSourceProgram.columns
+        )
         columns = (
             Column("distance", distance, missing=-1, repeats=True),
             Column("nearest", nearest, vertices=True, missing=int(UNREACHED)),
@@ -229,7 +233,7 @@ class BfsTogether:
         )
 
 
-def planned(info: GraphInfo) -> Nearest:
+def planned(info: GraphInfo) -> NearestSourceProgram:
     """For a plan: of one source, as their number makes no difference."""
     load_functions()  # as where sources are looked up
-    return Nearest(some_places(1))
+    return NearestSourceProgram(some_places(1))

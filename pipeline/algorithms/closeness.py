@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..results.weights import NamedVertices
-from .many_sources import ByDistances, Distances, sources_of
+from .many_sources import Distances, DistancesQuestion, sources_of
 
 
-def closeness_of(sources: int | NamedVertices | None, seed: int) -> ByDistances:
-    return ByDistances("closeness", sources_of(sources, seed), along=False, value=_closeness)
+def closeness_of(sources: int | NamedVertices | None, seed: int) -> DistancesQuestion:
+    return DistancesQuestion("closeness", sources_of(sources, seed), along=False, value=_closeness)
 
 
 def _closeness(found: Distances) -> tuple[NDArray, Mapping[str, Any]]:

@@ -20,9 +20,9 @@ from ...kernels.pieces.forest import first_of_trees, name_by_first, tree_sizes
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ..build.prepare import BuildOptions
-from ..engines.operations.forests import Looked
+from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..engines.operations.program import Counts, Program, ProgramEngine, ProgramResult, Tell
 from ..engines.operations.saving import RanksSaving
 from ..engines.table import components_of_edges
 from ..questions.components import ComponentsRecord
@@ -35,20 +35,20 @@ from .run import Answer
 
 
 @dataclass(frozen=True)
-class JoinAll:
+class ComponentsProgram:
     """The program: one scan of the edges."""
 
     columns = ("component",)
-    weighted = into = wants_degrees = False
+    weighted = by_target = wants_degrees = False
     scans_once = True
     kernels = ()
 
     def held_bytes(self, counts: Counts) -> int:
         return (4 + 4) * counts.vertices  # a forest, and names of trees or another rank's forest
 
-    def run(self, operations: Operations, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
         trees = operations.join()
-        return Given({"component": trees}, operations.looked()._asdict())
+        return ProgramResult({"component": trees}, operations.edge_counts()._asdict())
 
     def device_bytes(self, vertices: int, entries: int) -> int:
         return on_device.device_bytes(vertices)
@@ -56,14 +56,18 @@ class JoinAll:
     def compile_on(self, graph: ProgramGraph) -> None:
         on_device.warm_up(graph)
 
-    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
-        looked = Looked(edges=graph.cut.rows.edges)
-        return Given({"component": on_device.components(graph)}, looked._asdict())
+    def run_on(
+        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
+    ) -> ProgramResult:
+        edge_counts = EdgeCounts(edges=graph.cut.rows.edges)
+        return ProgramResult({"component": on_device.components(graph)}, edge_counts._asdict())
 
-    def told_bytes(self, vertices: int) -> int:
-        return on_device.told_bytes(vertices)
+    def exchange_bytes(self, vertices: int) -> int:
+        return on_device.exchange_bytes(vertices)
 
-    def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
+    def run_on_shares(
+        self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving
+    ) -> ProgramResult:
         del saving  # a scan that was cut off begins again
         found = on_device.join_shares(graph, ranks)
         edges, sent = ranks.total([graph.cut.rows.edges, ranks.sent])
@@ -71,7 +75,7 @@ class JoinAll:
         if found is not None:
             with graph.device.use():
                 values = {"component": found.get()}
-        return Given(values, Looked(edges=int(edges), sent=int(sent))._asdict())
+        return ProgramResult(values, EdgeCounts(edges=int(edges), sent=int(sent))._asdict())
 
 
 @dataclass(frozen=True)
@@ -81,23 +85,23 @@ class Components:
     name = "components"
     step = "scan"
     weighted = False
-    kernels = JoinAll.kernels
+    kernels = ComponentsProgram.kernels
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {}
 
     def program(self, names: Names, info: GraphInfo) -> Program:
-        return JoinAll()
+        return ComponentsProgram()
 
     def held_bytes(self, counts: Counts) -> int:
-        return JoinAll().held_bytes(counts)
+        return ComponentsProgram().held_bytes(counts)
 
     def engines_of_edges(
         self, edges: EdgeList, choices: BuildOptions, executor: Executor
     ) -> Sequence[ProgramEngine]:
         return components_of_edges(edges, choices, executor)
 
-    def answer(self, given: Given, names: Names, method: str) -> Answer:
+    def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         component = given.values["component"]
         assert isinstance(component, np.ndarray)
         sizes = np.zeros(len(component), np.uint32)
@@ -131,6 +135,6 @@ def name_components(trees: NDArray[np.uint32], names: Names) -> int:
     return count
 
 
-def planned(info: GraphInfo) -> JoinAll:
+def planned(info: GraphInfo) -> ComponentsProgram:
     """For a plan."""
-    return JoinAll()
+    return ComponentsProgram()

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..results.weights import NamedVertices
-from .many_sources import ByDistances, Distances, sources_of
+from .many_sources import Distances, DistancesQuestion, sources_of
 
 
-def eccentricity_of(sources: int | NamedVertices | None, seed: int) -> ByDistances:
+def eccentricity_of(sources: int | NamedVertices | None, seed: int) -> DistancesQuestion:
     chosen = sources_of(sources, seed)
-    return ByDistances("eccentricity", chosen, along=True, value=_eccentricity)
+    return DistancesQuestion("eccentricity", chosen, along=True, value=_eccentricity)
 
 
 def _eccentricity(found: Distances) -> tuple[NDArray, Mapping[str, Any]]:

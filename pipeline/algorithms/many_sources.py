@@ -21,9 +21,9 @@ from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy, compute
 from ...partition.input.id_types import shown_id
 from ...partition.store.manifest import GraphInfo
-from ..engines.operations.forests import Looked
+from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, Program, Tell
+from ..engines.operations.program import Counts, Program, ProgramResult, Tell
 from ..engines.operations.saving import ANSWERED
 from ..engines.ranks.edges import Rows
 from ..questions.bfs import SearchesRecord
@@ -52,7 +52,7 @@ _MOST_TEXT = 1 << 14
 
 
 @dataclass(frozen=True)
-class Sums:
+class DistanceSumsProgram:
     """The program: of searches from each of ``sources`` (global ids) how many vertices are reached,
     itself among them, the sum of their distances, and the greatest one.
 
@@ -68,13 +68,13 @@ class Sums:
     kernels = (hops,)
 
     @property
-    def into(self) -> bool:
+    def by_target(self) -> bool:
         return not self.along
 
     def held_bytes(self, counts: Counts) -> int:
         return sums_bytes(counts) + SUM_BYTES * len(self.sources)
 
-    def run(self, operations: Operations, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
         found, answered = self._nothing(), nothing_answered(self.sources)
         state = {**found, ANSWERED: answered}
         searches: Searches | None = Searches(operations)
@@ -99,8 +99,8 @@ class Sums:
             tell(done, len(answered), "")
             if operations.due():
                 operations.save(done, state)
-        record = {**operations.looked()._asdict(), "directed": operations.directed}
-        return Given({"source": self.sources, **found}, record)
+        record = {**operations.edge_counts()._asdict(), "directed": operations.directed}
+        return ProgramResult({"source": self.sources, **found}, record)
 
     def device_bytes(self, vertices: int, entries: int) -> int:
         return on_device.device_bytes(vertices, entries, distances=False)
@@ -108,7 +108,9 @@ class Sums:
     def compile_on(self, graph: ProgramGraph) -> None:
         on_device.warm_up(graph)
 
-    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run_on(
+        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
+    ) -> ProgramResult:
         found, answered = self._nothing(), nothing_answered(self.sources)
         state = {**found, ANSWERED: answered}
         if checkpoint:
@@ -130,22 +132,22 @@ class Sums:
             tell(done, len(answered), "")
             if checkpoint and checkpoint.due():
                 checkpoint.save_state(done, state)
-        record = {**Looked(edges=searches.edges)._asdict(), "directed": not graph.twice}
-        return Given({"source": self.sources, **found}, record)
+        record = {**EdgeCounts(edges=searches.edges)._asdict(), "directed": not graph.twice}
+        return ProgramResult({"source": self.sources, **found}, record)
 
     def _nothing(self) -> dict[str, NDArray[np.int64]]:
         return {name: np.zeros(len(self.sources), np.int64) for name in self.columns[1:]}
 
-    def of_rank(self, rank: int, ranks: int) -> Sums:
+    def of_rank(self, rank: int, ranks: int) -> DistanceSumsProgram:
         return replace(self, dealt=(rank, ranks))
 
-    def put_together(self, given: Given, more: Given) -> Given:
+    def put_together(self, given: ProgramResult, more: ProgramResult) -> ProgramResult:
         """What others have answered is 0 of each."""
         values = {name: np.asarray(some) for name, some in given.values.items()}
         for name in self.columns[1:]:
             values[name] += np.asarray(more.values[name])
         edges = given.record["edges"] + more.record["edges"]
-        return Given(values, {**given.record, "edges": edges})
+        return ProgramResult(values, {**given.record, "edges": edges})
 
 
 def nothing_answered(sources: NDArray[np.uint32]) -> NDArray[np.bool_]:
@@ -236,7 +238,7 @@ def sources_of(sources: int | NamedVertices | None, seed: int) -> Sources:
 
 
 class Distances(NamedTuple):
-    """What ``Sums`` found, by source, and the graph's vertices: int64, all of one length."""
+    """Sums of distances by source, and the number of vertices: int64, all of one length."""
 
     reached: NDArray[np.int64]
     total: NDArray[np.int64]
@@ -246,9 +248,9 @@ class Distances(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ByDistances:
+class DistancesQuestion:
     """The question that is answered for each source by its distances. sources: the vertices to tell
-    of. along: as in Sums. value: of each of them, and what the record says besides.
+    of. along: as in DistanceSumsProgram. value: of each of them, and what the record says besides.
     """
 
     name: str
@@ -257,19 +259,21 @@ class ByDistances:
     value: Callable[[Distances], tuple[NDArray, Mapping[str, Any]]]
     step = "source"
     weighted = False
-    kernels = Sums.kernels
+    kernels = DistanceSumsProgram.kernels
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {**self.sources.told(id_type)}
 
     def program(self, names: Names, info: GraphInfo) -> Program:
-        return Sums(self.sources.places(names), self.along)
+        return DistanceSumsProgram(self.sources.places(names), self.along)
 
     def held_bytes(self, counts: Counts) -> int:
         return sums_bytes(counts) + SUM_BYTES * self.sources.most(counts.vertices)
 
-    def answer(self, given: Given, names: Names, method: str) -> Answer:
-        source, reached, total, farthest = (np.asarray(given.values[c]) for c in Sums.columns)
+    def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
+        source, reached, total, farthest = (
+            np.asarray(given.values[c]) for c in DistanceSumsProgram.columns
+        )
         vertices, directed = sum(names.pieces), given.record["directed"]
         value, more = self.value(Distances(reached, total, farthest, vertices, directed))
         values = np.zeros(vertices, value.dtype)
@@ -278,7 +282,7 @@ class ByDistances:
         return Answer((Column(self.name, values),), {self.name: record}, only=source)
 
 
-def sources_record(sources: int, method: str, given: Given) -> SourcesRecord:
+def sources_record(sources: int, method: str, given: ProgramResult) -> SourcesRecord:
     return SourcesRecord(
         sources=sources,
         method=method,
@@ -296,7 +300,7 @@ def sources_by_id(named: NamedVertices, names: Names) -> tuple[pa.Array, NDArray
 
 
 def searches_record(
-    sources: int, max_depth: int | None, method: str, given: Given
+    sources: int, max_depth: int | None, method: str, given: ProgramResult
 ) -> SearchesRecord:
     return SearchesRecord(
         **sources_record(sources, method, given),
@@ -311,6 +315,6 @@ def some_places(count: int) -> NDArray[np.uint32]:
     return np.broadcast_to(np.uint32(0), count)
 
 
-def planned(info: GraphInfo) -> Sums:
+def planned(info: GraphInfo) -> DistanceSumsProgram:
     """For a plan: of all vertices."""
-    return Sums(some_places(info.vertices), along=True)
+    return DistanceSumsProgram(some_places(info.vertices), along=True)

@@ -36,7 +36,7 @@ from ...partition.errors import InputError
 from ...partition.input.weights import WeightType
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, Program, Tell
+from ..engines.operations.program import Counts, Program, ProgramResult, Tell
 from ..engines.operations.saving import RanksSaving
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import Rows
@@ -65,7 +65,7 @@ EVERY = np.empty(0, np.bool_)
 
 
 @dataclass(frozen=True)
-class Walk:
+class PageRankProgram:
     """The program. vertices: of the graph. tolerance: of the L1 change of an iteration; None: as
     many iterations as ``most``. teleport: where to, by global id, and how likely; None: anywhere.
     weights: of what type those of the edges are that say how likely each is; None: all alike.
@@ -82,7 +82,7 @@ class Walk:
     single: bool = False
     columns = ("pagerank",)
     kernels = (walk,)
-    into = wants_degrees = True
+    by_target = wants_degrees = True
     scans_once = False
 
     @property
@@ -94,20 +94,20 @@ class Walk:
         held = pagerank_bytes(counts, self.teleport is not None, self.weighted)
         return held + WEIGHT_BYTES * named
 
-    def run(self, operations: Operations, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
         state = _Walk(self, operations)
         iterations = state.begin()
         while len(iterations) < self.most:
             began = time.perf_counter()
             change = state.step()
-            looked = operations.looked()
+            edge_counts = operations.edge_counts()
             iterations.append(
                 IterationRecord(
                     iteration=len(iterations) + 1,
                     change=change,
-                    edges_examined=looked.edges,
-                    bytes_read=looked.read,
-                    bytes_sent=looked.sent,
+                    edges_examined=edge_counts.edges,
+                    bytes_read=edge_counts.read,
+                    bytes_sent=edge_counts.sent,
                     seconds=time.perf_counter() - began,
                 )
             )
@@ -116,7 +116,7 @@ class Walk:
             tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
             if operations.due():
                 operations.save(len(iterations), {"share": state.share}, iterations)
-        return Given({"pagerank": state.ranks()}, {"iterations": iterations})
+        return ProgramResult({"pagerank": state.ranks()}, {"iterations": iterations})
 
     def device_bytes(self, vertices: int, entries: int) -> int:
         return on_device.device_bytes(vertices, self.teleport is not None)
@@ -124,7 +124,9 @@ class Walk:
     def compile_on(self, graph: ProgramGraph) -> None:
         (on_device if graph.ranks == 1 else on_devices).warm_up(graph, self.single)
 
-    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run_on(
+        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
+    ) -> ProgramResult:
         share, iterations = _saved(checkpoint, self.vertices)
         state = on_device.GpuWalk(graph, *self._given(share))
         while len(iterations) < self.most:
@@ -136,12 +138,14 @@ class Walk:
             tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
             if checkpoint and checkpoint.due():
                 checkpoint.save_state(len(iterations), {"share": state.share()}, iterations)
-        return Given({"pagerank": state.ranks()}, {"iterations": iterations})
+        return ProgramResult({"pagerank": state.ranks()}, {"iterations": iterations})
 
-    def told_bytes(self, vertices: int) -> int:
-        return on_devices.told_bytes(vertices)
+    def exchange_bytes(self, vertices: int) -> int:
+        return on_devices.exchange_bytes(vertices)
 
-    def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
+    def run_on_shares(
+        self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving
+    ) -> ProgramResult:
         saved = saving.load("share", (np.float64, self.vertices))
         share, iterations = (None, []) if saved is None else (saved[0], saved[1].facts)
         found = on_devices.shared_walk(graph, ranks, *self._given(share))
@@ -156,7 +160,7 @@ class Walk:
                     share = state.share() if ranks.rank == 0 else NOWHERE
                     saving.save(len(iterations), "share", share, iterations)
             values = {"pagerank": state.ranks()} if ranks.rank == 0 else {}
-            return Given(values, {"iterations": iterations})
+            return ProgramResult(values, {"iterations": iterations})
 
     def _record(
         self, iterations: list[IterationRecord], done: Sequence[Any], edges: int, sent: int
@@ -208,7 +212,7 @@ class _Walk:
     is its share times its degree, or once. came: sums of shares.
     """
 
-    def __init__(self, of: Walk, operations: Operations) -> None:
+    def __init__(self, of: PageRankProgram, operations: Operations) -> None:
         self.of = of
         self.operations = operations
         self.sum = Sum() if of.weights is None else WeightedSum(0.0, of.weights == "float32")
@@ -365,7 +369,7 @@ class PageRank:
     name = "pagerank"
     step = "iteration"
     weighted = False
-    kernels = Walk.kernels
+    kernels = PageRankProgram.kernels
 
     def __post_init__(self) -> None:
         if not 0 <= self.damping < 1:
@@ -417,7 +421,7 @@ class PageRank:
         self,
         info: GraphInfo,
         teleport: tuple[NDArray[np.uint32], NDArray[np.float64]] | None = None,
-    ) -> Walk:
+    ) -> PageRankProgram:
         kind = None if info.weights is None or self.unweighted else info.weights.kind
         tolerance = None if self.iterations is not None else self.tolerance
         most = self.iterations or self.max_iterations
@@ -426,14 +430,14 @@ class PageRank:
             assert info.weights is not None
             least, greatest = SINGLE_WEIGHTS
             single = least <= info.weights.least and info.weights.most <= greatest
-        return Walk(
+        return PageRankProgram(
             info.vertices, self.damping, tolerance, most, self.dangling, teleport, kind, single
         )
 
     def held_bytes(self, counts: Counts) -> int:
         return pagerank_bytes(counts, self.personalize is not None, not self.unweighted)
 
-    def answer(self, given: Given, names: Names, method: str) -> Answer:
+    def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         rank = given.values["pagerank"]
         assert isinstance(rank, np.ndarray)
         iterations: list[IterationRecord] = given.record["iterations"]
@@ -449,6 +453,6 @@ class PageRank:
         return Answer((Column("pagerank", values),), whole)
 
 
-def planned(info: GraphInfo) -> Walk:
+def planned(info: GraphInfo) -> PageRankProgram:
     """For a plan: with default options."""
     return PageRank().walk(info)

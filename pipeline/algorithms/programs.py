@@ -16,7 +16,7 @@ from ...partition.store.store import Store
 from ..build.prepare import BuildOptions
 from ..engines.engine import Subject
 from ..engines.host.programs import DeferredProgram
-from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..engines.operations.program import Counts, Program, ProgramEngine, ProgramResult, Tell
 from ..engines.table import program_of_edges, programs_of_store
 from ..results.checkpoint import Checkpoint
 from ..results.names import Names
@@ -26,7 +26,7 @@ from ..run.plan import Facts, held_now
 from .run import Answer, Run
 
 
-class Question(Protocol):
+class ProgramQuestion(Protocol):
     """name: the command's. step: of what its run goes on from, if it is cut off. weighted: whether
     the graph has to have weights. kernels: modules of those that its program calls itself.
     """
@@ -52,7 +52,7 @@ class Question(Protocol):
         """That its program holds."""
         ...
 
-    def answer(self, given: Given, names: Names, method: str) -> Answer: ...
+    def answer(self, given: ProgramResult, names: Names, method: str) -> Answer: ...
 
 
 @runtime_checkable
@@ -65,10 +65,10 @@ class ScansEdges(Protocol):
 
 
 @dataclass(frozen=True)
-class ByProgram:
+class ProgramAlgorithm:
     """Algorithm (run.py) that asks a question."""
 
-    question: Question
+    question: ProgramQuestion
 
     @property
     def name(self) -> str:
@@ -115,19 +115,19 @@ class ByProgram:
 
     def run(self, engine: ProgramEngine, checkpoint: Checkpoint, run: Run) -> Answer:
         assert engine.subject is not None
-        spare = spare_bytes(self.question, engine.subject, run.resources.limit)
-        given = engine.run(checkpoint, telling(self.question, run), spare=spare)
+        extra_bytes = program_extra_bytes(self.question, engine.subject, run.resources.limit)
+        given = engine.run(checkpoint, telling(self.question, run), extra_bytes=extra_bytes)
         with run.clock.phase("write"):  # names are read for it
             return self.question.answer(given, engine.subject.names, engine.method)
 
 
-def spare_bytes(question: Question, subject: Subject, limit: int) -> int:
+def program_extra_bytes(question: ProgramQuestion, subject: Subject, limit: int) -> int:
     """That a program may hold beyond what it has said, once its graph is loaded."""
     n = subject.record["vertices"]
     return max(0, limit - held_now() - question.held_bytes(Counts(n, n, 0, 0)))
 
 
-def telling(question: Question, run: Run) -> Tell:
+def telling(question: ProgramQuestion, run: Run) -> Tell:
     """What a program calls after each of its steps."""
     progress = run.executor.progress
 

@@ -33,8 +33,8 @@ from ..build.build import build_store_for, choices_of, first_inputs_of, inputs_o
 from ..build.plan import id_width
 from ..build.prepare import BuildOptions, facts_ahead
 from ..build.read import graph_fingerprint
-from ..engines import kept
-from ..engines.engine import Engine, Need, Ran, Subject, choose, run_first
+from ..engines import engine_cache
+from ..engines.engine import Engine, EngineFacts, Need, Subject, choose, run_first
 from ..engines.host.disk import most_bytes
 from ..engines.subjects import subject_of
 from ..results.checkpoint import Checkpoint
@@ -262,11 +262,11 @@ def _run(
     graph: Store | EdgeList,
     choices: BuildOptions,
     run: Run,
-) -> tuple[Ran, Answer]:
+) -> tuple[EngineFacts, Answer]:
     device = run.resources.chosen_device(run.notes)
     if isinstance(graph, Store):
         return _run_on_store(algorithm, graph, device, run)
-    kept.give_back()
+    engine_cache.give_back()
     refused: LimitError | None = None
     if not choices.shapes_store and run.resources.scratch is None:
         engines = algorithm.engines_of_edges(graph, choices, device, run.executor)
@@ -294,7 +294,7 @@ def _run(
 
 def _run_on_store(
     algorithm: Algorithm[E], store: Store, device: Device | None, run: Run
-) -> tuple[Ran, Answer]:
+) -> tuple[EngineFacts, Answer]:
     threads = run.options.threads
     with run.clock.phase("load"):
         subject = subject_of(store, StoreNames(store, Team(threads)))
@@ -302,11 +302,11 @@ def _run_on_store(
     of = f"{store.info.fingerprint}, {store.info.order} order, {store.info.partitions} partitions"
     if run.resources.cluster.any:
         engine = algorithm.on_workers(store, subject, run)
-        kept.take_over([engine], run.resources.limit)
+        engine_cache.take_over([engine], run.resources.limit)
         # Which way they take they choose themselves.
         return _run_and_end(algorithm, engine, engine.need(), _saved(of, run.info), run)
     engines = algorithm.engines(store, subject, device, threads)
-    kept.take_over(engines, run.resources.limit)
+    engine_cache.take_over(engines, run.resources.limit)
     return _run_by(algorithm, engines, _saved(of, run.info), run)
 
 
@@ -317,7 +317,7 @@ def _saved(graph: str, info: ResultInfo) -> str:
 
 def _run_by(
     algorithm: Algorithm[E], engines: Sequence[E], saved: str, run: Run
-) -> tuple[Ran, Answer]:
+) -> tuple[EngineFacts, Answer]:
     """By the first engine that fits; by the next one where a device turns out to be too small.
 
     saved: says what a checkpoint is of. Raises LimitError where none fits.
@@ -328,7 +328,7 @@ def _run_by(
             choice = partial(choose, left, run.resources.limit, run.notes)
             return run.executor.once("compile", choice)
 
-    def running(engine: E, need: Need) -> tuple[Ran, Answer]:
+    def running(engine: E, need: Need) -> tuple[EngineFacts, Answer]:
         return _run_and_end(algorithm, engine, need, saved, run)
 
     return run_first(engines, choosing, running, run.notes)
@@ -336,14 +336,14 @@ def _run_by(
 
 def _run_and_end(
     algorithm: Algorithm[E], engine: E, need: Need, saved: str, run: Run
-) -> tuple[Ran, Answer]:
+) -> tuple[EngineFacts, Answer]:
     try:
         answer = _run_once(algorithm, engine, need.host, saved, run)
     except BaseException:
         engine.close()
         raise
-    ran = Ran.of(engine)
-    kept.put_away(engine, run.resources.limit)
+    ran = EngineFacts.of(engine)
+    engine_cache.put_away(engine, run.resources.limit)
     return ran, answer
 
 
@@ -410,7 +410,7 @@ def files_at_once(subject: Subject, files: int, run: Run) -> tuple[int, int]:
     return at_once, held_now() + subject.writing_bytes(at_once)
 
 
-def record_of(ran: Ran, answer: Answer, run: Run) -> AnswerRecord:
+def record_of(ran: EngineFacts, answer: Answer, run: Run) -> AnswerRecord:
     limit = run.resources.limit
     common = AnswerRecord(
         **command_record(run.executor.steps, run.options.threads, limit, ran.device),

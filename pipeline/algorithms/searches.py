@@ -29,7 +29,7 @@ from ...kernels.pieces.gather import count_bits
 from ...kernels.pieces.hops import AHEAD, search_alone
 from ...kernels.pieces.operators import Or
 from ..engines.operations.marks import Places, marks_bytes
-from ..engines.operations.operations import Aside, Operations
+from ..engines.operations.operations import Operations, SlowBits
 from ..engines.operations.program import Counts
 from ..engines.operations.vectors import links_bytes
 from ..engines.ranks.edges import Rows
@@ -102,13 +102,13 @@ class Searches:
             self.meet = found >= BITS_TO_PAY * words or not judged
             yield level, new.astype(np.int64)
 
-    def _aside(self, slow: NDArray[np.uint64], searching: NDArray[np.uint64]) -> Aside | None:
+    def _aside(self, slow: NDArray[np.uint64], searching: NDArray[np.uint64]) -> SlowBits | None:
         """What ``slow`` searches have found, unless all are."""
         if not 0 < len(slow) < len(searching):
             return None
         rest = np.bitwise_or.reduce(searching) & ~np.bitwise_or.reduce(slow)
         where = partial(self._operations.where_any, self.frontier, np.bitwise_or.reduce(slow))
-        return Aside(Or(np.uint64(0), rest), where)
+        return SlowBits(Or(np.uint64(0), rest), where)
 
 
 def _grows(frontiers: list[int]) -> bool:
@@ -155,7 +155,7 @@ def search_apart(
     here, kept = operations.graph.vertices, distances is not None
     levels = here if most is None else min(most, here)
     alone = (5 if kept else 9) * here
-    threads = min(operations.team.threads, (_WORDS_BYTES * here + operations.spare) // alone)
+    threads = min(operations.team.threads, (_WORDS_BYTES * here + operations.extra_bytes) // alone)
     room: SimpleQueue[tuple[NDArray, NDArray, NDArray]] = SimpleQueue()
     for _ in range(threads):
         queue, seen = np.zeros(here + AHEAD, np.uint32), np.empty(here, np.uint8)

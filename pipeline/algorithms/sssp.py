@@ -48,10 +48,10 @@ from ...partition.errors import DelegraphError, InputError
 from ...partition.input.id_types import shown_id
 from ...partition.input.ids import parse_id
 from ...partition.store.manifest import GraphInfo, WeightInfo
-from ..engines.operations.forests import Looked, global_ids
+from ..engines.operations.forests import EdgeCounts, global_ids
 from ..engines.operations.marks import Marks, add, mark_where, marks_bytes
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, Program, Tell
+from ..engines.operations.program import Counts, Program, ProgramResult, Tell
 from ..engines.operations.saving import RanksSaving
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import EDGES_A_TURN, Rows
@@ -93,13 +93,13 @@ class DeltaStepping:
     most: float
     columns = ("distance", "parent")
     weighted = True
-    into = wants_degrees = scans_once = False
+    by_target = wants_degrees = scans_once = False
     kernels = (relax,)
 
     def held_bytes(self, counts: Counts) -> int:
         return paths_bytes(counts)
 
-    def run(self, operations: Operations, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
         paths = _Paths(self, operations)
         rounds = paths.begin()
         while paths.next_frontier():
@@ -111,7 +111,7 @@ class DeltaStepping:
         paths.leave_out()
         values = {"distance": paths.distance, "parent": paths.parents()}
         record = {"rounds": rounds, "buckets": paths.bucket.number, "integers": not paths.floats}
-        return Given(values, {**operations.looked()._asdict(), **record})
+        return ProgramResult(values, {**operations.edge_counts()._asdict(), **record})
 
     def device_bytes(self, vertices: int, entries: int) -> int:
         return on_device.device_bytes(vertices, entries)
@@ -119,7 +119,9 @@ class DeltaStepping:
     def compile_on(self, graph: ProgramGraph) -> None:
         (on_device if graph.ranks == 1 else on_devices).warm_up(graph)
 
-    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run_on(
+        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
+    ) -> ProgramResult:
         n = graph.vertices
         done, width, so_far = 0, self.first_width, None
         saved = checkpoint and checkpoint.load_state({"distance": (np.float64, n)})
@@ -142,15 +144,17 @@ class DeltaStepping:
             if checkpoint and checkpoint.due():
                 distance = {"distance": paths.distances()}
                 checkpoint.save_state(done + paths.rounds, distance, list(paths.bucket))
-        looked = Looked(edges=in_vain + paths.edges)._asdict()
+        edge_counts = EdgeCounts(edges=in_vain + paths.edges)._asdict()
         parent = paths.parents()
         values = {"distance": paths.distances(), "parent": parent}
-        return Given(values, {**looked, **self._record(done, paths)})
+        return ProgramResult(values, {**edge_counts, **self._record(done, paths)})
 
-    def told_bytes(self, vertices: int) -> int:
-        return on_devices.told_bytes(vertices)
+    def exchange_bytes(self, vertices: int) -> int:
+        return on_devices.exchange_bytes(vertices)
 
-    def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
+    def run_on_shares(
+        self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving
+    ) -> ProgramResult:
         done, width, so_far = 0, self.first_width, None
         saved = saving.load("distance", (np.float64, graph.vertices))
         if saved is not None:
@@ -166,8 +170,8 @@ class DeltaStepping:
             if ranks.rank == 0:
                 values = {"distance": paths.distances(), "parent": parent.get()}
         edges, sent = ranks.total([paths.edges, ranks.sent])
-        looked = Looked(edges=int(edges), sent=int(sent))._asdict()
-        return Given(values, {**looked, **self._record(done, paths)})
+        edge_counts = EdgeCounts(edges=int(edges), sent=int(sent))._asdict()
+        return ProgramResult(values, {**edge_counts, **self._record(done, paths)})
 
     def _record(self, done: int, paths: on_device.GpuPaths) -> dict[str, Any]:
         """done: rounds, before these."""
@@ -350,7 +354,7 @@ class _Paths:
         """Vertices look for a parent in their rows, as edges lead both ways; how many find none."""
         team, bits = self._operations.team, self.distance.own.view(np.uint64)
         found = team.run(adopt_rows, rows.piece, self.floats, bits, parent, no_turns(team.threads))
-        self._operations.note(sum(looked for looked, _ in found))
+        self._operations.note(sum(edge_counts for edge_counts, _ in found))
         return sum(orphans for _, orphans in found)
 
     def _take_offers(self, parent: Vector, ids: dict[int, Numbering]) -> float:
@@ -480,7 +484,7 @@ class ShortestPaths:
     def held_bytes(self, counts: Counts) -> int:
         return paths_bytes(counts)
 
-    def answer(self, given: Given, names: Names, method: str) -> Answer:
+    def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         distance, parent = (np.asarray(given.values[name]) for name in DeltaStepping.columns)
         reached = np.isfinite(distance)
         farthest = float(distance.max(where=reached, initial=0.0))

@@ -127,14 +127,14 @@ def _judge_store(
     if not fits(need, resources.limit):
         raise too_little(_STEP, need, resources.limit)
     team, planned = Team(executor.threads), held_now() + need
-    spare = max(0, resources.limit - SLACK - planned)
+    extra_bytes = max(0, resources.limit - SLACK - planned)
 
     def validate() -> Verdict:
         if judge.graph == "search":
             return judge.validate(judged_store(store, team), result, team)
         if judge.graph == "store":
             return judge.validate(store, result, team)
-        edges = judged_edges(store, team, spare)
+        edges = judged_edges(store, team, extra_bytes)
         if judge.graph == "sources":
             return judge.validate(edges, result, _sources_of(edges, result, sources))
         return judge.validate(edges, result)

@@ -23,7 +23,7 @@ from ...partition.disk.temporary import TemporaryFolder
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.edges import open_edges
 from ...partition.store.store import Store
-from ..algorithms.programs import Question
+from ..algorithms.programs import ProgramQuestion
 from ..algorithms.validate import validate_result
 from ..build.build import build_store
 from ..build.generate import Recipe, generate_edges
@@ -51,7 +51,7 @@ BENCHED = {name: question for name, question in QUESTIONS.items() if question.in
 """Questions that are measured, by name."""
 
 
-def benched(name: str, vertices: Vertices) -> Question:
+def benched(name: str, vertices: Vertices) -> ProgramQuestion:
     """Return the algorithm of a question as it is measured. vertices: drawn at random; a question
     that takes any gets as many of them as its declaration says.
     """
@@ -112,7 +112,7 @@ def bench_algorithm(
     return report_of_runs(algorithm, facts, seconds, found.record, options.threads, options.seed)
 
 
-def runs_of(store: Store, algorithm: str, options: BenchOptions) -> list[Question]:
+def runs_of(store: Store, algorithm: str, options: BenchOptions) -> list[ProgramQuestion]:
     """What is asked, run by run."""
     team = Team(options.threads)
     drawn: Vertices = []

@@ -17,11 +17,11 @@ from ...kernels.base.team import Team
 from ...partition.disk.temporary import TemporaryFolder
 from ...partition.errors import InputError
 from ...partition.store.store import Store, open_store
-from ..algorithms.programs import Question
+from ..algorithms.programs import ProgramQuestion
 from ..algorithms.run import Run, RunOptions, check_weights
 from ..build.generate import Recipe
-from ..engines.engine import Ran, Subject
-from ..engines.operations.program import Given
+from ..engines.engine import EngineFacts, Subject
+from ..engines.operations.program import ProgramResult
 from ..engines.ranks.result import gather_columns
 from ..engines.subjects import subject_of
 from ..engines.workers.client import check_partitions, check_room, method_of, open_ranks
@@ -68,7 +68,7 @@ class _Asked(NamedTuple):
 
     store: Store
     subject: Subject
-    questions: list[Question]
+    questions: list[ProgramQuestion]
     recipe: Recipe | None = None
 
     def job(self, folder: Path, resources: Resources, device: str) -> Job:
@@ -107,8 +107,8 @@ def bench_algorithm_by_workers(
                 subject = subject_of(store, names_of_store(store, Team(options.threads)))
                 asked[recipe] = _Asked(store, subject, runs_of(store, algorithm, options), recipe)
         stores = {some.store.path.resolve(): some for some in asked.values()}
-        beside = None if cluster.local else next(iter(stores)).parent  # that all workers see
-        folder = stack.enter_context(TemporaryFolder(parent=beside))
+        shared_folder = None if cluster.local else next(iter(stores)).parent  # that all workers see
+        folder = stack.enter_context(TemporaryFolder(parent=shared_folder))
         place = Path(folder).resolve(), resources, device
         jobs = [(ranks, asked[recipe].job(*place)) for ranks, recipe in steps]
 
@@ -171,12 +171,12 @@ def _report(
     question, subject = asked.questions[-1], asked.subject
     method, record = method_of(done, job), subject.record
     values = gather_columns(asked.store, job.place, given.columns)
-    found = Given(dict(zip(given.columns, values, strict=True)), given.record)
+    found = ProgramResult(dict(zip(given.columns, values, strict=True)), given.record)
     chosen = question.options(subject.names.id_type)
     info = question.name, record["fingerprint"], record["directed"], chosen, __version__
     executor, alone = Executor(options.threads), replace(resources, cluster=ClusterOptions())
     run = Run(RunOptions(options.threads), executor, alone, None, ResultInfo(*info))
-    ran = Ran(subject, method, done.devices, len(done.results))
+    ran = EngineFacts(subject, method, done.devices, len(done.results))
     result = Result(question.answer(found, subject.names, method), ran, run)
     check(asked.store, result, options.threads, alone)
     threads, facts = len(done.results) * cluster.threads, facts_of_runs(asked.store, asked.recipe)

@@ -145,8 +145,8 @@ def timed_engines(
     in_memory = HostSearchEngine(StoreGraph(store, None), threads)
     if device is None:
         return [in_memory]
-    beside = searcher_bytes(store.info.vertices)
-    graph = StoreGraphOnDevice(store, None, device, threads, beside)
+    reserved_bytes = searcher_bytes(store.info.vertices)
+    graph = StoreGraphOnDevice(store, None, device, threads, reserved_bytes)
     return [DeviceSearchEngine(graph, device, strategy), in_memory]
 
 

@@ -73,12 +73,12 @@ class BenchJob:
     def paths(self) -> list[str]:
         return []
 
-    def on(self, device: str, why: str = "") -> BenchJob:
+    def for_device(self, device: str, why: str = "") -> BenchJob:
         if device != "cuda":
             raise InputError(f"a generated graph needs GPUs: {why}")
         return replace(self, device=device)
 
-    def again(self) -> BenchJob:
+    def fresh_attempt(self) -> BenchJob:
         return self
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:

@@ -70,12 +70,12 @@ class StoreBenchJob:
     def paths(self) -> list[str]:
         return [str(self.store)]
 
-    def on(self, device: str, why: str = "") -> StoreBenchJob:
+    def for_device(self, device: str, why: str = "") -> StoreBenchJob:
         if device == "cpu" and self.must_fit:
             raise LimitError(why)
         return replace(self, device=device)
 
-    def again(self) -> StoreBenchJob:
+    def fresh_attempt(self) -> StoreBenchJob:
         return self
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:

@@ -65,7 +65,7 @@ class HeldOnDeviceNeed:
     facts: Facts
 
 
-def held_on_device_need(
+def rows_on_device_need(
     edges: EdgeList, options: BuildOptions, threads: int, closely: bool
 ) -> HeldOnDeviceNeed:
     """closely: as of facts_of."""
@@ -80,7 +80,7 @@ def held_on_device_need(
     return HeldOnDeviceNeed(reading, names, preparing, facts)
 
 
-def hold_on_device(
+def rows_on_device(
     edges: EdgeList, options: BuildOptions, executor: Executor, device: Device
 ) -> HeldOnDevice:
     """Read an edge list and make its rows, with weights if it has some.

@@ -71,7 +71,7 @@ class HeldNeed(NamedTuple):
     facts: Facts
 
 
-def held_need(edges: EdgeList, options: BuildOptions, threads: int, closely: bool) -> HeldNeed:
+def rows_need(edges: EdgeList, options: BuildOptions, threads: int, closely: bool) -> HeldNeed:
     """closely: as of facts_of."""
     plan = _plan(edges, options, threads, closely)
     assert plan.facts is not None
@@ -84,7 +84,7 @@ def held_need(edges: EdgeList, options: BuildOptions, threads: int, closely: boo
     return HeldNeed(making, rows + names, facts)
 
 
-def hold(edges: EdgeList, options: BuildOptions, executor: Executor) -> HeldGraph:
+def rows_in_memory(edges: EdgeList, options: BuildOptions, executor: Executor) -> HeldGraph:
     """Read an edge list and make its rows. InputError where what it holds is wrong."""
     options = replace(options, partitions=1)
     plan = _plan(edges, options, executor.threads)

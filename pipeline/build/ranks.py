@@ -101,12 +101,12 @@ class BuildJob:
     def paths(self) -> list[str]:
         return [str(self.output), self.scratch.folder]
 
-    def on(self, device: str, why: str = "") -> BuildJob:
+    def for_device(self, device: str, why: str = "") -> BuildJob:
         if device != "cuda":
             raise DeviceMemoryError(why)
         return replace(self, device=device)
 
-    def again(self) -> BuildJob:
+    def fresh_attempt(self) -> BuildJob:
         return self  # a file that is written again gets the same bytes
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:

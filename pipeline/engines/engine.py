@@ -69,17 +69,17 @@ class Loader(Protocol):
     def footprint(self, closely: bool = False) -> Footprint: ...
 
 
-def need_of(loader: Loader, running: Callable[[Footprint], int], reserved: int = 0) -> Need:
+def need_of(loader: Loader, running: Callable[[Footprint], int], reserved_bytes: int = 0) -> Need:
     """Return what loading a graph and running over it hold.
 
-    running: bytes that running holds, of a graph within some bounds. reserved: bytes that are held
-    meanwhile.
+    running: bytes that running holds, of a graph within some bounds. reserved_bytes: bytes that are
+    held meanwhile.
     """
 
     def need(closely: bool) -> Need:
         footprint = loader.footprint(closely)
         staying = footprint.staying + running(footprint)
-        return Need(max(footprint.making, staying) + reserved)
+        return Need(max(footprint.making, staying) + reserved_bytes)
 
     return by_footers_first(need) if loader.bounded_by_footers else need(False)
 
@@ -160,7 +160,7 @@ def check_strategy(strategy: Strategy, device: Device | None) -> None:
         raise InputError("--strategy slices needs one GPU: leave out the strategy")
 
 
-class Ran(NamedTuple):
+class EngineFacts(NamedTuple):
     """Where and how an engine ran, for the record."""
 
     subject: Subject
@@ -169,7 +169,7 @@ class Ran(NamedTuple):
     ranks: int
 
     @classmethod
-    def of(cls, engine: Engine) -> Ran:
+    def of(cls, engine: Engine) -> EngineFacts:
         assert engine.subject is not None
         return cls(engine.subject, engine.method, engine.device, engine.ranks)
 

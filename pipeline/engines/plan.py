@@ -43,9 +43,9 @@ def plan_search(
     if what is None:
         engines = searches_of_store(store, subject, resources.chosen_device(notes), threads)
     else:
-        beside = subject.writing_bytes(1) if writes_meanwhile else 0
+        reserved_bytes = subject.writing_bytes(1) if writes_meanwhile else 0
         engines = programs_of_store(
-            store, subject, what, threads, beside, resources.chosen_device(notes)
+            store, subject, what, threads, reserved_bytes, resources.chosen_device(notes)
         )
     engine, need = choose(engines, resources.limit, notes)
     return plan_of(engine, need, threads, resources.limit, notes)

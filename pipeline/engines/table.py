@@ -99,14 +99,14 @@ def programs_of_store(
     subject: Subject | None,
     program: Program,
     threads: int,
-    reserved: int = 0,
+    reserved_bytes: int = 0,
     device: Device | None = None,
     graph: Graph | None = None,
 ) -> list[ProgramEngine]:
     """Engines that run a program over a store.
 
-    reserved: as of an engine. graph: the whole graph, where it is in memory already. device: None
-    for the CPU; programs that have no kernel of their own for it do without.
+    reserved_bytes: as of an engine. graph: the whole graph, where it is in memory already. device:
+    None for the CPU; programs that have no kernel of their own for it do without.
     """
     places: list[Place] = ["memory", "disk"]
     if store.info.partitions > 1 and (graph is not None or not program.scans_once):
@@ -114,7 +114,7 @@ def programs_of_store(
     weighted = program.weighted
     rows = [StoreRows(store, subject, threads, place, weighted, graph) for place in places]
     engines: list[ProgramEngine] = [
-        HostProgramEngine(some, program, threads, reserved) for some in rows
+        HostProgramEngine(some, program, threads, reserved_bytes) for some in rows
     ]
     if device is None or not isinstance(program, DeviceProgram):
         return engines
@@ -122,7 +122,7 @@ def programs_of_store(
     from .one_device.rows import StoreRowsOnDevice
 
     on_device = StoreRowsOnDevice(store, subject, device, threads)
-    return [DeviceProgramEngine(on_device, program, device, reserved), *engines]
+    return [DeviceProgramEngine(on_device, program, device, reserved_bytes), *engines]
 
 
 def program_of_edges(
@@ -155,7 +155,7 @@ def programs_of_rows(
     subject: Subject,
     program: Program,
     threads: int,
-    reserved: int = 0,
+    reserved_bytes: int = 0,
     device: Device | None = None,
 ) -> list[ProgramEngine]:
     """Engines that run a program over the rows of an open edge list.
@@ -164,11 +164,11 @@ def programs_of_rows(
     that has no kernel of its own for it finds none.
     """
     if isinstance(held, HeldGraph):
-        return [HostProgramEngine(RowsInMemory(held, subject), program, threads, reserved)]
+        return [HostProgramEngine(RowsInMemory(held, subject), program, threads, reserved_bytes)]
     from .one_device.program import DeviceProgramEngine
     from .one_device.rows import RowsOnDevice
 
     if device is None or not isinstance(program, DeviceProgram):
         return []
     rows = RowsOnDevice(held, subject, device)
-    return [DeviceProgramEngine(rows, program, device, reserved)]
+    return [DeviceProgramEngine(rows, program, device, reserved_bytes)]

@@ -141,13 +141,13 @@ def dependencies_anew(
     """
     if 2 * len(sources) * graph.edges > MOST_LOOKED:
         return None
-    spare, threads = graph.spare, 0
+    extra_bytes, threads = graph.extra_bytes, 0
     rows = graph.rows(along=True)
     most = min(graph.team.threads, len(sources))
     while rows is not None and threads < most and graph.take(DEPENDENCY_BYTES * graph.places):
         threads += 1
     if rows is None or not threads:
-        graph.spare = spare
+        graph.extra_bytes = extra_bytes
         return None
     rooms = [_Paths(graph.places) for _ in range(threads)]
 

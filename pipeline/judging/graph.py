@@ -31,8 +31,8 @@ class JudgedEdges:
 
     places: below which the vertices' places in arrays lie. batches: of all edges, as often as it is
     called, in any order; undirected ones in one direction or both. weighted_batches: the same with
-    weights (float64); None where there are none. edges: how many ``batches`` has. spare: bytes that
-    a judge may hold beside what it always does.
+    weights (float64); None where there are none. edges: how many ``batches`` has. extra_bytes:
+    bytes that a judge may hold beside what it always does.
     """
 
     names: VertexNames
@@ -42,14 +42,14 @@ class JudgedEdges:
     batches: Callable[[], Iterator[tuple[NDArray[np.uint32], ...]]]
     weighted_batches: Callable[[], Iterator[Weighted]] | None = None
     edges: int = 0
-    spare: int = 0
+    extra_bytes: int = 0
     team: Team = field(default_factory=lambda: Team(1))
 
     def take(self, wanted: int) -> bool:
         """Whether so many bytes are to spare; they no longer are, then."""
-        if wanted > self.spare:
+        if wanted > self.extra_bytes:
             return False
-        self.spare -= wanted
+        self.extra_bytes -= wanted
         return True
 
     def rows(self, along: bool) -> Rows | None:
@@ -75,7 +75,7 @@ class JudgedEdges:
             self.batches = lambda: iter(kept)
 
 
-def judged_edges(store: Store, team: Team, spare: int = 0) -> JudgedEdges:
+def judged_edges(store: Store, team: Team, extra_bytes: int = 0) -> JudgedEdges:
     """Of a store: every edge once, undirected ones in both directions."""
     info, names = store.info, names_of_store(store, team)
 
@@ -91,6 +91,6 @@ def judged_edges(store: Store, team: Team, spare: int = 0) -> JudgedEdges:
         lambda: store.edge_batches(team),
         None if info.weights is None else weighted,
         sum(info.subgraph_edges.values()),
-        spare,
+        extra_bytes,
         team,
     )

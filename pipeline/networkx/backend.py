@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...partition.input.arrow import as_numpy
-from ..algorithms.many_sources import ByDistances, Distances, Sources
+from ..algorithms.many_sources import Distances, DistancesQuestion, Sources
 from ..parameter_checks import AnyVertex
 from ..results.weights import TypedVertices
 from .converted import ConvertedGraph, Node, convert_from_nx, convert_to_nx
@@ -252,12 +252,12 @@ def _by_distances(
     along: bool,
     value: Callable[[Distances], tuple[NDArray, Mapping[str, Any]]],
 ) -> dict[Node, Any]:
-    """A number for each of some nodes, or of all. along, value: as in ByDistances."""
+    """A number for each of some nodes, or of all. along, value: as in DistancesQuestion."""
     if not (G if nodes is None else nodes):
         return {}
     numbers = None if nodes is None else [G.number[node] for node in nodes]
     named = None if numbers is None else TypedVertices(numbers, "nodes")
-    result = G.graph.ask(ByDistances(name, Sources(None, 0, named), along, value))
+    result = G.graph.ask(DistancesQuestion(name, Sources(None, 0, named), along, value))
     found = dict(zip(result["vertex"].to_pylist(), result[name].to_pylist(), strict=True))
     return {G.nodes[number]: found[number] for number in numbers or range(len(G))}
 

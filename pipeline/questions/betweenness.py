@@ -36,7 +36,7 @@ thousand vertices, give --sources.
 """,
     about="""
 The value is the vertex's share of the shortest paths between all pairs of other vertices, by hops
-(Brandes 2001).
+(BetweennessProgram 2001).
 """,
     parameters=(
         *sources_and_seed(

@@ -35,11 +35,11 @@ class RankJob(Protocol):
     @property
     def timeout(self) -> float: ...
 
-    def on(self, device: str, why: str = "") -> RankJob:
+    def for_device(self, device: str, why: str = "") -> RankJob:
         """The same job, on "cuda" or "cpu". One for devices alone raises, with ``why``."""
         ...
 
-    def again(self) -> RankJob:
+    def fresh_attempt(self) -> RankJob:
         """The same job, for an attempt that nothing of an earlier one disturbs."""
         ...
 

@@ -72,11 +72,11 @@ def run_on_workers(
     with cluster_errors():
         while True:
             try:
-                done = _attempt(cluster, workers, job.again(), check_room, asked)
+                done = _attempt(cluster, workers, job.fresh_attempt(), check_room, asked)
                 return done._replace(notes=notes)
             except _NoRoomError as error:
                 notes.append(f"searched on CPUs: {error}")
-                job = job.on("cpu", str(error))
+                job = job.for_device("cpu", str(error))
             except RankError as error:
                 there, failure = workers_of(cluster), error.failure
                 if failure.bad_input:
@@ -116,7 +116,7 @@ def _attempt(
         if device is None and job.device == "cuda":
             raise InputError(f"--device cuda: worker {worker} has no usable GPU: {why}")
     names = [some.device for some in seen if some.device is not None]
-    job = job.on("cuda" if len(names) == size else "cpu", "not every worker has a GPU")
+    job = job.for_device("cuda" if len(names) == size else "cpu", "not every worker has a GPU")
     preparing = [
         (get_ready, (session, rank, size, worker, job)) for rank, worker in enumerate(workers)
     ]

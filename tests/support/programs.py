@@ -14,7 +14,7 @@ from delegraph.kernels.base.team import Team
 from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations.operations import Operations
-from delegraph.pipeline.engines.operations.program import Given, Program
+from delegraph.pipeline.engines.operations.program import Program, ProgramResult
 from delegraph.pipeline.engines.operations.vectors import Vector
 from delegraph.pipeline.engines.ranks import result as rank_result
 from delegraph.pipeline.engines.ranks.edges import stream_team
@@ -55,18 +55,18 @@ def run_program(
     on_disk: bool = False,
     threads: int = 2,
     checkpoint: Checkpoint | None = None,
-    spare: int = 0,
-) -> tuple[dict[str, np.ndarray], list[Given]]:
+    extra_bytes: int = 0,
+) -> tuple[dict[str, np.ndarray], list[ProgramResult]]:
     """Its columns by global id, and what each rank gave."""
 
-    def one(communicator) -> Given:
+    def one(communicator) -> ProgramResult:
         with telling_others(communicator.rank, communicator):
             place = communicator.rank, ranks
             team = stream_team(threads) if on_disk else Team(threads)
             weighted = program.weighted
             graph = load_rank(store, *place, team, on_disk=on_disk, weighted=weighted)
             given = program.run(
-                Operations(graph, communicator, team, store.info.directed, checkpoint, spare),
+                Operations(graph, communicator, team, store.info.directed, checkpoint, extra_bytes),
                 lambda *_: None,
             )
             parts = {k: (v.own, v.shared) for k, v in given.values.items() if type(v) is Vector}

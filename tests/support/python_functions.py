@@ -83,17 +83,17 @@ class QuestionMethods:
 
 
 def functions() -> str:
-    """The text of ``pipeline/functions.py``."""
+    """The text of ``pipeline/functions.py``, before it is formatted."""
     names = ", ".join(f'"{name}"' for name in sorted(QUESTIONS))
     head = _HEAD.format(title="The functions that ask a question of a graph, given its path.")
     parts = [head + _FUNCTIONS.format(names=names)]
     for question in QUESTIONS.values():
         parts += [*_overloaded_functions(question), _function(question)]
-    return _formatted("\n\n".join(parts))
+    return "\n\n".join(parts)
 
 
 def methods() -> str:
-    """The text of ``pipeline/methods.py``."""
+    """The text of ``pipeline/methods.py``, before it is formatted."""
     head = _HEAD.format(title="The methods of an open graph that ask a question of it.")
     parts = [head + _METHODS]
     for question in QUESTIONS.values():
@@ -107,7 +107,7 @@ def methods() -> str:
         answer = f'return self._ask("{question.name}", {_values(some)})'
         body = f"{_docstring(question, some, ())}\n{answer}"
         parts.append(_indented(_method(question, some, _results(question), body)))
-    return _formatted("\n".join(parts))
+    return "\n".join(parts)
 
 
 def _overloaded_functions(question: Question) -> Iterable[str]:
@@ -252,5 +252,5 @@ def _formatted(text: str) -> str:
 
 
 if __name__ == "__main__":
-    FUNCTIONS.write_text(functions())
-    METHODS.write_text(methods())
+    FUNCTIONS.write_text(_formatted(functions()))
+    METHODS.write_text(_formatted(methods()))

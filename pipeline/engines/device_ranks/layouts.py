@@ -99,15 +99,15 @@ class RankOnDevice:
         """What the rank knows, at most: delegates and own vertices; ghosts."""
         return self.layout.numbers
 
-    def room_for(self, device: Device, beside: int = 0) -> Room:
+    def room_for(self, device: Device, reserved_bytes: int = 0) -> Room:
         """Where the targets of its graph go, that may stand in host memory.
 
-        beside: bytes that are held on the device beside the rank's rows and their search.
+        reserved_bytes: bytes that are held on the device beside the rank's rows and their search.
         Raises DeviceMemoryError where not even what must be on the device fits.
         """
         needs = self.layout.needs(device)
         loading = self.store.largest_shard
-        least = needs.device + loading + _SLACK + beside
+        least = needs.device + loading + _SLACK + reserved_bytes
         if least > device.memory_bytes:
             raise DeviceMemoryError(
                 f"only {format_bytes(device.memory_bytes)} of memory may be used on {device}, but "
@@ -126,13 +126,18 @@ class RankOnDevice:
         room.compile(device, self.layout.kernel)
 
     def load(
-        self, device: Device, team: Team, check: Callable[[], None] = lambda: None, beside: int = 0
+        self,
+        device: Device,
+        team: Team,
+        check: Callable[[], None] = lambda: None,
+        reserved_bytes: int = 0,
     ) -> Search[Any]:
         """Read and verify its partitions.
 
-        check: called before each shard, and while the rank searches. beside: see ``room_for``.
+        check: called before each shard, and while the rank searches. reserved_bytes: see
+        ``room_for``.
         """
-        rows = self.load_rows(device, self.room_for(device, beside).near, team, check)
+        rows = self.load_rows(device, self.room_for(device, reserved_bytes).near, team, check)
         return Search(self.layout.search_of(device, rows), check)
 
     def load_rows(

@@ -10,8 +10,8 @@ from ....kernels.base.turns import no_turns
 from ....kernels.pieces import forest
 from ...results.checkpoint import Checkpoint
 from ..engine import Footprint, Need, Subject, need_of
-from ..operations.forests import Looked
-from ..operations.program import Given, Program, Tell
+from ..operations.forests import EdgeCounts
+from ..operations.program import Program, ProgramResult, Tell
 from .scan import ScannedEdges
 
 _FIRST_EDGES = 1 << 18
@@ -48,8 +48,8 @@ class JoinEngine:
         checkpoint: Checkpoint | None,
         tell: Tell,
         program: Program | None = None,
-        spare: int = 0,
-    ) -> Given:
+        extra_bytes: int = 0,
+    ) -> ProgramResult:
         """As join_vertices, by dense id: of all ids below the largest. program: none is asked."""
         dense = self.loader.dense
         team, trees = Team(self.loader.threads), np.arange(dense.ids.domain, dtype=np.uint32)
@@ -62,7 +62,7 @@ class JoinEngine:
                 team.run(forest.flatten, trees, no_turns(team.threads))  # less to walk for the rest
                 at += size
                 size = max(size, at)
-        return Given({"component": trees}, Looked(edges=dense.rows)._asdict())
+        return ProgramResult({"component": trees}, EdgeCounts(edges=dense.rows)._asdict())
 
     def close(self) -> None:
         self.loader.close()

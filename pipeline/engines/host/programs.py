@@ -13,7 +13,7 @@ from ...results.checkpoint import Checkpoint
 from ...results.names import Names
 from ..engine import Engine, Footprint, Need, Subject, need_of
 from ..operations.operations import Operations, warm_up
-from ..operations.program import Counts, Given, Program, Tell
+from ..operations.program import Counts, Program, ProgramResult, Tell
 from ..operations.vectors import Vector
 from ..ranks.edges import stream_team
 from ..ranks.graph import RankGraph
@@ -36,7 +36,7 @@ class DeferredProgram(NamedTuple):
 class HostProgramEngine:
     """A program over the rows of a loader.
 
-    reserved: bytes that whoever takes what the program finds holds meanwhile.
+    reserved_bytes: bytes that whoever takes what the program finds holds meanwhile.
     """
 
     device = None
@@ -47,7 +47,7 @@ class HostProgramEngine:
         rows: RowsLoader,
         program: Program | DeferredProgram,
         threads: int,
-        reserved: int = 0,
+        reserved_bytes: int = 0,
     ) -> None:
         self.rows = rows
         self.method = "in memory" if rows.in_memory else "streamed"
@@ -55,7 +55,7 @@ class HostProgramEngine:
         self.graph: RankGraph | None = None
         self._program = program
         self._threads = threads
-        self._reserved = reserved
+        self._reserved_bytes = reserved_bytes
         self._team = Team(threads) if rows.in_memory else stream_team(threads)
 
     @property
@@ -63,7 +63,7 @@ class HostProgramEngine:
         return self.rows.subject
 
     def need(self) -> Need:
-        return need_of(self.rows, self._running_bytes, self._reserved)
+        return need_of(self.rows, self._running_bytes, self._reserved_bytes)
 
     def _running_bytes(self, footprint: Footprint) -> int:
         n = footprint.vertices
@@ -89,17 +89,17 @@ class HostProgramEngine:
         checkpoint: Checkpoint | None,
         tell: Tell,
         program: Program | None = None,
-        spare: int = 0,
-    ) -> Given:
+        extra_bytes: int = 0,
+    ) -> ProgramResult:
         """Values are arrays of the whole graph."""
         asked = program or self._program
         assert self.graph is not None
         assert not isinstance(asked, DeferredProgram)
         alone, directed = SingleCommunicator(), self.rows.info.directed
-        operations = Operations(self.graph, alone, self._team, directed, checkpoint, spare)
+        operations = Operations(self.graph, alone, self._team, directed, checkpoint, extra_bytes)
         given = asked.run(operations, tell)
         values = {k: v.own if isinstance(v, Vector) else v for k, v in given.values.items()}
-        return Given(values, given.record)
+        return ProgramResult(values, given.record)
 
     def take_over(self, other: Engine) -> bool:
         if isinstance(other, HostProgramEngine) and other.graph is not None:

@@ -24,7 +24,7 @@ from ....partition.store.layout import offsets_dtype
 from ....partition.store.manifest import GraphInfo
 from ....partition.store.store import Store
 from ....partition.store.whole import WholeGraph, merged_bytes, merged_offsets
-from ...build.held import HeldGraph, held_need, hold
+from ...build.held import HeldGraph, rows_in_memory, rows_need
 from ...build.prepare import BuildOptions, compile_tasks
 from ...run.execute import Executor
 from ...run.records import graph_record
@@ -266,7 +266,7 @@ class EdgeRows:
 
     def footprint(self, closely: bool = False) -> Footprint:
         """Compiled code counts until the rows are made, since kernels are compiled on the way."""
-        need = held_need(self._edges, self._options, self._executor.threads, closely)
+        need = rows_need(self._edges, self._options, self._executor.threads, closely)
         n = need.facts.vertices
         staying = need.staying + (0 if self._searched else bitmaps_bytes(n))
         if self.held is not None:
@@ -281,7 +281,7 @@ class EdgeRows:
         compile_tasks(edges.id_type, edges.rows, edges.weight is not None, load=False)
 
     def load(self, team: Team | None = None) -> None:
-        held = hold(self._edges, self._options, self._executor)
+        held = rows_in_memory(self._edges, self._options, self._executor)
         self.subject = subject_by_ids(graph_record(held.info), held.ids, held.names, "csr")
         self.held = held
         if self._searched:

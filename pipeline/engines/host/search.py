@@ -134,7 +134,7 @@ def _run(
 class HostSearchEngine:
     """Searches of a graph that stands in memory as a whole.
 
-    reserved: bytes that whoever searches holds meanwhile.
+    reserved_bytes: bytes that whoever searches holds meanwhile.
     """
 
     method = "push-pull"
@@ -142,10 +142,10 @@ class HostSearchEngine:
     ranks = 1
     in_memory = True
 
-    def __init__(self, loader: GraphLoader, threads: int, reserved: int = 0) -> None:
+    def __init__(self, loader: GraphLoader, threads: int, reserved_bytes: int = 0) -> None:
         self.loader = loader
         self.backend = CpuBackend(threads)
-        self._reserved = reserved
+        self._reserved_bytes = reserved_bytes
 
     @property
     def subject(self) -> Subject | None:
@@ -156,7 +156,7 @@ class HostSearchEngine:
         return self.loader.graph
 
     def need(self) -> Need:
-        return need_of(self.loader, _running_bytes, self._reserved)
+        return need_of(self.loader, _running_bytes, self._reserved_bytes)
 
     def compile(self) -> None:
         self.loader.compile()

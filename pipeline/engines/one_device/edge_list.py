@@ -11,7 +11,7 @@ from ....kernels.gpu_programs.rows import ProgramGraph, cut_bytes
 from ....partition.disk.memory import format_bytes
 from ....partition.input.edges import EdgeList
 from ....partition.store.manifest import GraphInfo
-from ...build.device_held import HeldOnDevice, HeldOnDeviceNeed, held_on_device_need, hold_on_device
+from ...build.device_held import HeldOnDevice, HeldOnDeviceNeed, rows_on_device, rows_on_device_need
 from ...build.prepare import BuildOptions
 from ...run.execute import Executor
 from ...run.records import graph_record
@@ -55,7 +55,7 @@ class EdgeGraphOnDevice:
     def _need(self, strategy: Strategy, loaded: bool, closely: bool) -> Need:
         """Once it is loaded, of what stays."""
         edges, directed, device = self._edges, self._options.directed, self._device
-        held = held_on_device_need(edges, self._options, self._executor.threads, closely)
+        held = rows_on_device_need(edges, self._options, self._executor.threads, closely)
         domain, entries = held.facts.domain, edges.rows if directed else 2 * edges.rows
         searching = gpu_search.bytes_needed(domain, entries, directed) + 8 * edges.rows
         if self._keeps and edges.weight is not None:
@@ -71,7 +71,7 @@ class EdgeGraphOnDevice:
         """Kernels of a search depend on the graph, which is not known yet."""
 
     def load(self, strategy: Strategy) -> tuple[DeviceGraph, bool]:
-        held = hold_on_device(self._edges, self._options, self._executor, self._device)
+        held = rows_on_device(self._edges, self._options, self._executor, self._device)
         self.subject = _subject_of(held)
         rows = HeldRows.of(held)
         del held
@@ -108,22 +108,22 @@ class EdgeRowsOnDevice:
         assert self._info is not None
         return self._info
 
-    def need(self, program: DeviceProgram | DeferredProgram, reserved: int) -> Need:
+    def need(self, program: DeviceProgram | DeferredProgram, reserved_bytes: int) -> Need:
         """To prepare the graph. What the program holds on the device is known with it, when the
         graph is loaded: seldom as much, as the sort holds several times what is left of it.
         """
 
         def need(closely: bool) -> Need:
-            held = held_on_device_need(self._edges, self._options, self._executor.threads, closely)
+            held = rows_on_device_need(self._edges, self._options, self._executor.threads, closely)
             _check_room(self._device, self._edges, held.preparing)
             n = held.facts.vertices
             running = program.held_bytes(Counts(n, n, 0, 0))
-            return Need(_host_bytes(held, running) + reserved, held.preparing)
+            return Need(_host_bytes(held, running) + reserved_bytes, held.preparing)
 
         return by_footers_first(need)
 
     def load(self) -> None:
-        self._held = hold_on_device(self._edges, self._options, self._executor, self._device)
+        self._held = rows_on_device(self._edges, self._options, self._executor, self._device)
         self._info = self._held.info
         self.subject = _subject_of(self._held)
 

@@ -11,7 +11,7 @@ from ....partition.store.manifest import GraphInfo
 from ...results.checkpoint import Checkpoint
 from ..engine import Engine, Need, Subject
 from ..host.programs import DeferredProgram
-from ..operations.program import Counts, DeviceProgram, Given, Program, Tell
+from ..operations.program import Counts, DeviceProgram, Program, ProgramResult, Tell
 from .search import give_back
 
 
@@ -23,7 +23,7 @@ class DeviceRowsLoader(Protocol):
     @property
     def info(self) -> GraphInfo: ...
 
-    def need(self, program: DeviceProgram | DeferredProgram, reserved: int) -> Need:
+    def need(self, program: DeviceProgram | DeferredProgram, reserved_bytes: int) -> Need:
         """Raises DeviceMemoryError where not even what must be on the device fits."""
         ...
 
@@ -50,8 +50,8 @@ class DeviceRowsLoader(Protocol):
 class DeviceProgramEngine:
     """A program over the rows of a loader, on a device.
 
-    device: with what may be held there beside what a loader keeps. reserved: bytes that whoever
-    takes what the program finds holds meanwhile.
+    device: with what may be held there beside what a loader keeps. reserved_bytes: bytes that
+    whoever takes what the program finds holds meanwhile.
     """
 
     ranks = 1
@@ -62,13 +62,13 @@ class DeviceProgramEngine:
         rows: DeviceRowsLoader,
         program: DeviceProgram | DeferredProgram,
         device: Device,
-        reserved: int = 0,
+        reserved_bytes: int = 0,
     ) -> None:
         self.device = device
         self.rows = rows
         self.graph: ProgramGraph | None = None
         self._program = program
-        self._reserved = reserved
+        self._reserved_bytes = reserved_bytes
         self._loaded_for: DeviceProgram | None = None
         self._taken = False
 
@@ -84,8 +84,8 @@ class DeviceProgramEngine:
     def need(self) -> Need:
         if self._taken:
             n = self.rows.info.vertices
-            return Need(self._program.held_bytes(Counts(n, n, 0, 0)) + self._reserved)
-        return self.rows.need(self._program, self._reserved)
+            return Need(self._program.held_bytes(Counts(n, n, 0, 0)) + self._reserved_bytes)
+        return self.rows.need(self._program, self._reserved_bytes)
 
     def compile(self) -> None:
         """Once the graph is loaded, as kernels depend on it."""
@@ -111,13 +111,13 @@ class DeviceProgramEngine:
         checkpoint: Checkpoint | None,
         tell: Tell,
         program: Program | None = None,
-        spare: int = 0,
-    ) -> Given:
+        extra_bytes: int = 0,
+    ) -> ProgramResult:
         asked = program or self._program
         assert self.graph is not None
         assert isinstance(asked, DeviceProgram)
         left = self.device.memory_bytes - self.rows.device_bytes(asked, self._extra(asked))
-        return asked.run_on(replace(self.graph, spare=left), checkpoint, tell)
+        return asked.run_on(replace(self.graph, extra_bytes=left), checkpoint, tell)
 
     def _extra(self, program: DeviceProgram) -> int:
         """Bytes of degrees that are there for another program."""

@@ -43,7 +43,7 @@ class HeldRows(NamedTuple):
         weights, degree = self.info.weights, None
         kind = weights.kind if program.weighted and weights is not None else None
         way, bits = self.forward, self.weights
-        if program.into:
+        if program.by_target:
             way, bits = self.reverse, self.reverse_weights
         if program.wants_degrees:
             degree = degrees_of(device, self.forward.offsets, self.weights, kind)
@@ -72,11 +72,11 @@ class RowsOnDevice:
     def info(self) -> GraphInfo:
         return self.rows.info
 
-    def need(self, program: DeviceProgram | DeferredProgram, reserved: int) -> Need:
+    def need(self, program: DeviceProgram | DeferredProgram, reserved_bytes: int) -> Need:
         assert not isinstance(program, DeferredProgram)
         n = self.rows.info.vertices
         host = program.held_bytes(Counts(n, n, 0, 0))
-        return Need(host + reserved, self.device_bytes(program))
+        return Need(host + reserved_bytes, self.device_bytes(program))
 
     def load(self) -> None:
         """The rows are there."""
@@ -121,10 +121,10 @@ class StoreRowsOnDevice:
     def info(self) -> GraphInfo:
         return self.store.info
 
-    def need(self, program: DeviceProgram | DeferredProgram, reserved: int) -> Need:
+    def need(self, program: DeviceProgram | DeferredProgram, reserved_bytes: int) -> Need:
         assert not isinstance(program, DeferredProgram)
         room = self._share.room(program, self._device)
-        return Need(room.host + reserved, room.device)
+        return Need(room.host + reserved_bytes, room.device)
 
     def load(self) -> None:
         """The rows depend on the program."""
@@ -140,7 +140,7 @@ class StoreRowsOnDevice:
         """Whether what is loaded is what another program needs, and leaves room for it."""
         if not isinstance(other, StoreRowsOnDevice) or program.weighted != loaded_for.weighted:
             return False
-        if self.info.directed and program.into != loaded_for.into:
+        if self.info.directed and program.by_target != loaded_for.by_target:
             return False
         if program.wants_degrees > loaded_for.wants_degrees:
             return False
@@ -158,4 +158,4 @@ class StoreRowsOnDevice:
 
 def _reads(program: DeviceProgram) -> tuple[bool, bool, bool]:
     """Which of a graph's arrays a program reads."""
-    return program.weighted, program.into, program.wants_degrees
+    return program.weighted, program.by_target, program.wants_degrees

@@ -63,7 +63,7 @@ class DeviceGraphLoader(Protocol):
 class StoreGraphOnDevice:
     """The loader of the whole graph of a store.
 
-    reserved: bytes that are to be held on the device beside the graph and its search.
+    reserved_bytes: bytes that are to be held on the device beside the graph and its search.
     """
 
     def __init__(
@@ -72,16 +72,16 @@ class StoreGraphOnDevice:
         subject: Subject | None,
         device: Device,
         threads: int,
-        reserved: int = 0,
+        reserved_bytes: int = 0,
     ) -> None:
         self.subject = subject
         self.store = store
         self._device = device
         self._threads = threads
-        self._reserved = reserved
+        self._reserved_bytes = reserved_bytes
 
     def _room(self, strategy: Strategy) -> Room:
-        return room_for(self.store, self._device, self._reserved, strategy)
+        return room_for(self.store, self._device, self._reserved_bytes, strategy)
 
     def need(self, strategy: Strategy, loaded: bool) -> Need:
         room = self._room(strategy)
@@ -230,18 +230,20 @@ class Room:
         (Another instance, for levels that a byte does not hold, may follow; it holds no more.)
         """
         offset = "u32" if self.entries < MOST_SHORT else "u64"
-        kernel.on(device, offset, tiered=self.near < self.entries)
+        kernel.compiled_for(device, offset, tiered=self.near < self.entries)
 
 
-def room_for(store: Store, device: Device, beside: int = 0, strategy: Strategy = "rows") -> Room:
-    """beside: bytes that are held on the device beside the graph and its search.
+def room_for(
+    store: Store, device: Device, reserved_bytes: int = 0, strategy: Strategy = "rows"
+) -> Room:
+    """reserved_bytes: bytes that are held on the device beside the graph and its search.
 
     Raises DeviceMemoryError where not even what must be on the device fits.
     """
     info = store.info
     entries = sum(info.subgraph_edges.values())
     ways = 2 if info.directed else 1
-    least = beside + gpu_search.bytes_needed(info.vertices, entries, info.directed)
+    least = reserved_bytes + gpu_search.bytes_needed(info.vertices, entries, info.directed)
     if least > device.memory_bytes:
         raise DeviceMemoryError(
             f"only {format_bytes(device.memory_bytes)} of memory may be used on {device}, but a "

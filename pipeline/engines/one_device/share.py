@@ -65,19 +65,19 @@ class DeviceShare:
     rank: int = 0
     ranks: int = 1
 
-    def room(self, program: DeviceProgram, device: Device, beside: int = 0) -> ShareRoom:
-        """beside: bytes that stand on the device besides.
+    def room(self, program: DeviceProgram, device: Device, reserved_bytes: int = 0) -> ShareRoom:
+        """reserved_bytes: bytes that stand on the device besides.
 
         Raises DeviceMemoryError where not even what must be on the device fits.
         """
         store, info, weighted = self.store, self.store.info, program.weighted
-        parts = self._parts(program.into)
+        parts = self._parts(program.by_target)
         n, entries = info.vertices, sum(map(self._entries, parts))
         if n > MOST_VERTICES:
             raise DeviceMemoryError(f"{n:,} vertices are too many for a GPU")
         leaving = 0
         if weighted and self._takes_degrees_apart(program):
-            leaving = 4 * max(map(self._entries, self._parts(into=False)), default=0)
+            leaving = 4 * max(map(self._entries, self._parts(by_target=False)), default=0)
         offsets = 8 * (n + 1)  # at most, of a subgraph
         shards = store.largest_shard * (1 + weighted)
         making = making_bytes(n, entries, len(parts) > 1, weighted) + 2 * offsets + shards
@@ -85,11 +85,11 @@ class DeviceShare:
         running = cut_bytes(device, n, entries) + program.device_bytes(n, entries)
         slack = SLACK
         if self.ranks > 1 and isinstance(program, SharedProgram):
-            running += program.told_bytes(n)
+            running += program.exchange_bytes(n)
             running += cut_bytes(device, n, entries)  # where some of the rows are cut once more
             slack += _TELLING
         kind = self._offsets_type(entries)
-        least = (n + 1) * kind.itemsize + max(making + 8 * n, running) + slack + beside
+        least = (n + 1) * kind.itemsize + max(making + 8 * n, running) + slack + reserved_bytes
         least += 4 * entries * 2 * weighted  # targets, and their weights
         if least > device.memory_bytes:
             of_rank = "" if self.ranks == 1 else f"rank {self.rank} of {self.ranks}: "
@@ -112,7 +112,7 @@ class DeviceShare:
             near = self.room(program, device).near
         except DeviceMemoryError:
             return False
-        return near == sum(map(self._entries, self._parts(program.into)))
+        return near == sum(map(self._entries, self._parts(program.by_target)))
 
     def load(
         self,
@@ -125,7 +125,7 @@ class DeviceShare:
         """near: as of ShareRoom. check: called before each file. Degrees are those of the share."""
         info, weighted = self.store.info, program.weighted
         loading = _Loading(self, device, team, check)
-        parts = self._parts(program.into)
+        parts = self._parts(program.by_target)
         maker = RowsMaker(device, info.vertices, near, weighted, len(parts))
         for part in parts:
             subgraph = loading.subgraph(part)
@@ -156,7 +156,7 @@ class DeviceShare:
         """Of edges that leave, where those that enter are gone through."""
         with device.use() as cupy:
             degree = cupy.zeros(self.store.info.vertices, np.float64)
-            for part in self._parts(into=False):
+            for part in self._parts(by_target=False):
                 offsets = cupy.asarray(loading.offsets(part))
                 weights = None if weight_type is None else cupy.asarray(loading.weights(part))
                 more = degrees_of(device, offsets, weights, weight_type)
@@ -165,7 +165,7 @@ class DeviceShare:
 
     def like(self, program: DeviceProgram, device: Device, near: int) -> ProgramGraph:
         """A graph of one vertex, of the types that ``load`` would give: to compile for."""
-        entries = sum(map(self._entries, self._parts(program.into)))
+        entries = sum(map(self._entries, self._parts(program.by_target)))
         kind = self._weight_type(program)
         with device.use() as cupy:
             offsets = cupy.zeros(2, self._offsets_type(entries))
@@ -186,14 +186,14 @@ class DeviceShare:
 
     def _takes_degrees_apart(self, program: DeviceProgram) -> bool:
         """Whether the rows that tell degrees are others than those that are gone through."""
-        return program.wants_degrees and program.into and self.store.info.directed
+        return program.wants_degrees and program.by_target and self.store.info.directed
 
-    def _parts(self, into: bool) -> Sequence[_Part]:
-        """into: of the vertices that edges lead to, rather than from."""
+    def _parts(self, by_target: bool) -> Sequence[_Part]:
+        """by_target: of the vertices that edges lead to, rather than from."""
         info = self.store.info
         kept = kept_subgraphs(info.grid, info.directed)
         names = [(name, False) for name in kept if not name.startswith(_REVERSE)]
-        if into and info.directed:
+        if by_target and info.directed:
             names = [(name, False) for name in kept if name.startswith(_REVERSE)]
             if f"{_REVERSE}nn" not in kept:
                 names.append(("nn", True))

@@ -38,7 +38,7 @@ these are their numbers.
 """
 
 
-class Looked(NamedTuple):
+class EdgeCounts(NamedTuple):
     """What was done since it was last asked: edges looked at, bytes read, bytes sent to others."""
 
     edges: int = 0
@@ -48,7 +48,7 @@ class Looked(NamedTuple):
 
 def join_vertices(
     graph: RankGraph, communicator: Communicator, team: Team, directed: bool
-) -> tuple[NDArray[np.uint32], Looked]:
+) -> tuple[NDArray[np.uint32], EdgeCounts]:
     """The least vertex, by global id, that edges join each vertex to: uint32, of all vertices; on
     rank 0. On others what is known there.
 
@@ -73,7 +73,7 @@ def join_vertices(
     while step < communicator.size:
         sent += _merge(communicator, team, trees, step)
         step *= 2
-    return trees, Looked(edges, read, sent)
+    return trees, EdgeCounts(edges, read, sent)
 
 
 def _joined(graph: RankGraph, directed: bool) -> list[tuple[Adjacency, bool]]:

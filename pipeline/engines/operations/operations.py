@@ -38,7 +38,7 @@ from ...results.checkpoint import Checkpoint
 from ..ranks.edges import Active, Chosen, Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts
-from .forests import Looked, join_vertices
+from .forests import EdgeCounts, join_vertices
 from .marks import Marks, Places, places_where
 from .saving import GoneOn, Saving, Values
 from .vectors import Links, Vector, vector
@@ -62,7 +62,7 @@ Some = Callable[..., Any]
 """Called with ``counted``, as NumPy's ``where``, and slices of vectors; gives numbers to add up."""
 
 
-class Aside(NamedTuple):
+class SlowBits(NamedTuple):
     """Of what is spread by ``Or``, bits that few vertices have, in ``places``: rows that are pulled
     stop at the ``others`` then, and need not look for these as far as they reach.
     """
@@ -100,8 +100,8 @@ class _Part(NamedTuple):
 
 
 class Operations:
-    """Of one rank. directed: of the store. checkpoint: as of Saving. spare: bytes that a program
-    may hold beyond what it has said.
+    """Of one rank. directed: of the store. checkpoint: as of Saving. extra_bytes: bytes that a
+    program may hold beyond what it has said.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Operations:
         team: Team,
         directed: bool,
         checkpoint: Checkpoint | None = None,
-        spare: int = 0,
+        extra_bytes: int = 0,
     ) -> None:
         self.graph = graph
         self.communicator = communicator
@@ -120,7 +120,7 @@ class Operations:
         self._saving = Saving(graph, communicator, checkpoint)
         self._due = False
         self.directed = directed
-        self.spare = spare
+        self.extra_bytes = extra_bytes
         self._by_place = _is_by_place(graph)
         self._edges = self._read = self._sent = 0
         self._labels_sent = 0
@@ -327,7 +327,7 @@ class Operations:
         y: Vector,
         along: bool,
         places: Places,
-        aside: Aside | None = None,
+        aside: SlowBits | None = None,
     ) -> Places | None:
         """The same of what may be combined twice, from vertices that have anything to tell; where
         these are few, by following their edges alone.
@@ -447,18 +447,18 @@ class Operations:
 
     def join(self) -> NDArray[np.uint32]:
         """As forests.py has it."""
-        trees, looked = join_vertices(self.graph, self.communicator, self.team, self.directed)
-        self._note(looked.edges, looked.read)
-        self._labels_sent += looked.sent
+        trees, edge_counts = join_vertices(self.graph, self.communicator, self.team, self.directed)
+        self._note(edge_counts.edges, edge_counts.read)
+        self._labels_sent += edge_counts.sent
         return trees
 
-    def looked(self) -> Looked:
+    def edge_counts(self) -> EdgeCounts:
         """By all ranks."""
         sent = self._labels_sent + (self._links.sent if self._links else 0)
         done = self.total([self._edges, self._read, sent - self._sent])
         self._edges = self._read = 0
         self._sent = sent
-        return Looked(*(int(count) for count in done))
+        return EdgeCounts(*(int(count) for count in done))
 
     # What these are made of
 

@@ -37,7 +37,7 @@ class Counts(NamedTuple):
     ranks: int = 1
 
 
-class Given(NamedTuple):
+class ProgramResult(NamedTuple):
     """What a rank found. values: by column; an array is of the whole graph, and rank 0's alone.
 
     record: what the run's record says of it, on rank 0.
@@ -66,7 +66,7 @@ class Program(Protocol):
         """What it holds on a rank beside the graph, at most."""
         ...
 
-    def run(self, operations: Operations, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
         """On all ranks at once."""
         ...
 
@@ -75,12 +75,12 @@ class Program(Protocol):
 class DeviceProgram(Program, Protocol):
     """One that has a kernel of its own for a device.
 
-    into: whether that goes through the rows of vertices that edges lead to, rather than from.
+    by_target: whether that goes through the rows of vertices that edges lead to, rather than from.
     wants_degrees: whether it wants to know how many edges leave each, or of what weight.
     """
 
     @property
-    def into(self) -> bool: ...
+    def by_target(self) -> bool: ...
     @property
     def wants_degrees(self) -> bool: ...
 
@@ -90,7 +90,9 @@ class DeviceProgram(Program, Protocol):
 
     def compile_on(self, graph: ProgramGraph) -> None: ...
 
-    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run_on(
+        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
+    ) -> ProgramResult:
         """As ``run``, of arrays of the whole graph."""
         ...
 
@@ -99,11 +101,13 @@ class DeviceProgram(Program, Protocol):
 class SharedProgram(DeviceProgram, Protocol):
     """One whose ranks have a device each, and there a share of the edges."""
 
-    def told_bytes(self, vertices: int) -> int:
+    def exchange_bytes(self, vertices: int) -> int:
         """What it holds on a device besides, for what ranks tell each other."""
         ...
 
-    def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
+    def run_on_shares(
+        self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving
+    ) -> ProgramResult:
         """On all ranks at once; values on rank 0."""
         ...
 
@@ -118,7 +122,7 @@ class DealtProgram(DeviceProgram, Protocol):
         """A rank's part of it."""
         ...
 
-    def put_together(self, given: Given, more: Given) -> Given:
+    def put_together(self, given: ProgramResult, more: ProgramResult) -> ProgramResult:
         """What ranks found: the first ones, and the next one. given: may be used up."""
         ...
 
@@ -129,12 +133,12 @@ class ProgramEngine(Engine, Protocol):
         checkpoint: Checkpoint | None,
         tell: Tell,
         program: Program | None = None,
-        spare: int = 0,
-    ) -> Given:
+        extra_bytes: int = 0,
+    ) -> ProgramResult:
         """Values by place in the arrays of ``subject.names``.
 
-        program: instead of the one that the engine is for, and holding no more. spare: bytes that
-        it may hold beyond its need, if that is of use.
+        program: instead of the one that the engine is for, and holding no more. extra_bytes: bytes
+        that it may hold beyond its need, if that is of use.
         """
         ...
 

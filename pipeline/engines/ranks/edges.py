@@ -45,7 +45,7 @@ def stream_team(threads: int) -> Team:
     return Team(2 * threads)
 
 
-class Looked(NamedTuple):
+class EdgeCounts(NamedTuple):
     """edges: examined. read: bytes from disk. skipped: blocks there without an active page."""
 
     edges: int = 0
@@ -53,16 +53,16 @@ class Looked(NamedTuple):
     skipped: int = 0
 
 
-def total(looks: Iterable[Looked]) -> Looked:
+def total(looks: Iterable[EdgeCounts]) -> EdgeCounts:
     """
-    >>> total([Looked(1, 20), Looked(3, 40, 5)])
-    Looked(edges=4, read=60, skipped=5)
+    >>> total([EdgeCounts(1, 20), EdgeCounts(3, 40, 5)])
+    EdgeCounts(edges=4, read=60, skipped=5)
     """
-    return Looked(*(sum(column) for column in zip(Looked(), *looks, strict=True)))
+    return EdgeCounts(*(sum(column) for column in zip(EdgeCounts(), *looks, strict=True)))
 
 
 class Visits(NamedTuple):
-    """results: of each visit. read, skipped: see Looked."""
+    """results: of each visit. read, skipped: see EdgeCounts."""
 
     results: list
     read: int = 0

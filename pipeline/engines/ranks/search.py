@@ -133,7 +133,7 @@ class _RankSearch:
             self.level += 1
             step = self._steps.run(self.level)
             self._done.add(step, time.perf_counter() - began)
-            followed = step.entered or step.looked.edges  # else it has no record
+            followed = step.entered or step.edge_counts.edges  # else it has no record
             if checkpoint and followed:
                 checkpoint.passed(self.level, step.entered)
                 if checkpoint.due():
@@ -217,7 +217,7 @@ class _Done:
         directions = tuple(step.directions.items())
         self.directions.append(self._same.setdefault(directions, directions))
         self.seconds.append(seconds)
-        self._counts.extend((step.entered, *step.looked, *step.sent.values()))
+        self._counts.extend((step.entered, *step.edge_counts, *step.sent.values()))
 
     @property
     def counts(self) -> NDArray[np.int64]:

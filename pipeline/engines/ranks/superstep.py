@@ -31,7 +31,7 @@ from ....kernels.pieces.vertices import admit
 from ....partition.store.layout import local_rows
 from ...ranks.communicator import Communicator, Message
 from ..direction import Direction
-from .edges import Looked, Visits, total
+from .edges import EdgeCounts, Visits, total
 from .graph import Flow, RankGraph
 from .packing import NONE, packed, unpacked
 from .remote import Remote, by_partition, joined
@@ -67,7 +67,7 @@ class Superstep(NamedTuple):
     """
 
     entered: int
-    looked: Looked
+    edge_counts: EdgeCounts
     directions: dict[str, Direction]
     sent: dict[str, int]
     more: bool
@@ -105,7 +105,7 @@ class Supersteps:
         if routes.agreed:
             vertices, *work = self._expand(first, frontier, self._counters(), sent).tolist()
             if not vertices:
-                return Superstep(0, Looked(), {}, sent, more=False)
+                return Superstep(0, EdgeCounts(), {}, sent, more=False)
             agreed = self._choose(*work)
             later: list[Kind] = [kind for kind in routes.expand[agreed] if kind not in first]
             for p, told in frontier.items():
@@ -121,9 +121,11 @@ class Supersteps:
             direction = agreed or self._direction(flow)
             if flow.forward.active.edges or flow.name not in directions:
                 directions[flow.name] = direction
-            new, looked = self._push(flow) if direction == "push" else self._pull(flow, found > 0)
+            new, edge_counts = (
+                self._push(flow) if direction == "push" else self._pull(flow, found > 0)
+            )
             found += new
-            looks.append(looked)
+            looks.append(edge_counts)
         anywhere = self._fold(level, agreed or "push", found, sent)
         for vertices in graph.vertex_states:
             vertices.advance(level)
@@ -189,7 +191,7 @@ class Supersteps:
                     self._enter(kind, p, local, expanded=True)
         return sums
 
-    def _push(self, flow: Flow) -> tuple[int, Looked]:
+    def _push(self, flow: Flow) -> tuple[int, EdgeCounts]:
         """Vertices found, what was looked at."""
         adjacency = flow.forward
         source, target = adjacency.source, adjacency.target
@@ -204,7 +206,7 @@ class Supersteps:
         visits = adjacency.rows.push(self._team, adjacency.active, visit)
         return self._keep(visits, target.segment)
 
-    def _pull(self, flow: Flow, some_found: bool) -> tuple[int, Looked]:
+    def _pull(self, flow: Flow, some_found: bool) -> tuple[int, EdgeCounts]:
         """The same. some_found: whether there is any vertex in ``found``."""
         adjacency = flow.backward
         assert adjacency is not None
@@ -221,18 +223,20 @@ class Supersteps:
         visits = adjacency.rows.pull(self._team, target.places, known, visit)
         return self._keep(visits, target.segment)
 
-    def _keep(self, visits: Visits, segment: Vertices | Ghosts) -> tuple[int, Looked]:
+    def _keep(self, visits: Visits, segment: Vertices | Ghosts) -> tuple[int, EdgeCounts]:
         """Vertices found, of those that others own such as wait for them; what was looked at."""
         done = visits.results
-        looked = Looked(sum(int(edges) for _, edges, _ in done), visits.read, visits.skipped)
+        edge_counts = EdgeCounts(
+            sum(int(edges) for _, edges, _ in done), visits.read, visits.skipped
+        )
         if isinstance(segment, Vertices):
-            return sum(new for new, _, _ in done), looked
+            return sum(new for new, _, _ in done), edge_counts
         if not any(new for new, _, _ in done):
-            return 0, looked
+            return 0, edge_counts
         vertices = joined(ends.vertices[:new] for new, _, ends in done)
         parents = joined(ends.parents[:new] for new, _, ends in done)
         away = by_partition(vertices, parents, segment.segment)
-        return sum(self.remote.add(some) for some in away), looked
+        return sum(self.remote.add(some) for some in away), edge_counts
 
     def _fold(self, level: int, direction: Direction, found: int, sent: dict[str, int]) -> int:
         """Tell the owners what was found; vertices found by all, where shared ones are folded."""

@@ -30,7 +30,7 @@ from ...run.local import end_workers
 from ...run.plan import SLACK, check_space
 from ...run.resources import Resources
 from ..engine import Engine, Need, Subject, first_that_fits
-from ..operations.program import Given, Program, Tell
+from ..operations.program import Program, ProgramResult, Tell
 from ..ranks.result import gather, gather_columns, saved_bytes
 from .job import ON_DISK, Job, Work
 from .program_work import ProgramDone, ProgramWork
@@ -132,8 +132,8 @@ class WorkersEngine:
         checkpoint: Checkpoint | None,
         tell: Tell,
         program: Program | None = None,
-        spare: int = 0,
-    ) -> Given:
+        extra_bytes: int = 0,
+    ) -> ProgramResult:
         """The program. Raises as ``search`` does. tell: not used."""
         if program is not None:
             self._keep_shares()
@@ -151,7 +151,7 @@ class WorkersEngine:
                 checkpoint.go_on_from(steps)
             self.method = method_of(done, attempt)
             values = gather_columns(self._store, attempt.place, given.columns)
-            return Given(dict(zip(given.columns, values, strict=True)), given.record)
+            return ProgramResult(dict(zip(given.columns, values, strict=True)), given.record)
 
     def _keep_shares(self) -> None:
         """From now on, until this is closed."""

@@ -60,12 +60,12 @@ class Job:
     def paths(self) -> list[str]:
         return [str(self.store), str(self.place)]
 
-    def on(self, device: str, why: str = "") -> Job:
+    def for_device(self, device: str, why: str = "") -> Job:
         if device == "cpu" and self.must_fit:
             raise LimitError(why)
         return replace(self, device=device)
 
-    def again(self) -> Job:
+    def fresh_attempt(self) -> Job:
         """In a place of its own, as an attempt that was given up may still write."""
         place = self.folder / uuid.uuid4().hex
         place.mkdir()

@@ -25,8 +25,8 @@ from ..one_device.share import DeviceShare, ShareRoom
 from ..operations.program import (
     DealtProgram,
     DeviceProgram,
-    Given,
     Program,
+    ProgramResult,
     SharedProgram,
     counts_of,
 )
@@ -36,7 +36,7 @@ Place = tuple[Path, float, str]
 """Of a checkpoint (``Checkpoint.place``)."""
 
 
-class OfRank(NamedTuple):
+class RankProgram(NamedTuple):
     """What a rank runs, over what it loads. whole: what all of them run. heard: how
     often it holds what others have found: that of one, and of the next one, which may have come.
     """
@@ -47,7 +47,7 @@ class OfRank(NamedTuple):
     heard: int = 0
 
     @classmethod
-    def of(cls, program: Program, store: Store, rank: int, size: int) -> OfRank:
+    def of(cls, program: Program, store: Store, rank: int, size: int) -> RankProgram:
         if isinstance(program, DealtProgram):
             heard = min(size - 1, 2) if rank == 0 else 0
             return cls(program, program.of_rank(rank, size), DeviceShare(store), heard)
@@ -82,7 +82,7 @@ class OfRank(NamedTuple):
         ranks: Ranks,
         saved: Place | None,
         loaded: Callable[[int], None],
-    ) -> Given | None:
+    ) -> ProgramResult | None:
         """Values of the whole graph, on rank 0; None on all ranks where they have saved what they
         have done, and ended. graph: as ``agreed`` gives it. saved: of the run. loaded: called
         where it goes on.
@@ -102,11 +102,11 @@ class OfRank(NamedTuple):
 
     def agreed(self, graph: ProgramGraph, ranks: Ranks) -> ProgramGraph:
         """What has been loaded, with what of it is known by all ranks together alone."""
-        spare = graph.device.memory_bytes - self.room(graph.device).device
+        extra_bytes = graph.device.memory_bytes - self.room(graph.device).device
         if not self.dealt and ranks.size > 1 and graph.degree is not None:
             with ranks.device.use() as cupy:
                 ranks.fold_whole(graph.degree, cupy.add)
-        return replace(graph, spare=spare, ranks=self.share.ranks)
+        return replace(graph, extra_bytes=extra_bytes, ranks=self.share.ranks)
 
     def _run_dealt(
         self,
@@ -115,14 +115,14 @@ class OfRank(NamedTuple):
         ranks: Ranks,
         saved: Place | None,
         loaded: Callable[[int], None],
-    ) -> Given:
+    ) -> ProgramResult:
         checkpoint = saved and DealtCheckpoint(ranks, saved, loaded)
         given = self.program.run_on(graph, checkpoint, lambda *_: ranks.check())
         if checkpoint:
             checkpoint.finish()
         found = _put_together(whole, given, ranks)
         (sent,) = ranks.total([ranks.sent])
-        return Given(found.values, {**found.record, "sent": int(sent)})
+        return ProgramResult(found.values, {**found.record, "sent": int(sent)})
 
 
 def run_on_devices(
@@ -130,21 +130,22 @@ def run_on_devices(
     store: Store,
     communicator: Communicator,
     device: Device,
-    load: Callable[[OfRank, Callable[[], None]], ProgramGraph],
+    load: Callable[[RankProgram, Callable[[], None]], ProgramGraph],
     saved: Place | None,
     loaded: Callable[[int], None],
-) -> tuple[Given | None, list[float]]:
-    """What the last one gives (``OfRank.run``), and the seconds of each, from one meeting of all
-    ranks to the next. load: gives what the rank has loaded; of what is to be called meanwhile.
+) -> tuple[ProgramResult | None, list[float]]:
+    """What the last program gives (``RankProgram.run``), and the seconds of each, from one meeting
+    of all ranks to the next. load: gives what the rank has loaded; of what is to be called
+    meanwhile.
     """
     given, seconds = None, []
     with device_arrays(communicator, device) as ours:
         place = ours.rank, ours.size
-        here, all_of = OfRank.of(programs[0], store, *place), (ours.exchange, ours.check)
+        here, all_of = RankProgram.of(programs[0], store, *place), (ours.exchange, ours.check)
         graph = here.agreed(load(here, ours.check), Ranks(device, *place, *all_of))
         for program in programs:
             given = None  # what the one before has found
-            here = OfRank.of(program, store, *place)
+            here = RankProgram.of(program, store, *place)
             here.program.compile_on(graph)
             barrier(communicator)
             began = time.perf_counter()
@@ -156,7 +157,7 @@ def run_on_devices(
     return given, seconds
 
 
-def _put_together(whole: DealtProgram, given: Given, ranks: Ranks) -> Given:
+def _put_together(whole: DealtProgram, given: ProgramResult, ranks: Ranks) -> ProgramResult:
     """What all ranks found, on rank 0, which hears of them one after the other."""
     nothing: list[Any] = []
     mine: list[Any] = []
@@ -169,7 +170,7 @@ def _put_together(whole: DealtProgram, given: Given, ranks: Ranks) -> Given:
         came = ranks.tell(messages)[rank]
         if ranks.rank == 0:
             columns, record = json.loads(came[0].tobytes())
-            more = Given(dict(zip(columns, came[1:], strict=True)), record)
+            more = ProgramResult(dict(zip(columns, came[1:], strict=True)), record)
             given = whole.put_together(given, more)
             del came, more  # before others come
-    return given if ranks.rank == 0 else Given({}, given.record)
+    return given if ranks.rank == 0 else ProgramResult({}, given.record)

@@ -20,14 +20,14 @@ from ...results.checkpoint import Checkpoint
 from ..one_device.share import DeviceShare
 from ..operations.operations import Operations
 from ..operations.operations import warm_up as warm_up_operations
-from ..operations.program import Given, Program, counts_of, program_bytes
+from ..operations.program import Program, ProgramResult, counts_of, program_bytes
 from ..operations.vectors import Vector
 from ..ranks.edges import stream_team
 from ..ranks.graph import RankGraph
 from ..ranks.result import save_vectors, save_whole
 from ..ranks.search import load_rank, warm_up
 from .job import ON_DEVICE, ON_DISK, Job
-from .on_devices import OfRank, run_on_devices
+from .on_devices import RankProgram, run_on_devices
 from .share import share_of
 
 
@@ -64,7 +64,7 @@ class ProgramWork:
         device = job.gpu()
         if device is not None:
             kept = share.holds(rank, size, [ON_DEVICE])
-            here = OfRank.of(self.program, store, rank, size)
+            here = RankProgram.of(self.program, store, rank, size)
             here.compile(device)
             need = here.held_bytes if kept else here.room(device).host
             fits_one = DeviceShare(store).fits_near(here.program, device)
@@ -103,11 +103,11 @@ class ProgramWork:
         communicator: Communicator,
         team: Team,
         went_on: list[int],
-    ) -> tuple[Given | None, list[float]]:
+    ) -> tuple[ProgramResult | None, list[float]]:
         place = communicator.rank, communicator.size
         share = share_of(self.share)
 
-        def load(here: OfRank, check: Callable[[], None]) -> ProgramGraph:
+        def load(here: RankProgram, check: Callable[[], None]) -> ProgramGraph:
             if not here.dealt:
                 return here.load(device, team, check)
             return share.load((*place, job.way), lambda: here.load(device, team, check))
@@ -123,7 +123,7 @@ class ProgramWork:
         communicator: Communicator,
         team: Team,
         went_on: list[int],
-    ) -> tuple[Given | None, list[float]]:
+    ) -> tuple[ProgramResult | None, list[float]]:
         if job.way == ON_DISK:
             team = stream_team(team.threads)
         graph = self._load(job, store, communicator, team)
@@ -152,7 +152,7 @@ class ProgramWork:
     def device_bytes(self, job: Job, store: Store, rank: int, size: int) -> int:
         device = job.gpu()
         assert device is not None
-        return OfRank.of(self.program, store, rank, size).room(device).device
+        return RankProgram.of(self.program, store, rank, size).room(device).device
 
     def _load(self, job: Job, store: Store, communicator: Communicator, team: Team) -> RankGraph:
         share, place = share_of(self.share), (communicator.rank, communicator.size)

@@ -84,8 +84,8 @@ def test_searches_that_seldom_meet():
     for apart, sources in ((True, np.arange(0, 640, 10)), (False, np.array([3, 4]))):
         some = sources.astype(np.uint32)
         own = sums[:, : len(some)].copy()
-        looked = sum_distances(offsets, targets, True, some, seen, here, then, *lists, *own)
-        assert (looked > len(some) * len(targets)) == apart
+        edge_counts = sum_distances(offsets, targets, True, some, seen, here, then, *lists, *own)
+        assert (edge_counts > len(some) * len(targets)) == apart
         distance = np.abs(np.arange(n) - sources[:, None])
         assert own[0].tolist() == [n] * len(some)
         assert own[1].tolist() == distance.sum(axis=1).tolist()

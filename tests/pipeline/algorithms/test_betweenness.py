@@ -15,7 +15,7 @@ import pytest
 import delegraph
 from delegraph.kernels import reference
 from delegraph.pipeline.algorithms import betweenness
-from delegraph.pipeline.algorithms.betweenness import Brandes
+from delegraph.pipeline.algorithms.betweenness import BetweennessProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from support.graphs import SHAPES, edges_of
 from support.many_paths import diamonds, grid, layers, layers_beside_a_path
@@ -84,7 +84,7 @@ def test_each_engine(tmp_path, monkeypatch, graph, directed, layout, ranks, on_d
     src, dst = graph(10, 330)
     store = stored(tmp_path, src, dst, options)
     sources = np.array([0, 1600], np.uint32)
-    program = Brandes(store.info.vertices, sources)
+    program = BetweennessProgram(store.info.vertices, sources)
     found, _ = run_program(store, program, tmp_path / "out", ranks, on_disk)
     assert began.call_count == ranks  # made once, by each
     wanted = reference.betweenness(*edges_of(store), store.info.vertices, sources)
@@ -92,16 +92,18 @@ def test_each_engine(tmp_path, monkeypatch, graph, directed, layout, ranks, on_d
 
 
 @pytest.mark.parametrize("shape", ["grid", slow("hubs"), slow("cliques")])
-@pytest.mark.parametrize("spare", [0, 1 << 30])
-def test_exponents_change_no_bit(tmp_path, monkeypatch, shape, spare):
-    """Where plain counts do. spare: bytes, for sources that are one thread's each."""
-    monkeypatch.setattr(betweenness, "_FEW_EDGES", -1 if not spare else betweenness._FEW_EDGES)
+@pytest.mark.parametrize("extra_bytes", [0, 1 << 30])
+def test_exponents_change_no_bit(tmp_path, monkeypatch, shape, extra_bytes):
+    """Where plain counts do. extra_bytes: bytes, for sources that are one thread's each."""
+    monkeypatch.setattr(
+        betweenness, "_FEW_EDGES", -1 if not extra_bytes else betweenness._FEW_EDGES
+    )
     store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
-    program = Brandes(store.info.vertices, np.arange(9, dtype=np.uint32))
+    program = BetweennessProgram(store.info.vertices, np.arange(9, dtype=np.uint32))
     found = []
     for most in (betweenness.MOST_PATHS, 0.0):
         monkeypatch.setattr(betweenness, "MOST_PATHS", most)
-        columns, _ = run_program(store, program, tmp_path / f"{most}", spare=spare)
+        columns, _ = run_program(store, program, tmp_path / f"{most}", extra_bytes=extra_bytes)
         found.append(columns["betweenness"])
     assert (found[0] == found[1]).all()
 

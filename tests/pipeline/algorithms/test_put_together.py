@@ -10,8 +10,8 @@ import pytest
 
 from delegraph.kernels.base.graph import UNREACHED
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits
-from delegraph.pipeline.algorithms.bfs_together import Nearest
-from delegraph.pipeline.engines.operations.program import Given
+from delegraph.pipeline.algorithms.bfs_together import NearestSourceProgram
+from delegraph.pipeline.engines.operations.program import ProgramResult
 
 VERTICES = 300
 
@@ -31,7 +31,7 @@ def record(some: np.ndarray, **more: Any) -> dict[str, Any]:
     return {**about, "depth": int(some.max(initial=0)), "deeper": False, "apart": False, **more}
 
 
-def together(some: np.ndarray) -> Given:
+def together(some: np.ndarray) -> ProgramResult:
     bits = [np.uint64(1) << np.uint64(i) for i in range(len(some))]
 
     def words(marked: np.ndarray) -> np.ndarray:
@@ -43,16 +43,16 @@ def together(some: np.ndarray) -> Given:
     digits = range(int(some.max(initial=0)).bit_length())
     has = {f"bit{k}": words(((some > 0) & (some >> k & 1)).astype(np.uint64)) for k in digits}
     if not len(some):
-        return Given({}, record(some))
-    return Given({"reached": words((some >= 0).astype(np.uint64)), **has}, record(some))
+        return ProgramResult({}, record(some))
+    return ProgramResult({"reached": words((some >= 0).astype(np.uint64)), **has}, record(some))
 
 
-def apart(some: np.ndarray) -> Given:
+def apart(some: np.ndarray) -> ProgramResult:
     values = {f"distance{i}": row.astype(np.uint8) for i, row in enumerate(some)}
-    return Given(values, record(some, apart=True))
+    return ProgramResult(values, record(some, apart=True))
 
 
-def put_together(program: Any, given: list[Given]) -> Given:
+def put_together(program: Any, given: list[ProgramResult]) -> ProgramResult:
     return reduce(program.put_together, given)
 
 
@@ -82,7 +82,7 @@ def test_searches_each_for_itself(find, sources, ranks):
 )
 def test_all_search_again_if_one_has_to(ways, deeper):
     parts = np.array_split(distances(9), len(ways))
-    too_deep = Given({}, {"edges": 10, "deeper": True, "apart": ways[0] is apart})
+    too_deep = ProgramResult({}, {"edges": 10, "deeper": True, "apart": ways[0] is apart})
     given = [
         too_deep if way == "deeper" else way(part) for way, part in zip(ways, parts, strict=True)
     ]
@@ -101,12 +101,14 @@ def test_the_nearest_of_all():
         reached = far.min(0) < 10**6
         distance = np.where(reached, far.min(0), -1).astype(np.int32)
         nearest = np.where(reached, first + far.argmin(0), UNREACHED).astype(np.uint32)
-        given.append(Given({"distance": distance, "nearest": nearest}, {"edges": 10, "depth": 3}))
+        given.append(
+            ProgramResult({"distance": distance, "nearest": nearest}, {"edges": 10, "depth": 3})
+        )
         first += len(part)
-    found = put_together(Nearest(np.arange(6, dtype=np.uint32)), given)
+    found = put_together(NearestSourceProgram(np.arange(6, dtype=np.uint32)), given)
     far = np.where(whole < 0, 10**6, whole)
     reached = (whole >= 0).any(0)
-    distance, nearest = (np.asarray(found.values[name]) for name in Nearest.columns)
+    distance, nearest = (np.asarray(found.values[name]) for name in NearestSourceProgram.columns)
     assert np.array_equal(distance, np.where(reached, far.min(0), -1))
     assert np.array_equal(nearest, np.where(reached, far.argmin(0), UNREACHED))
     count, depth = int(np.count_nonzero(reached)), int(far.min(0)[reached].max())
@@ -116,7 +118,7 @@ def test_the_nearest_of_all():
 @pytest.mark.parametrize(("sources", "ranks"), [(64, 3), (2, 4)])
 def test_every_source_is_one_ranks(sources, ranks):
     every = np.arange(sources, dtype=np.uint32)
-    for program in (DistanceBits(every, 8), Nearest(every)):
+    for program in (DistanceBits(every, 8), NearestSourceProgram(every)):
         dealt = [program.of_rank(rank, ranks).sources for rank in range(ranks)]
         assert np.concatenate(dealt).tolist() == every.tolist()
         assert len(dealt[0]) > 0

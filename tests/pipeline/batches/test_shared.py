@@ -14,7 +14,7 @@ from delegraph.kernels.base.team import Team
 from delegraph.kernels.gpu.device import Device
 from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.batches.process import JobProcess
-from delegraph.pipeline.engines import kept
+from delegraph.pipeline.engines import engine_cache
 from delegraph.pipeline.engines.host.disk import DiskEngine
 from delegraph.pipeline.engines.host.programs import HostProgramEngine
 from delegraph.pipeline.engines.host.rows import StoreGraph, StoreRows
@@ -238,10 +238,10 @@ def check_what_is_kept(
     limit = 4 << 30
     engine = engine_of(open_store(one), first)
     engine.load()
-    kept.put_away(engine, limit)
+    engine_cache.put_away(engine, limit)
     following = engine_of(open_store(other), then)
     before = following.need().host
-    kept.take_over([following], limit)
+    engine_cache.take_over([following], limit)
     assert (following.need().host == before) == loads
     with monkeypatch.context() as patched:
         if not loads:
@@ -257,7 +257,7 @@ def test_nothing_is_kept_that_leaves_no_room(here, monkeypatch):
         if keeps:
             monkeypatch.setenv(KEEP, "1")
         engine.load()
-        kept.put_away(engine, limit)
+        engine_cache.put_away(engine, limit)
         assert isinstance(engine, HostSearchEngine)
         assert engine.graph is None
 
@@ -287,10 +287,10 @@ def test_what_is_kept_on_a_device(emulated, here, monkeypatch, first, then, othe
     limit = 4 << 30
     engine = on_device(open_store(here / "graph.dg"), emulated[0], first)
     engine.load()
-    kept.put_away(engine, limit)
+    engine_cache.put_away(engine, limit)
     following = on_device(open_store(here / other), emulated[0], then)
     before = following.need()
-    kept.take_over([following], limit)
+    engine_cache.take_over([following], limit)
     assert (following.need() == before) == loads
     assert loads or not following.need().device
     with monkeypatch.context() as patched:

@@ -24,7 +24,7 @@ from delegraph.kernels.prepare import weights
 from delegraph.partition.errors import InputError
 from delegraph.partition.input.edges import open_edges
 from delegraph.partition.store.weighing import Weighing
-from delegraph.pipeline.build.device_held import hold_on_device
+from delegraph.pipeline.build.device_held import rows_on_device
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device import edge_list as device_edges
 from delegraph.pipeline.engines.one_device.edge_list import EdgeRowsOnDevice
@@ -109,7 +109,7 @@ def check_weights(
 def check_rows(edges: Path, folder: Path, device: Device, options: BuildOptions) -> None:
     """And weights, to the last bit."""
     opened = open_edges(edges, "src", "dst", options.weight)
-    held = hold_on_device(opened, options, Executor(2), device)
+    held = rows_on_device(opened, options, Executor(2), device)
     weight = {"weight": options.weight} if options.weight else {}
     more = {**weight, "duplicates": options.duplicates, "directed": options.directed}
     delegraph.build(edges, folder / "graph.dg", threads=2, device="cpu", **more)
@@ -276,10 +276,10 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
     more is left then than it needs.
     """
     rows, left = [], []
-    hold, give_back = device_edges.hold_on_device, device_edges.give_back
+    rows_in_memory, give_back = device_edges.rows_on_device, device_edges.give_back
 
     def held(*args: Any) -> Any:
-        found = hold(*args)
+        found = rows_in_memory(*args)
         rows.append(weakref.ref(found.rows))
         return found
 
@@ -287,7 +287,7 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
         left.append(rows[0]())
         give_back(device)
 
-    monkeypatch.setattr(device_edges, "hold_on_device", held)
+    monkeypatch.setattr(device_edges, "rows_on_device", held)
     monkeypatch.setattr(device_edges, "give_back", given_back)
     monkeypatch.setattr(EdgeRowsOnDevice, "device_bytes", lambda *args: 1 << 60)
     edges = edge_list(*random_edges(3, 100, 400))
@@ -313,7 +313,7 @@ def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypat
             found, wanted = ask(graph), ask(own)
             assert found.table.equals(wanted.table)
             assert found.record["device"].startswith("cuda")
-        assert graph.notes == (*own.notes, "used a temporary store: no room for JoinAll")
+        assert graph.notes == (*own.notes, "used a temporary store: no room for ComponentsProgram")
 
 
 def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatch):

@@ -40,22 +40,22 @@ from delegraph.kernels.gpu_programs.ranks import Ranks
 from delegraph.kernels.gpu_programs.rows import Cuts, ProgramGraph
 from delegraph.kernels.gpu_programs.tiles import Tiling
 from delegraph.partition.store.store import Store
-from delegraph.pipeline.algorithms.betweenness import Brandes
+from delegraph.pipeline.algorithms.betweenness import BetweennessProgram
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits
-from delegraph.pipeline.algorithms.bfs_together import Nearest
-from delegraph.pipeline.algorithms.components import JoinAll
-from delegraph.pipeline.algorithms.many_sources import Sums
-from delegraph.pipeline.algorithms.pagerank import Walk
+from delegraph.pipeline.algorithms.bfs_together import NearestSourceProgram
+from delegraph.pipeline.algorithms.components import ComponentsProgram
+from delegraph.pipeline.algorithms.many_sources import DistanceSumsProgram
+from delegraph.pipeline.algorithms.pagerank import PageRankProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device import share as device_share
 from delegraph.pipeline.engines.one_device.share import DeviceShare
 from delegraph.pipeline.engines.operations.program import (
     DealtProgram,
-    Given,
     Program,
+    ProgramResult,
     SharedProgram,
 )
-from delegraph.pipeline.engines.workers.on_devices import OfRank, Place, run_on_devices
+from delegraph.pipeline.engines.workers.on_devices import Place, RankProgram, run_on_devices
 from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from delegraph.pipeline.run import ending
@@ -85,10 +85,10 @@ def run_or_end(
     saved: Place | None = None,
     went_on: list[int] | None = None,
     times: int = 1,
-) -> list[Given | None]:
+) -> list[ProgramResult | None]:
     """What each rank gave, the last time."""
 
-    def one(communicator) -> Given | None:
+    def one(communicator) -> ProgramResult | None:
         rank = communicator.rank
         with telling_others(rank, communicator):
             device, loaded = devices[rank % len(devices)], []
@@ -96,7 +96,7 @@ def run_or_end(
                 loaded = went_on
             of = [program] * times, store, communicator, device
 
-            def load(here: OfRank, check: Callable[[], None]) -> ProgramGraph:
+            def load(here: RankProgram, check: Callable[[], None]) -> ProgramGraph:
                 return here.load(device, Team(1), check)
 
             return run_on_devices(*of, load, saved, loaded.append)[0]
@@ -109,14 +109,14 @@ def run_or_end(
     return found
 
 
-def run(*of: Any, **more: Any) -> list[Given]:
+def run(*of: Any, **more: Any) -> list[ProgramResult]:
     """The same, of a run that is not ended."""
     found = run_or_end(*of, **more)
     assert None not in found
     return [some for some in found if some is not None]
 
 
-def columns(found: list[Given]) -> dict[str, np.ndarray]:
+def columns(found: list[ProgramResult]) -> dict[str, np.ndarray]:
     return {name: np.asarray(some) for name, some in found[0].values.items()}
 
 
@@ -136,7 +136,7 @@ def check_all(store: Store, devices: Sequence[Device], ranks: int, kind: str = "
 
 def check_components(store: Store, devices: Sequence[Device], ranks: int, kind: str) -> None:
     u, v = edges_of(store)
-    found = run(store, JoinAll(), devices, ranks, kind)
+    found = run(store, ComponentsProgram(), devices, ranks, kind)
     wanted = reference.components(u, v, store.info.vertices)
     assert np.array_equal(columns(found)["component"], wanted)
     assert found[0].record["edges"] == len(u)
@@ -187,7 +187,7 @@ def check_walk(
         (str(weight.dtype), "none", (np.arange(n, dtype=np.uint32), likely), False),
     )
     for weights, dangling, teleport, single in ways:
-        program = Walk(n, 0.85, None, 7, dangling, teleport, weights, single)
+        program = PageRankProgram(n, 0.85, None, 7, dangling, teleport, weights, single)
         found = run(store, program, devices, ranks, kind)
         to = None if teleport is None else likely
         by = None if weights is None else weight
@@ -202,13 +202,13 @@ def check_sources(store: Store, devices: Sequence[Device], ranks: int, kind: str
     u, v = edges_of(store)
     n = store.info.vertices
     for some in (np.arange(0, n, max(1, n // 9), dtype=np.uint32), np.array([n - 1], np.uint32)):
-        found = columns(run(store, Sums(some, along=True), devices, ranks, kind))
+        found = columns(run(store, DistanceSumsProgram(some, along=True), devices, ranks, kind))
         assert sorted(found["source"].tolist()) == some.tolist()
         check_sums((u, v), n, found)
-        found = columns(run(store, Brandes(n, some), devices, ranks, kind))
+        found = columns(run(store, BetweennessProgram(n, some), devices, ranks, kind))
         wanted = reference.betweenness(u, v, n, some)
         np.testing.assert_allclose(found["betweenness"], wanted, rtol=1e-10, atol=1e-10)
-        found = columns(run(store, Nearest(some), devices, ranks, kind))
+        found = columns(run(store, NearestSourceProgram(some), devices, ranks, kind))
         check_nearest((u, v), n, some, n, found)
         for apart in (False, True):
             check_each(store, some, apart, devices, ranks, kind)
@@ -320,10 +320,10 @@ def check_programs_going_on(
     n = store.info.vertices
     every = np.arange(n, dtype=np.uint32)
     program: Program = {
-        "pagerank": Walk(n, 0.85, None, 9, "even", None),
+        "pagerank": PageRankProgram(n, 0.85, None, 9, "even", None),
         "sssp": program_of(store, 0),
-        "betweenness": Brandes(n, every[:40]),
-        "closeness": Sums(every, along=True),
+        "betweenness": BetweennessProgram(n, every[:40]),
+        "closeness": DistanceSumsProgram(every, along=True),
     }[name]
     assert isinstance(program, DealtProgram) == (name in ("betweenness", "closeness"))
     check_going_on(store, program, devices, folder)
@@ -335,11 +335,11 @@ def check_several_times(folder: Path, devices: Sequence[Device], kind: str) -> N
     n = store.info.vertices
     every = np.arange(n, dtype=np.uint32)
     for program in (
-        JoinAll(),
-        Walk(n, 0.85, None, 7, "even", None, "float32"),
+        ComponentsProgram(),
+        PageRankProgram(n, 0.85, None, 7, "even", None, "float32"),
         program_of(store, 0),
-        Brandes(n, every[:9]),
-        Sums(every[:70], along=True),
+        BetweennessProgram(n, every[:9]),
+        DistanceSumsProgram(every[:70], along=True),
     ):
         once, last = (columns(run(store, program, devices, 2, kind, times=k)) for k in (1, 3))
         for name, values in once.items():
@@ -391,9 +391,11 @@ def check_where_entries_stand(
 
 
 SHARED: dict[str, Callable[[Store], SharedProgram]] = {
-    "components": lambda store: JoinAll(),
-    "pagerank": lambda store: Walk(store.info.vertices, 0.85, None, 3, "even", None),
-    "single": lambda store: Walk(store.info.vertices, 0.85, None, 3, "even", None, single=True),
+    "components": lambda store: ComponentsProgram(),
+    "pagerank": lambda store: PageRankProgram(store.info.vertices, 0.85, None, 3, "even", None),
+    "single": lambda store: PageRankProgram(
+        store.info.vertices, 0.85, None, 3, "even", None, single=True
+    ),
     "sssp": lambda store: program_of(store, 0),
 }
 
@@ -549,7 +551,7 @@ def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
 
     monkeypatch.setattr(shared_walks._Ownership, "of", watch)
     n, size = store.info.vertices, len(devices)
-    run(store, Walk(n, 0.85, None, 3, "even", None), devices, size, "nccl")
+    run(store, PageRankProgram(n, 0.85, None, 3, "even", None), devices, size, "nccl")
     has_any = np.stack([seen[rank][0] > 0 for rank in range(size)])
     roles = np.zeros((size, n), np.uint32)
     for rank, (lengths, _, dealt) in seen.items():
@@ -657,17 +659,21 @@ def test_ends_asked_of_some_ranks_emulated(emulated, tmp_path, monkeypatch, name
     store = make(tmp_path, "hubs", "ties", True, "delegates")
     n = store.info.vertices
     every = np.arange(0, n, 1 if name == "closeness" else 60, dtype=np.uint32)
-    program = Sums(every, along=True) if name == "closeness" else Brandes(n, every)
+    program = (
+        DistanceSumsProgram(every, along=True)
+        if name == "closeness"
+        else BetweennessProgram(n, every)
+    )
     wanted = columns(run(store, program, emulated, 1))
-    load = OfRank.load
+    load = RankProgram.load
 
-    def begin(self: OfRank, *of: Any) -> ProgramGraph:
+    def begin(self: RankProgram, *of: Any) -> ProgramGraph:
         asks.often, asks.chance = chance.choice([0, 0, 0.05, 0.3]), random.Random(chance.random())
         return load(self, *of)
 
-    monkeypatch.setattr(OfRank, "load", begin)
+    monkeypatch.setattr(RankProgram, "load", begin)
     saved = tmp_path / "checkpoint", chance.choice([0.0, 0.001, 1e9]), "this"
-    found: list[Given | None] = [None]
+    found: list[ProgramResult | None] = [None]
     for attempt in range(8):
         if attempt == 7:
             monkeypatch.setattr(ending, "asked", lambda: False)

@@ -28,16 +28,16 @@ from delegraph.kernels.gpu_programs.rows import Cuts, ProgramGraph
 from delegraph.kernels.gpu_programs.tiles import Tiling
 from delegraph.kernels.pieces.paths import MOST_PATHS
 from delegraph.partition.store.store import Store
-from delegraph.pipeline.algorithms.betweenness import Brandes
+from delegraph.pipeline.algorithms.betweenness import BetweennessProgram
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits, width
-from delegraph.pipeline.algorithms.bfs_together import Nearest
-from delegraph.pipeline.algorithms.components import JoinAll
-from delegraph.pipeline.algorithms.many_sources import Sums
-from delegraph.pipeline.algorithms.pagerank import Walk
+from delegraph.pipeline.algorithms.bfs_together import NearestSourceProgram
+from delegraph.pipeline.algorithms.components import ComponentsProgram
+from delegraph.pipeline.algorithms.many_sources import DistanceSumsProgram
+from delegraph.pipeline.algorithms.pagerank import PageRankProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
 from delegraph.pipeline.engines.one_device.rows import StoreRowsOnDevice
-from delegraph.pipeline.engines.operations.program import DeviceProgram, Given
+from delegraph.pipeline.engines.operations.program import DeviceProgram, ProgramResult
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, SMALL, edges_of, graphs
 from support.many_paths import layers, layers_beside_a_path
@@ -71,7 +71,7 @@ def stores(tmp_path_factory) -> Stores:
     return of
 
 
-class Ran(NamedTuple):
+class EngineFacts(NamedTuple):
     """columns: by name, in the order that the program gives them."""
 
     columns: dict[str, np.ndarray]
@@ -90,19 +90,19 @@ def engine_of(store: Store, program: DeviceProgram, device: Device) -> DevicePro
 
 def run(
     store: Store, program: DeviceProgram, device: Device, checkpoint: Checkpoint | None = None
-) -> Ran:
+) -> EngineFacts:
     engine = engine_of(store, program, device)
     engine.load()
     engine.compile()
     given, method = engine.run(checkpoint, lambda *_: None), engine.method
     engine.close()
     columns = {name: np.asarray(some) for name, some in given.values.items()}
-    return Ran(columns, given.record, method)
+    return EngineFacts(columns, given.record, method)
 
 
 def run_cut_off(
     store: Store, program: DeviceProgram, device: Device, folder: Path, step: int = 1
-) -> Ran:
+) -> EngineFacts:
     """After its second step; what it gives when it goes on from the first, which does so much."""
     loaded: list[int] = []
 
@@ -123,14 +123,14 @@ def run_cut_off(
     return found
 
 
-def walk(store: Store, weights: Any = None, most: int = 12, **more: Any) -> Walk:
+def walk(store: Store, weights: Any = None, most: int = 12, **more: Any) -> PageRankProgram:
     of = {"tolerance": None, "dangling": "even", "teleport": None} | more
-    return Walk(store.info.vertices, 0.85, most=most, weights=weights, **of)
+    return PageRankProgram(store.info.vertices, 0.85, most=most, weights=weights, **of)
 
 
 def check_components(store: Store, device: Device) -> None:
     u, v = edges_of(store)
-    found = run(store, JoinAll(), device)
+    found = run(store, ComponentsProgram(), device)
     wanted = reference.components(u, v, store.info.vertices)
     assert (found.values == wanted).all()
     assert found.record["edges"] == sum(store.info.subgraph_edges.values())
@@ -352,7 +352,7 @@ def _within(device: Device, store: Store, program: DeviceProgram, share: float) 
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_tiers(device, stores, partitions, directed, share):
     store = stores("hubs", directed, partitions=partitions)
-    check_components(store, _within(device, store, JoinAll(), share))
+    check_components(store, _within(device, store, ComponentsProgram(), share))
     method = check_walk(store, _within(device, store, walk(store), share))
     assert method == ("on a device" if share == 1 else "on a device, tiered")
 
@@ -387,14 +387,14 @@ def test_going_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
     assert changes[2][:5] == changes[0]
 
 
-class Stopping(Walk):
+class Stopping(PageRankProgram):
     """Is cut off after so many launches."""
 
     def __init__(self, after: int, **of: Any) -> None:
         super().__init__(**of)
         object.__setattr__(self, "after", after)
 
-    def run_on(self, graph, checkpoint, tell) -> Given:
+    def run_on(self, graph, checkpoint, tell) -> ProgramResult:
         told = []
 
         def count(*_: Any) -> None:
@@ -418,7 +418,7 @@ def test_it_stops_within_a_launch(device, stores):
 KINDS = sorted(PATH_WEIGHTS)
 
 
-def check_run(store: Store, device: Device, source: int = 0, most: float = np.inf) -> Ran:
+def check_run(store: Store, device: Device, source: int = 0, most: float = np.inf) -> EngineFacts:
     found = run(store, program_of(store, source, most), device)
     check_paths(store, found.columns, source, most)
     return found
@@ -534,7 +534,7 @@ def test_paths_go_on_from_a_checkpoint(device, weighted, tmp_path, monkeypatch, 
 def check_betweenness(store: Store, device: Device, sources: np.ndarray) -> None:
     n = store.info.vertices
     u, v = edges_of(store)
-    found = run(store, Brandes(n, sources), device)
+    found = run(store, BetweennessProgram(n, sources), device)
     wanted = reference.betweenness(u, v, n, sources)
     np.testing.assert_allclose(found.values, wanted, rtol=1e-10, atol=1e-10)
 
@@ -577,7 +577,7 @@ def test_betweenness_goes_on_from_a_checkpoint(device, stores, tmp_path, monkeyp
     monkeypatch.setattr(on_device, "MOST_PATHS", most)
     monkeypatch.setattr(on_device, "EDGES_TO_SHARE", 1 << 60)
     store = stores("hubs", True)
-    program = Brandes(store.info.vertices, np.arange(9, dtype=np.uint32))
+    program = BetweennessProgram(store.info.vertices, np.arange(9, dtype=np.uint32))
     found = run_cut_off(store, program, device, tmp_path)
     np.testing.assert_allclose(found.values, run(store, program, device).values, rtol=1e-12)
 
@@ -589,7 +589,7 @@ def check_sources(
     n, records, (u, v) = store.info.vertices, [], edges_of(store)
     sources = np.unique(np.linspace(0, n - 1, count).astype(np.uint32))
     for along in (True, False):
-        found = run(store, Sums(sources, along), device)
+        found = run(store, DistanceSumsProgram(sources, along), device)
         check_sums((u, v) if along else (v, u), n, found.columns)
     levels = n if most is None else most
     for bits in (8, 16, 32):
@@ -600,7 +600,9 @@ def check_sources(
         if not found.record["deeper"]:
             break
     check_distances((u, v), n, some, levels, found.columns)
-    check_nearest((u, v), n, some, levels, run(store, Nearest(some, most), device).columns)
+    check_nearest(
+        (u, v), n, some, levels, run(store, NearestSourceProgram(some, most), device).columns
+    )
     return records
 
 
@@ -664,7 +666,7 @@ def test_searches_of_several_partitions_and_tiers(device, stores, monkeypatch, w
 
 def test_sums_go_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
     store = stores("hubs", True)
-    program = Sums(np.arange(200, dtype=np.uint32), along=False)
+    program = DistanceSumsProgram(np.arange(200, dtype=np.uint32), along=False)
     found = run_cut_off(store, program, device, tmp_path, step=64)
     u, v = edges_of(store)
     check_sums((v, u), store.info.vertices, found.columns)
@@ -922,18 +924,18 @@ def test_emulated_random_graphs(emulated, monkeypatch, tmp_path, seed):
     )
 
 
-@pytest.mark.parametrize("kept", [JoinAll, Walk])
+@pytest.mark.parametrize("kept", [ComponentsProgram, PageRankProgram])
 def test_room_for_another_program(emulated, stores, monkeypatch, kept):
     """What is spare is so beside what is asked, and beside what is there for another one."""
     store, device = stores("star", False), emulated[0]
     n = store.info.vertices
-    engine = engine_of(store, walk(store) if kept is Walk else kept(), device)
+    engine = engine_of(store, walk(store) if kept is PageRankProgram else kept(), device)
     engine.load()
     program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
-    monkeypatch.setattr(DistanceBits, "run_on", lambda _, graph, *__: graph.spare)
-    spare = engine.run(None, lambda *_: None, program)
+    monkeypatch.setattr(DistanceBits, "run_on", lambda _, graph, *__: graph.extra_bytes)
+    extra_bytes = engine.run(None, lambda *_: None, program)
     need = engine_of(store, program, device).need().device
-    assert spare == device.memory_bytes - need - (8 * n if kept is Walk else 0)
+    assert extra_bytes == device.memory_bytes - need - (8 * n if kept is PageRankProgram else 0)
     least = replace(device, memory_bytes=engine.need().device)
     for room, fits in ((0, False), (need, True)):
         little = replace(least, memory_bytes=least.memory_bytes + room)

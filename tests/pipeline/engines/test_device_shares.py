@@ -16,11 +16,11 @@ from delegraph.kernels.gpu_programs import stored_rows
 from delegraph.kernels.gpu_programs.rows import ProgramGraph
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store
-from delegraph.pipeline.algorithms.betweenness import Brandes
+from delegraph.pipeline.algorithms.betweenness import BetweennessProgram
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits
-from delegraph.pipeline.algorithms.components import JoinAll
-from delegraph.pipeline.algorithms.many_sources import Sums
-from delegraph.pipeline.algorithms.pagerank import Walk
+from delegraph.pipeline.algorithms.components import ComponentsProgram
+from delegraph.pipeline.algorithms.many_sources import DistanceSumsProgram
+from delegraph.pipeline.algorithms.pagerank import PageRankProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
 from delegraph.pipeline.engines.one_device.rows import StoreRowsOnDevice
@@ -61,10 +61,10 @@ def in_order(u: Any, v: Any, bits: Any) -> np.ndarray:
 
 def check_shares(store: Store, device: Device, ranks: int, weighted: bool, near: Any) -> None:
     n, kind = store.info.vertices, "float32" if weighted else None
-    into = Walk(n, 0.85, None, 1, "even", None, kind)
+    into = PageRankProgram(n, 0.85, None, 1, "even", None, kind)
     u, v, weight = entries_of(store)
     bits = weight.view(np.uint32) if weighted else np.zeros(len(u), np.uint32)
-    for program in (into, JoinAll()):
+    for program in (into, ComponentsProgram()):
         if weighted and program is not into:
             continue
         found, degree = [], np.zeros(n)
@@ -81,7 +81,7 @@ def check_shares(store: Store, device: Device, ranks: int, weighted: bool, near:
                 assert graph.degree is not None
                 with device.use():
                     degree += graph.degree.get()
-        ends = (v, u) if program.into and store.info.directed else (u, v)
+        ends = (v, u) if program.by_target and store.info.directed else (u, v)
         assert np.array_equal(in_order(*np.concatenate(found, 1)), in_order(*ends, bits))
         if program.wants_degrees:
             wanted = np.bincount(u, weight if weighted else None, minlength=n)
@@ -114,12 +114,16 @@ def test_tiers_sorted_in_pieces(device, tmp_path, monkeypatch, layout):
 
 
 PROGRAMS: dict[str, Callable[[Store], DeviceProgram]] = {
-    "components": lambda store: JoinAll(),
-    "pagerank": lambda store: Walk(store.info.vertices, 0.85, None, 3, "even", None),
-    "weighted": lambda store: Walk(store.info.vertices, 0.85, None, 3, "even", None, "float32"),
+    "components": lambda store: ComponentsProgram(),
+    "pagerank": lambda store: PageRankProgram(store.info.vertices, 0.85, None, 3, "even", None),
+    "weighted": lambda store: PageRankProgram(
+        store.info.vertices, 0.85, None, 3, "even", None, "float32"
+    ),
     "sssp": lambda store: program_of(store, 0),
-    "betweenness": lambda store: Brandes(store.info.vertices, np.arange(2, dtype=np.uint32)),
-    "closeness": lambda store: Sums(np.arange(70, dtype=np.uint32), along=False),
+    "betweenness": lambda store: BetweennessProgram(
+        store.info.vertices, np.arange(2, dtype=np.uint32)
+    ),
+    "closeness": lambda store: DistanceSumsProgram(np.arange(70, dtype=np.uint32), along=False),
     "distances": lambda store: DistanceBits(np.arange(32, dtype=np.uint32), 16, apart=True),
 }
 

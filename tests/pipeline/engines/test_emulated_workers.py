@@ -18,7 +18,7 @@ import pytest
 import delegraph
 from delegraph.kernels.gpu.device import Device
 from delegraph.partition.store.store import open_store
-from delegraph.pipeline.engines.workers.on_devices import OfRank
+from delegraph.pipeline.engines.workers.on_devices import RankProgram
 from delegraph.pipeline.questions import FORMS, load
 from support import emulator
 from support.graphs import random_edges
@@ -82,7 +82,7 @@ def most_on_a_device(store: Path, command: str, device: Device) -> int:
     reference = FORMS[command].program
     assert reference is not None
     program = load(reference)(there.info)
-    ranks = (OfRank.of(program, there, rank, 2) for rank in range(2))
+    ranks = (RankProgram.of(program, there, rank, 2) for rank in range(2))
     return max(rank.room(device).device for rank in ranks)
 
 

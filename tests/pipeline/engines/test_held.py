@@ -132,7 +132,9 @@ def test_rows_are_those_of_a_store(edge_list, tmp_path, monkeypatch, shape, dire
     monkeypatch.setattr("delegraph.partition.store.layout.SHARD_EDGES", 200)
     monkeypatch.setattr("delegraph.partition.store.layout.RANGE_EDGES", 64)
     edges = edge_list(*SHAPES[shape])
-    graph = held.hold(open_edges(edges, "src", "dst"), BuildOptions(directed=directed), Executor(2))
+    graph = held.rows_in_memory(
+        open_edges(edges, "src", "dst"), BuildOptions(directed=directed), Executor(2)
+    )
     delegraph.build(edges, tmp_path / "graph.dg", directed=directed, threads=2)
     store, team = delegraph.open_store(tmp_path / "graph.dg"), Team(1)
     assert graph.info == store.info

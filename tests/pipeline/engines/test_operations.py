@@ -16,12 +16,12 @@ from delegraph.kernels import reference
 from delegraph.kernels.pieces import forest
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms import betweenness, searches
-from delegraph.pipeline.algorithms.betweenness import Brandes
+from delegraph.pipeline.algorithms.betweenness import BetweennessProgram
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits, width
-from delegraph.pipeline.algorithms.bfs_together import Nearest
-from delegraph.pipeline.algorithms.components import JoinAll
-from delegraph.pipeline.algorithms.many_sources import Sums
-from delegraph.pipeline.algorithms.pagerank import Walk
+from delegraph.pipeline.algorithms.bfs_together import NearestSourceProgram
+from delegraph.pipeline.algorithms.components import ComponentsProgram
+from delegraph.pipeline.algorithms.many_sources import DistanceSumsProgram
+from delegraph.pipeline.algorithms.pagerank import PageRankProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations import operations, wide_paths
 from delegraph.pipeline.ranks.communicator import RankError
@@ -34,8 +34,8 @@ from support.searches import check_distances, check_nearest, check_sums
 
 def walk(
     store: Store, iterations: int = 15, dangling: Any = "even", teleport: Any = None, tolerance=None
-) -> Walk:
-    return Walk(store.info.vertices, 0.85, tolerance, iterations, dangling, teleport)
+) -> PageRankProgram:
+    return PageRankProgram(store.info.vertices, 0.85, tolerance, iterations, dangling, teleport)
 
 
 @given(
@@ -55,7 +55,7 @@ def test_against_the_definitions(graph, options, ranks, on_disk, dangling, perso
         store = stored(folder, src, dst, options)
         n, ranks = store.info.vertices, min(ranks, store.info.partitions)
         u, v = edges_of(store)
-        columns, _ = run_program(store, JoinAll(), folder / "c", ranks, on_disk)
+        columns, _ = run_program(store, ComponentsProgram(), folder / "c", ranks, on_disk)
         assert (columns["component"] == reference.components(u, v, n)).all()
         teleport, to = None, None
         if personal:
@@ -100,18 +100,22 @@ def test_searches_from_many_vertices(
         if wide is not None:
             patched.setattr(betweenness, "MOST_PATHS", 0.0)
             patched.setattr(wide_paths, "WINDOW", wide)
-        spare = 0 if apart is None else 1 << 30
+        extra_bytes = 0 if apart is None else 1 << 30
         folder = Path(name)
         store = stored(folder, src, dst, options)
         n, ranks = store.info.vertices, min(ranks, store.info.partitions)
         u, v = edges_of(store)
         ends = (u, v) if along else (v, u)
         sources = np.arange(0, n, max(1, n // 70), dtype=np.uint32)  # more than a word has bits
-        columns, _ = run_program(store, Sums(sources, along), folder / "s", ranks, on_disk)
+        columns, _ = run_program(
+            store, DistanceSumsProgram(sources, along), folder / "s", ranks, on_disk
+        )
         check_sums(ends, n, columns)
         few = sources[::10]
-        program = Brandes(n, few)
-        columns, _ = run_program(store, program, folder / "b", ranks, on_disk, spare=spare)
+        program = BetweennessProgram(n, few)
+        columns, _ = run_program(
+            store, program, folder / "b", ranks, on_disk, extra_bytes=extra_bytes
+        )
         wanted = reference.betweenness(u, v, n, few)
         np.testing.assert_allclose(columns["betweenness"], wanted, rtol=1e-10, atol=1e-10)
 
@@ -148,7 +152,9 @@ def test_distances_from_several_vertices(
         assert not given[0].record["deeper"]
         assert given[0].record["apart"] != ("reached" in columns)
         check_distances(ends, n, sources, most, columns)
-        columns, _ = run_program(store, Nearest(sources, max_depth), folder / "t", ranks, on_disk)
+        columns, _ = run_program(
+            store, NearestSourceProgram(sources, max_depth), folder / "t", ranks, on_disk
+        )
         check_nearest(ends, n, sources, most, columns)
 
 
@@ -166,15 +172,21 @@ def test_the_same_for_any_number_of_threads(tmp_path, shape):
     np.testing.assert_allclose(found[0]["pagerank"], found[3]["pagerank"], rtol=1e-12)
 
 
-@pytest.mark.parametrize(("few", "spare"), [(-1, 0), (betweenness._FEW_EDGES, 0), (-1, 1 << 30)])
+@pytest.mark.parametrize(
+    ("few", "extra_bytes"), [(-1, 0), (betweenness._FEW_EDGES, 0), (-1, 1 << 30)]
+)
 @pytest.mark.parametrize("shape", [slow("grid"), "hubs"])
-def test_the_same_sums_of_paths_for_any_number_of_threads(tmp_path, monkeypatch, shape, few, spare):
+def test_the_same_sums_of_paths_for_any_number_of_threads(
+    tmp_path, monkeypatch, shape, few, extra_bytes
+):
     """Which share levels, or not, or have sources of their own."""
     monkeypatch.setattr(betweenness, "_FEW_EDGES", few)
     store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
-    program = Brandes(store.info.vertices, np.arange(9, dtype=np.uint32))
+    program = BetweennessProgram(store.info.vertices, np.arange(9, dtype=np.uint32))
     found = [
-        run_program(store, program, tmp_path / f"{threads}", 1, threads=threads, spare=spare)[0]
+        run_program(
+            store, program, tmp_path / f"{threads}", 1, threads=threads, extra_bytes=extra_bytes
+        )[0]
         for threads in (1, 2, 5)
     ]
     assert all((one["betweenness"] == found[0]["betweenness"]).all() for one in found)
@@ -192,8 +204,10 @@ def test_a_first_source_that_reaches_little_says_nothing(tmp_path, monkeypatch):
     for most, threads in [(1 << 22, 2), (1 << 10, 1)]:
         monkeypatch.setattr(betweenness, "_MOST_APART", most)
         began.reset_mock()
-        program = Brandes(n, sources)
-        found = run_program(store, program, tmp_path / f"{most}", spare=1 << 30)[0]["betweenness"]
+        program = BetweennessProgram(n, sources)
+        found = run_program(store, program, tmp_path / f"{most}", extra_bytes=1 << 30)[0][
+            "betweenness"
+        ]
         assert began.call_count == threads
         wanted = reference.betweenness(u, v, n, sources)
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
@@ -205,11 +219,11 @@ def test_sources_apart_take_no_more_than_there_is(tmp_path, monkeypatch):
     n = store.info.vertices
     began = Mock(wraps=betweenness._Alone)
     monkeypatch.setattr(betweenness, "_Alone", began)
-    program = Brandes(n, np.arange(4, dtype=np.uint32))
+    program = BetweennessProgram(n, np.arange(4, dtype=np.uint32))
     for most, room, threads in [(1 << 22, 3, 3), (1 << 22, 2, 0), (100, 3, 1)]:  # 4 sources
         monkeypatch.setattr(betweenness, "_MOST_APART", most)
         began.reset_mock()
-        run_program(store, program, tmp_path / "out", threads=3, spare=36 * n * room)
+        run_program(store, program, tmp_path / "out", threads=3, extra_bytes=36 * n * room)
         assert began.call_count == threads
 
 
@@ -229,13 +243,15 @@ def test_searches_of_many_windows(tmp_path, monkeypatch, layout, directed):
     n, ranks = store.info.vertices, 1 if layout == "one" else 3
     u, v = edges_of(store)
     sources = rng.choice(n, 70, replace=False).astype(np.uint32)
-    columns, _ = run_program(store, Sums(sources, True), tmp_path / "s", ranks, threads=3)
+    columns, _ = run_program(
+        store, DistanceSumsProgram(sources, True), tmp_path / "s", ranks, threads=3
+    )
     for i, source in enumerate(sources.tolist()):
         distance = reference.distances(u, v, n, source, directed=True)
         reached = distance[distance >= 0]
         found = [columns[name][i] for name in ("reached", "total", "farthest")]
         assert found == [len(reached), reached.sum(), reached.max()]
-    program = Brandes(n, sources[:2])
+    program = BetweennessProgram(n, sources[:2])
     columns, _ = run_program(store, program, tmp_path / "b", ranks, threads=3)
     wanted = reference.betweenness(u, v, n, sources[:2])
     np.testing.assert_allclose(columns["betweenness"], wanted, rtol=1e-10, atol=1e-6)
@@ -253,7 +269,7 @@ def test_a_tree_on_each_rank_and_one_edge_between(tmp_path, layout, order):
     options = BuildOptions(partitions=2, layout=layout, order=order, threshold=threshold)
     store = stored(tmp_path, src, dst, options)
     for ranks in (1, 2):
-        columns, _ = run_program(store, JoinAll(), tmp_path / f"{ranks}", ranks)
+        columns, _ = run_program(store, ComponentsProgram(), tmp_path / f"{ranks}", ranks)
         assert not columns["component"].any()
 
 
@@ -270,9 +286,9 @@ def test_real_sizes_by_ranks(tmp_path, layout, directed):
     for ranks in (1, 2, 3, 4):
         columns, given = run_program(store, walk(store), tmp_path / f"p{ranks}", ranks)
         np.testing.assert_allclose(columns["pagerank"], wanted, rtol=1e-12)
-        looked = sum(i["edges_examined"] for i in given[0].record["iterations"])
-        assert looked == 15 * len(u)
-        columns, _ = run_program(store, JoinAll(), tmp_path / f"c{ranks}", ranks)
+        edge_counts = sum(i["edges_examined"] for i in given[0].record["iterations"])
+        assert edge_counts == 15 * len(u)
+        columns, _ = run_program(store, ComponentsProgram(), tmp_path / f"c{ranks}", ranks)
         assert (columns["component"] == reference.components(u, v, n)).all()
 
 
@@ -306,7 +322,7 @@ def test_all_edges_once_or_some_first(tmp_path, monkeypatch, shape, few):
     src, dst = SHAPES[shape]
     store = stored(tmp_path, src, dst, BuildOptions())
     u, v = edges_of(store)
-    columns, _ = run_program(store, JoinAll(), tmp_path / "c", threads=3)
+    columns, _ = run_program(store, ComponentsProgram(), tmp_path / "c", threads=3)
     assert (columns["component"] == reference.components(u, v, store.info.vertices)).all()
 
 
@@ -325,7 +341,7 @@ def test_goes_on_from_a_checkpoint(tmp_path):
 def test_many_searches_go_on_from_a_checkpoint(tmp_path):
     store = stored(tmp_path, SHAPES["grid"][0], SHAPES["grid"][1], BuildOptions())
     every = np.arange(200, dtype=np.uint32)
-    whole, _ = run_program(store, Sums(every, along=True), tmp_path / "whole")
+    whole, _ = run_program(store, DistanceSumsProgram(every, along=True), tmp_path / "whole")
     went_on = []
     saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=went_on.append)
 
@@ -335,7 +351,7 @@ def test_many_searches_go_on_from_a_checkpoint(tmp_path):
         save(*state)
         raise KeyError("killed")
 
-    program = Sums(every, along=True)
+    program = DistanceSumsProgram(every, along=True)
     saved.save_state = save_and_stop  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(RankError, match="killed"):
         run_program(store, program, tmp_path / "some", checkpoint=saved)
@@ -348,11 +364,13 @@ def test_many_searches_go_on_from_a_checkpoint(tmp_path):
 def test_searches_together_go_on_from_a_checkpoint(tmp_path):
     store = stored(tmp_path, SHAPES["grid"][0], SHAPES["grid"][1], BuildOptions())
     sources = np.array([3, 500, 7000], np.uint32)
-    whole, _ = run_program(store, Nearest(sources), tmp_path / "whole")
+    whole, _ = run_program(store, NearestSourceProgram(sources), tmp_path / "whole")
     went_on = []
     saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=went_on.append)
-    run_program(store, Nearest(sources, 9), tmp_path / "some", checkpoint=saved)
-    columns, _ = run_program(store, Nearest(sources), tmp_path / "rest", checkpoint=saved)
+    run_program(store, NearestSourceProgram(sources, 9), tmp_path / "some", checkpoint=saved)
+    columns, _ = run_program(
+        store, NearestSourceProgram(sources), tmp_path / "rest", checkpoint=saved
+    )
     assert all((columns[name] == whole[name]).all() for name in whole)
     assert went_on == [9]
 

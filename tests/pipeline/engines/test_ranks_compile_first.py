@@ -38,7 +38,7 @@ def compiled():
 
 store, folder = map(Path, sys.argv[1:3])
 size, way, name = int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
-job = Job(store, SearchWork(0), folder, 60.0).again()
+job = Job(store, SearchWork(0), folder, 60.0).fresh_attempt()
 if name == "bench":
     job = StoreBenchJob(store, (0, 1), (0, 1))
 communicators = ThreadGroup(size).communicators if size > 1 else [SingleCommunicator()]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from delegraph.partition.store.store import Store
-from delegraph.pipeline.algorithms.betweenness import Brandes
-from delegraph.pipeline.algorithms.bfs_together import Nearest
-from delegraph.pipeline.algorithms.many_sources import Sums
-from delegraph.pipeline.algorithms.pagerank import PageRank, Walk
+from delegraph.pipeline.algorithms.betweenness import BetweennessProgram
+from delegraph.pipeline.algorithms.bfs_together import NearestSourceProgram
+from delegraph.pipeline.algorithms.many_sources import DistanceSumsProgram
+from delegraph.pipeline.algorithms.pagerank import PageRank, PageRankProgram
 from delegraph.pipeline.algorithms.sssp import DeltaStepping
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations import saving
@@ -36,12 +36,12 @@ def shortest(store: Store) -> Program:
 
 
 PROGRAMS = {
-    "pagerank": lambda store: Walk(store.info.vertices, 0.85, None, 20, "even", None),
+    "pagerank": lambda store: PageRankProgram(store.info.vertices, 0.85, None, 20, "even", None),
     "weighted pagerank": lambda store: PageRank(iterations=20).walk(store.info),
     "sssp": shortest,
-    "betweenness": lambda store: Brandes(store.info.vertices, far_apart(store)[:9]),
-    "closeness": lambda store: Sums(far_apart(store), along=False),
-    "together": lambda store: Nearest(far_apart(store)[:2], None),
+    "betweenness": lambda store: BetweennessProgram(store.info.vertices, far_apart(store)[:9]),
+    "closeness": lambda store: DistanceSumsProgram(far_apart(store), along=False),
+    "together": lambda store: NearestSourceProgram(far_apart(store)[:2], None),
 }
 
 LAYOUTS = {

@@ -20,7 +20,7 @@ from delegraph.pipeline.engines.subjects import subject_of
 from delegraph.pipeline.engines.workers import client, program_work
 from delegraph.pipeline.engines.workers.client import Workers, WorkersEngine
 from delegraph.pipeline.engines.workers.job import ON_DEVICE, ON_DISK, Job
-from delegraph.pipeline.engines.workers.on_devices import OfRank
+from delegraph.pipeline.engines.workers.on_devices import RankProgram
 from delegraph.pipeline.engines.workers.program_work import ProgramDone, ProgramWork
 from delegraph.pipeline.engines.workers.share import keep_share
 from delegraph.pipeline.ranks.communicator import SingleCommunicator
@@ -50,7 +50,7 @@ def test_a_share_is_loaded_once(tmp_path, monkeypatch, way):
     loads = calls_of(monkeypatch, program_work, "load_rank")
 
     def run(share: str) -> dict[str, np.ndarray]:
-        job = Job(store.path, ProgramWork((program,), None, share), tmp_path, 60.0).again()
+        job = Job(store.path, ProgramWork((program,), None, share), tmp_path, 60.0).fresh_attempt()
         needs.append([way.need for way in job.get_ready(0, 1, 1)])
         ready = job.get_ready(0, 1, 1)[way].job
         done = ready.run(SingleCommunicator(), Team(1))
@@ -75,10 +75,12 @@ def test_a_share_is_loaded_once(tmp_path, monkeypatch, way):
 def test_a_share_on_a_device_is_loaded_once(emulated, tmp_path, monkeypatch):
     store = stored(tmp_path, *random_edges(2, 300, 900), BuildOptions(partitions=2))
     program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
-    loads = calls_of(monkeypatch, OfRank, "load")
+    loads = calls_of(monkeypatch, RankProgram, "load")
     share, needs = keep_share("this command"), []
     for name in ("this command", "this command", "another command"):
-        job = Job(store.path, ProgramWork((program,), None, name), tmp_path, 60.0, "cuda").again()
+        job = Job(
+            store.path, ProgramWork((program,), None, name), tmp_path, 60.0, "cuda"
+        ).fresh_attempt()
         (way,) = job.get_ready(0, 1, 1)
         needs.append(way.need)
         assert way.job.run(SingleCommunicator(), Team(1)) is not None
@@ -89,7 +91,7 @@ def test_a_share_on_a_device_is_loaded_once(emulated, tmp_path, monkeypatch):
     # Each rank holds what it finds of all vertices; the first one hears of the other's, too.
     job = Job(
         store.path, ProgramWork((program,), None, "this command"), tmp_path, 60.0, "cuda"
-    ).again()
+    ).fresh_attempt()
     for rank in range(2):
         share.of = rank, 2, ON_DEVICE
         assert [way.need for way in job.get_ready(rank, 2, 1)] == [whole * (2 - rank)]
@@ -101,7 +103,7 @@ def test_other_ranks_load_another_share(tmp_path):
     work = ProgramWork((program,))
     job = Job(store.path, work, Path(tmp_path), 60)
     share = keep_share(work.share)
-    job = job.again()
+    job = job.fresh_attempt()
     job.run(SingleCommunicator(), Team(1))
     assert share.graph is not None
     job.get_ready(1, 2, 1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from delegraph.kernels import reference
 from delegraph.pipeline.algorithms import sssp
-from delegraph.pipeline.algorithms.pagerank import Walk
+from delegraph.pipeline.algorithms.pagerank import PageRankProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, graphs, store_options
@@ -70,7 +70,7 @@ def test_weighted_pagerank(graph, options, ranks, on_disk, kind):
         store = stored(folder, src, dst, options, weight)
         assert store.info.weights is not None
         n, ranks = store.info.vertices, min(ranks, store.info.partitions)
-        walk = Walk(n, 0.85, None, 15, "even", None, store.info.weights.kind)
+        walk = PageRankProgram(n, 0.85, None, 15, "even", None, store.info.weights.kind)
         columns, _ = run_program(store, walk, folder / "p", ranks, on_disk)
         u, v, w = entries_of(store)
         wanted = reference.pagerank(u, v, n, 0.85, 15, weight=w)

@@ -31,10 +31,10 @@ class LongJob:
     paths: tuple = ()
     seconds: float = 600.0
 
-    def on(self, device: str, why: str = "") -> LongJob:
+    def for_device(self, device: str, why: str = "") -> LongJob:
         return self
 
-    def again(self) -> LongJob:
+    def fresh_attempt(self) -> LongJob:
         return self
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:

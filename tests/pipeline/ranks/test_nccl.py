@@ -238,10 +238,10 @@ class StuckJob:
     timeout: float = 5.0
     paths: tuple = ()
 
-    def on(self, device: str, why: str = "") -> StuckJob:
+    def for_device(self, device: str, why: str = "") -> StuckJob:
         return self
 
-    def again(self) -> StuckJob:
+    def fresh_attempt(self) -> StuckJob:
         return self
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:

@@ -64,7 +64,8 @@ def test_a_run_saves_and_ends(graph, tmp_path, number, code):
         running.send_signal(number)
         _, told = running.communicate(timeout=60)
     by = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
-    assert (running.returncode, told) == (code, f"delegraph: {by}{SAVED}\n")
+    last = told.splitlines()[-1]  # after progress, on a busy machine
+    assert (running.returncode, last) == (code, f"delegraph: {by}{SAVED}")
     assert saved_in(tmp_path) >= done
     assert not (tmp_path / "out").exists()
 
