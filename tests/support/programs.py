@@ -65,8 +65,9 @@ def run_program(
             team = stream_team(threads) if on_disk else Team(threads)
             weighted = program.weighted
             graph = load_rank(store, *place, team, on_disk=on_disk, weighted=weighted)
-            of = graph, communicator, team, store.info.directed, checkpoint, spare
-            given = program.run(Operations(*of), lambda *_: None)
+            directed = store.info.directed
+            operations = Operations(graph, communicator, team, directed, checkpoint, spare)
+            given = program.run(operations, lambda *_: None)
             parts = {k: (v.own, v.shared) for k, v in given.values.items() if type(v) is Vector}
             whole = {k: v for k, v in given.values.items() if type(v) is not Vector}
             if parts:
