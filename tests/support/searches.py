@@ -38,7 +38,7 @@ def violations_of(src, dst, directed, distance, parent, source, max_depth=None) 
 
 
 def check_sums(ends: Ends, vertices: int, columns: Mapping[str, np.ndarray]) -> None:
-    """What ``Sums`` gives. ends: of directed edges, the way that they are followed."""
+    """Check the results of ``Sums``. ends: of directed edges, the way that they are followed."""
     for i, source in enumerate(columns["source"].tolist()):
         distance = reference.distances(*ends, vertices, source, directed=True)
         reached = distance[distance >= 0]
@@ -49,7 +49,7 @@ def check_sums(ends: Ends, vertices: int, columns: Mapping[str, np.ndarray]) -> 
 def check_distances(
     ends: Ends, vertices: int, sources: np.ndarray, most: int, columns: Mapping[str, np.ndarray]
 ) -> None:
-    """What ``DistanceBits`` gives, together or apart. most: levels."""
+    """Check the results of ``DistanceBits``, together or apart. most: levels."""
     for i, source in enumerate(sources.tolist()):
         distance = reference.distances(*ends, vertices, source, directed=True)
         distance[distance > most] = -1
@@ -66,7 +66,7 @@ def check_distances(
 def check_nearest(
     ends: Ends, vertices: int, sources: np.ndarray, most: int, columns: Mapping[str, np.ndarray]
 ) -> None:
-    """What ``Nearest`` gives."""
+    """Check the results of ``Nearest``."""
     distance, nearest = reference.nearest(*ends, vertices, sources)
     nearest[distance > most] = distance[distance > most] = -1
     assert (columns["distance"] == distance).all()
