@@ -11,12 +11,12 @@ _LONGEST_NAME = 100
 
 
 def one_line(error: BaseException) -> str:
-    """What an error of a library says, without its line breaks."""
+    """The message of a library's error, without its line breaks."""
     return " ".join(str(error).split())
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """What a message says of a name that is none: ": did you mean 'x'?", or nothing.
+    """The end of a message about an unknown name: ": did you mean 'x'?", or nothing.
 
     >>> did_you_mean("pagernk", ["bfs", "pagerank"]), did_you_mean("x", ["bfs"])
     (": did you mean 'pagerank'?", '')

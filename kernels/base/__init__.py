@@ -1,1 +1,1 @@
-"""What every kernel stands on: graphs, bitmaps, numberings, atomics, teams of threads, sorting."""
+"""The base of every kernel: graphs, bitmaps, numberings, atomics, teams of threads, sorting."""

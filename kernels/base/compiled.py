@@ -222,7 +222,7 @@ def _each(dtypes: Any) -> list[np.dtype]:
 
 
 def _names_in(argument: Any) -> Iterator[str]:
-    """Of Several."""
+    """Yield the name of each ``Several`` in a declared argument."""
     if isinstance(argument, Several):
         yield argument.name
     elif isinstance(argument, Struct):

@@ -58,7 +58,7 @@ def radix_sort(keys, scratch, low_bits, high_bits):
 
 @kernel(u64s, u32s, u64s, u32s, i64, i64)
 def radix_sort_with(keys, values, keys_scratch, values_scratch, low_bits, high_bits):
-    """The same with a value of each key, which goes where it goes. Returns both, sorted."""
+    """Sort keys as ``radix_sort`` does, and move each key's value with it. Returns both, sorted."""
     count = np.empty(1 << _DIGIT, np.int64)
     digit = np.uint64((1 << _DIGIT) - 1)
     for half in range(2):

@@ -29,7 +29,7 @@ class Team:
 
     @property
     def _others(self) -> ThreadPoolExecutor | None:
-        """Of this process: one that was forked off has none of its parent's threads."""
+        """The other threads of this process: a forked process has none of its parent's threads."""
         if self.threads == 1:
             return None
         if self._pool[0] != os.getpid():

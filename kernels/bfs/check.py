@@ -162,7 +162,7 @@ def check_rows(
     joined: NDArray[np.uint8],
     violations: Violations,
 ) -> None:
-    """The same over some targets of compressed sparse rows, from entry ``first`` on.
+    """Check rules 3 and 4 over targets of compressed sparse rows, from entry ``first`` on.
 
     rows, ends: what rows and targets are called where distances and parents stand.
     """

@@ -119,5 +119,5 @@ def _queue(state: SearchState) -> NDArray[np.uint32]:
 
 
 def compile_search(*offsets: DTypeLike) -> None:
-    """What a search of a graph calls, whose offsets have one of these types."""
+    """Compile the kernels of searches of graphs whose offsets have one of these types."""
     compile_kernels(bitmap, push_kernels, pull_kernels, offsets=offsets)

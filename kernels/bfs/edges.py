@@ -22,7 +22,7 @@ Edges = tuple[NDArray[np.uint32], ...]
 
 
 class EdgeSearch:
-    """What ``SearchState`` is to a graph, to batches of edges.
+    """A search between two supersteps over batches of edges, as ``SearchState`` is over a graph.
 
     batches: pairs of uint32 arrays, sources and targets; overwritten as the search goes on. Only
     the first ``lengths[i]`` edges of batch i can still reach something.
@@ -116,6 +116,6 @@ def _rows(
 
 
 def compile_edge_search(rows: int) -> None:
-    """What ``EdgeSearch`` calls, of so many input rows."""
+    """Compile the kernels of ``EdgeSearch`` for so many input rows."""
     offsets = {np.uint32} if 2 * rows < 2**32 else {np.uint32, np.uint64}
     compile_kernels(bitmap, scan_kernels, row_kernels, offsets=offsets)

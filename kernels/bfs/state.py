@@ -14,7 +14,7 @@ from ..base.graph import UNREACHED, Graph
 
 
 class LevelWork(NamedTuple):
-    """What one superstep did, and what it leaves for the next.
+    """The work of one superstep, and the edges that it leaves for the next superstep.
 
     found: vertices reached; forward: edges that leave them; backward: edges that enter them;
     examined: edges looked at.
@@ -27,7 +27,7 @@ class LevelWork(NamedTuple):
 
 
 def state_arrays(vertices: int) -> list[Array]:
-    """What a search in memory holds of its vertices, beside the lists of a level."""
+    """The arrays that a search in memory holds of all vertices; a level's lists are apart."""
     words = -(-vertices // bitmap.WORD)
     return [
         Array("distance", np.int32, vertices, fill=-1, saved=True),
@@ -38,7 +38,7 @@ def state_arrays(vertices: int) -> list[Array]:
 
 
 def level_arrays(vertices: int) -> list[Array]:
-    """What a level holds at most: the frontier, what it finds, and the frontier's degree sums."""
+    """The arrays of a level, at their greatest: frontier, vertices found, degree sums."""
     return [
         Array("frontier", np.uint32, vertices),
         Array("found", np.uint32, vertices),

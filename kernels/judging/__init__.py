@@ -1,1 +1,1 @@
-"""What judges of programs call: rules over edges, and what they find anew (pipeline/judging/)."""
+"""Kernels of the judges in pipeline/judging/: rules over edges, and values computed anew."""

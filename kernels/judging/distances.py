@@ -1,4 +1,4 @@
-"""What judges find anew: distances and shortest paths, from rows of their own, by one thread each.
+"""Distances and shortest paths that judges compute anew, from rows of their own, a thread each.
 
 Written apart from the programs that are judged, and simply: rows are made of edges by a counting
 sort; 64 searches share the edges of the vertices that they come to at the same level, as lists; and
@@ -325,7 +325,7 @@ def _count_wide(offsets, targets, depth, order, last, count, power):
 
 @compiled
 def _total_wide(offsets, targets, depth, power, share, u):
-    """What the vertices behind ``u`` share with those before them, by the power of its paths."""
+    """Sum the shares of the vertices one level behind ``u``, scaled to the power of its paths."""
     total = 0.0
     for e in range(offsets[u], offsets[u + 1]):
         v = np.uintp(targets[e])

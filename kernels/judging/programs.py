@@ -1,6 +1,6 @@
-"""What shows that results of programs are right, from the edges in any order.
+"""Rules that show whether results of programs are right, from the edges in any order.
 
-Written apart from what finds them: one thread, and no sampling, sharing or cutting.
+They are written apart from the programs: one thread, and no sampling, sharing or cutting.
 
 Components: (1) each is called by a vertex of its own; (2) an edge joins vertices of one component;
 (3) no vertex of it comes before the one it is called by; (4) there are as many as the edges leave.

@@ -138,7 +138,10 @@ def join_pairs(sources, targets, forest, taken):
 
 @kernel(u32s, u32s)
 def tree_sizes(forest, sizes):
-    """Of a flat one: vertices of each tree, at its root. sizes: uint32, of its length, zeros."""
+    """Count the vertices of each tree of a flat forest, at its root.
+
+    sizes: uint32 (vertices,), zeros at first.
+    """
     for v in range(forest.shape[0]):
         sizes[forest[v]] += 1
 

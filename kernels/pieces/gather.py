@@ -63,7 +63,7 @@ def _combined(operator, value, targets, weights, first, stop, x):
 
 @compiled
 def _renumbered(operator, value, targets, weights, first, stop, places, x):
-    """The same, where targets have other places."""
+    """Combine a value as ``_combined`` does, with targets renumbered by ``places``."""
     for e in range(first, stop):
         if finished(operator, value):
             break
@@ -74,7 +74,10 @@ def _renumbered(operator, value, targets, weights, first, stop, places, x):
 
 @compiled
 def _whole_rows(operator, piece, first, last, x, y):
-    """Of rows ``first <= row < last``, whose edges are all at hand; rows and targets are places."""
+    """Gather rows ``first <= row < last``, whose edges are all at hand.
+
+    Rows and targets are places already.
+    """
     offsets, targets, base, _, weights = piece
     before = np.uintp(base)
     row = np.uintp(first)
@@ -106,7 +109,7 @@ def _whole_rows(operator, piece, first, last, x, y):
 
 @compiled
 def _gather(operator, piece, first, last, x_places, x, y_places, y, cuts, slot):
-    """Of edges ``first <= e < last`` of those at hand."""
+    """Gather along the edges ``first <= e < last``, all of which are at hand."""
     offsets, targets, base, _, weights = piece
     rows, values = cuts
     plain = is_identity(x_places)
@@ -183,7 +186,7 @@ def gather_turn(operator, piece, turn, x_places, x, y_places, y, rows, values):
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
 @kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
 def gather_turns(operator, piece, x_places, x, y_places, y, rows, values, taken):
-    """The same of all edges, which are at hand, by several threads at once: see turns.py.
+    """Gather along all edges, which are at hand, by several threads at once: see turns.py.
 
     rows, values: (CUTS * turns,). taken: none at first.
     """
@@ -197,17 +200,19 @@ def gather_turns(operator, piece, x_places, x, y_places, y, rows, values, taken)
 
 @kernel(SUM, PIECE, u32s, i64, i64, NUMBERING, f64s, NUMBERING, f64s)
 def gather_listed(operator, piece, queue, first, last, x_places, x, y_places, y):
-    """The same of rows ``queue[first:last]`` (uint32), all of whose edges are at hand."""
+    """Gather the rows ``queue[first:last]`` (uint32), all of whose edges are at hand."""
     offsets, targets, begin, _, weights = piece
     plain = is_identity(x_places)
     for i in range(first, last):
         row = np.int64(queue[i])
-        some = targets, weights, np.int64(offsets[row]) - begin, np.int64(offsets[row + 1]) - begin
+        start = np.int64(offsets[row]) - begin
+        stop = np.int64(offsets[row + 1]) - begin
         place = renumber(y_places, row)
+        value = y[place]
         if plain:
-            y[place] = _combined(operator, y[place], *some, x)
+            y[place] = _combined(operator, value, targets, weights, start, stop, x)
         else:
-            y[place] = _renumbered(operator, y[place], *some, x_places, x)
+            y[place] = _renumbered(operator, value, targets, weights, start, stop, x_places, x)
 
 
 @kernel(SUM, f64s, i64s, f64s)
@@ -247,8 +252,9 @@ def scatter_piece(operator, piece, x_places, x, y_places, y):
 @kernel(OR, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
 @kernel(MIN, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
 def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y, changed):
-    """The same along the edges at hand of some rows, on several pieces at once: of operators that
-    may combine a value twice.
+    """Push the values of rows along their edges at hand, on several pieces at once.
+
+    The operator must be idempotent: a value may be combined twice.
 
     queue: uint32, rows, of which ``queue[first:last]`` are meant; or (0,), for all of
     ``first <= row < last``. x_places, y_places: of the subgraph's rows and targets. changed:
@@ -271,7 +277,7 @@ def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y, ch
 
 @compiled
 def _add_three(one, two, three):
-    """Of each bit, in how many of three words it is set: the lower and the higher digit."""
+    """Count for each bit in how many of three words it is set: the lower and the higher digit."""
     half = one ^ two
     return half ^ three, (one & two) | (half & three)
 

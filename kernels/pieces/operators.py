@@ -1,4 +1,4 @@
-"""What a matrix-vector product combines the neighbours of a vertex by: a monoid, as a type.
+"""Monoids, as types: a matrix-vector product combines the neighbours of a vertex by one.
 
 A kernel that is given a ``Sum`` is compiled for sums: ``combine`` is resolved by the operator's
 type, and costs nothing where it stands. So one kernel serves all of them, at the speed of one
@@ -20,27 +20,27 @@ from .piece import weight_of
 
 
 class Sum(NamedTuple):
-    """Of 64-bit floats. unit: what changes nothing."""
+    """The sum of 64-bit floats. unit: the neutral value."""
 
     unit: float = 0.0
 
 
 class Or(NamedTuple):
-    """Of words of bits. full: the bits that are asked for: a row that has them needs no more."""
+    """The union of words of bits. full: all bits wanted; a row that has them needs no more."""
 
     unit: np.uint64
     full: np.uint64
 
 
 class WeightedSum(NamedTuple):
-    """The same, of values times the weights of edges. floats: whether weights are."""
+    """The sum of values times the weights of edges. floats: whether weights are floats."""
 
     unit: float
     floats: bool
 
 
 class Min(NamedTuple):
-    """Of words. unit: the greatest one. full: the least that there may be."""
+    """The minimum of words. unit: the greatest word. full: the least possible word."""
 
     unit: np.uint64
     full: np.uint64
@@ -64,7 +64,7 @@ def combine(operator: Any, one: Any, other: Any) -> Any:
 
 
 def along(operator: Any, value: Any, weights: Any, edge: Any) -> Any:
-    """What an edge makes of the value at its end. In kernels alone."""
+    """Return the value at an edge's end as the edge passes it on. In kernels alone."""
     raise NotImplementedError
 
 

@@ -145,8 +145,9 @@ def count_alone(piece, source, most, number, places, paths, ends):
 
 @kernel(PIECE, u32s, u32s, f64s, f64s, i64s, i64)
 def depend_alone(piece, number, places, paths, share, ends, levels):
-    """What depends on each vertex by such a source takes the place of ``paths``; on the source
-    itself, 0. Returns the edges.
+    """Replace ``paths`` by each vertex's dependency on such a source; the source itself gets 0.
+
+    Returns the edges.
 
     share: room, by number.
     """

@@ -1,4 +1,4 @@
-"""What a visit of some edges of a subgraph is given: the edges, and the vertices at both ends.
+"""Pieces of a subgraph that a kernel visits: edges, and the vertices at both ends.
 
 A subgraph numbers its rows and its targets; a *segment* is where the state of vertices stands, each
 in its *place*. ``places`` leads from the one to the other.
@@ -83,7 +83,7 @@ def keep(vertices, parents, count, v, parent):
 
 @compiled
 def edges_of(offsets, rows, first, last):
-    """Of ``rows[first:last]``."""
+    """Count the edges of ``rows[first:last]``."""
     edges = np.int64(0)
     for i in range(first, last):
         edges += np.int64(offsets[rows[i] + 1]) - np.int64(offsets[rows[i]])

@@ -43,14 +43,14 @@ class Structure(NamedTuple):
 
 
 class Values(NamedTuple):
-    """The same of words: of each vertex, 0 where a vector has none, and of each edge."""
+    """The semiring (or, and) of words: of each vertex, 0 where a vector has none, and each edge."""
 
     full: np.uint64
 
 
 class Reached(NamedTuple):
-    """What was found so far. visited: bitmap. values: uint64, of each vertex, 0 where it was not
-    reached; (0,) of Structure. distance: int32, of each.
+    """The vertices found so far. visited: bitmap. values: uint64, of each vertex, 0 where it was
+    not reached; (0,) of Structure. distance: int32, of each vertex.
     """
 
     visited: NDArray[np.uint64]
@@ -64,17 +64,17 @@ REACHED = Struct(Reached, (u64s, u64s, i32s))
 
 
 def sent(semiring: Any, values: Any, i: Any) -> Any:
-    """What the i-th vertex of a list tells its neighbours. In kernels alone, as all of these."""
+    """Return the value that the i-th vertex of a list sends. In kernels alone, as all here."""
     raise NotImplementedError
 
 
 def held(semiring: Any, x: Any, v: Any) -> Any:
-    """What a vector has for a vertex."""
+    """Return the value of a vertex in a vector."""
     raise NotImplementedError
 
 
 def times(semiring: Any, value: Any, entries: Any, edge: Any) -> Any:
-    """What an edge makes of it."""
+    """Return the product of a value and an edge's entry."""
     raise NotImplementedError
 
 
@@ -180,7 +180,7 @@ def _take(semiring, out, v):
 
 @compiled
 def _wanted(masked, vertices, w):
-    """Of 64 vertices those that no mask hides; those past the last are hidden in any."""
+    """Return which of 64 vertices no mask hides; vertices past the last are always hidden."""
     if masked.shape[0]:
         return ~masked[w]
     left = vertices - 64 * w
@@ -306,7 +306,10 @@ def settle_listed(semiring, listed, out, reached, level, offsets, reverse_offset
 @kernel(STRUCTURE, u64s, REACHED, i64, OFFSETS, OFFSETS, u64s, i64s)
 @kernel(VALUES, u64s, REACHED, i64, OFFSETS, OFFSETS, u64s, i64s)
 def settle(semiring, out, reached, level, offsets, reverse_offsets, frontier, cursor):
-    """The same of what a pull gave. frontier: bitmap, receives it. cursor: int64, a zero."""
+    """Put the vertices that a pull gave at ``level``, as ``settle_listed`` those of a push.
+
+    frontier: bitmap, receives them. cursor: int64, a zero.
+    """
     visited, values, distance = reached
     count = 0
     forward = 0

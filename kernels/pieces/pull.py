@@ -15,7 +15,7 @@ from .piece import ENDS, PIECE, START, keep
 
 @kernel(PIECE, i64, i64, START, ENDS)
 def pull_piece(piece, first, last, start, ends):
-    """As push_piece, the other way, of all rows ``first <= row < last``.
+    """Pull into all rows ``first <= row < last``: ``push_piece`` the other way.
 
     The rows are incoming edges, ``ends`` is theirs; start: of the targets, the candidates for a
     parent.

@@ -267,10 +267,10 @@ def relax_alone(
             least = np.uint64(least_of(pending, distance)).view(np.float64)
             if least >= rule.beyond:
                 break
-            of = Bucket(
+            last_bucket = Bucket(
                 bucket.begin, bucket.width, bucket.limit, bucket.number, edges, taken, again
             )
-            bucket = next_bucket(of, rule, least)
+            bucket = next_bucket(last_bucket, rule, least)
             limit = np.float64(min(bucket.limit, rule.beyond)).view(np.uint64)
             edges, taken, again = bucket.edges, bucket.taken, bucket.again
             left[:] = 0

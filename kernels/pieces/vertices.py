@@ -14,7 +14,7 @@ from ..base.numbering import NUMBERING, is_identity, past_word, renumber
 
 @kernel(u64s, u64s, u64s, i32s, i64)
 def next_level(visited, frontier, found, distance, level):
-    """What was found is the frontier now, visited, and at ``level``; how many these are."""
+    """Make the vertices found the frontier, visited and at ``level``; return how many they are."""
     count = 0
     for w in range(visited.shape[0]):
         word = found[w] & ~visited[w]

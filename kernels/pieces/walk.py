@@ -131,5 +131,5 @@ def _at_ends(counted, share, degree):
 @kernel(booleans, f64s, u32s)
 @kernel(booleans, f64s, f64s)
 def at_ends(counted, share, degree):
-    """What vertices without edges out of them have, added up as ``advance`` does it."""
+    """Add up the shares of vertices without edges out of them, as ``advance`` does."""
     return _at_ends(counted, share, degree)

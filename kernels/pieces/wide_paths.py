@@ -60,10 +60,10 @@ def count_again(piece, number, places, paths, exponents, ends, levels):
 
 @kernel(PIECE, u32s, u32s, f64s, i32s, f64s, i64s, i64)
 def depend_wide(piece, number, places, paths, exponents, share, ends, levels):
-    """What depends on each vertex by such a source takes the place of ``paths``; on the source
-    itself, 0. Returns the edges.
+    """Replace ``paths`` by each vertex's dependency on such a source; the source itself gets 0.
 
-    share: room, by number: what a vertex tells those before it, divided by 2**exponent.
+    Returns the edges. share: room, by number: the value that a vertex sends to the vertices before
+    it, divided by 2**exponent.
     """
     offsets, targets, _, _, _ = piece
     edges = np.int64(0)

@@ -26,12 +26,12 @@ SLOTS = 2 * len(SUBGRAPHS)
 
 
 def degree_dtype(rows: int) -> type[np.unsignedinteger]:
-    """What holds any degree of a graph of so many input rows."""
+    """The type that holds any degree of a graph of so many input rows."""
     return np.uint32 if rows < 2**31 else np.uint64
 
 
 class Placement(NamedTuple):
-    """What ``scatter`` needs to know.
+    """The numbers by which ``scatter`` places edges in partitions.
 
     partitions: int; number of partitions P. A vertex with global id v belongs to partition
         v mod P, where its local id is v div P.

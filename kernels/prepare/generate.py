@@ -54,7 +54,7 @@ def philox(counter, block, seed):
 
 @compiled
 def permutation_keys(seed):
-    """Of each round what is added and what is multiplied by, in turns."""
+    """Return the addend and the factor of each round, in turns: uint64 (2 * rounds,)."""
     keys = np.empty(2 * _PERMUTATION_ROUNDS, np.uint64)
     for r in range(_PERMUTATION_ROUNDS):
         a, b, c, d = philox(r, _PERMUTATION_BLOCK, seed)

@@ -49,7 +49,7 @@ def _add(combining, state, bits, first):
 
 @compiled
 def _bits(combining, state):
-    """Of what was combined; -1 if it is more than 32 bits can say."""
+    """Return the bits of a combined weight; -1 where 32 bits cannot hold it."""
     if combining.how != SUM or not combining.floats:
         return state[0] if state[0] < 1 << 32 else np.int64(-1)
     total = 0.0
@@ -76,7 +76,7 @@ def combined(combining, state):
 
 @kernel(u64s, u32s, COMBINING, u32s, u32s)
 def rows_from_sorted_with(keys, weights, combining, row_counts, positions):
-    """As csr.rows_from_sorted, with the weights of the keys, which are combined in place.
+    """Make rows as csr.rows_from_sorted does, and combine the weights of the keys in place.
 
     Returns the number of keys left; -1 if a sum is more than 32 bits can say.
     """

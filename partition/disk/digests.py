@@ -43,7 +43,7 @@ def folder_digests(folder: Path) -> FileDigests:
 
 
 def find_damage(folder: Path, digests: Mapping[str, str]) -> str | None:
-    """What is wrong with the first file that is not as its digest says; None where all are.
+    """Describe the first file that is not as its digest says; None where all files are.
 
     Raises OSError where a file cannot be read.
     """

@@ -26,7 +26,7 @@ HEADER_BYTES = 128
 
 @dataclass(frozen=True)
 class FileRecord:
-    """What the manifest keeps of a file: its size, and the xxh3_64 of each block, in hex."""
+    """The manifest's record of a file: its size, and the xxh3_64 of each block, in hex."""
 
     bytes: int
     xxh3: tuple[str, ...]
@@ -55,7 +55,7 @@ def record_of(path: Path) -> FileRecord:
 
 
 class Values(NamedTuple):
-    """What an array's file must hold. allowed: the values that it may have; None for any."""
+    """The type and range of an array's file. allowed: the values it may have; None for any."""
 
     dtype: np.dtype
     allowed: range | None = None
@@ -240,7 +240,7 @@ def check_block(
 
 
 def wrong_contents(path: Path, what: str) -> InputError:
-    """What to raise where a file is as it was written, but holds what no build writes."""
+    """The error for a file that is as it was written, but holds values that no build writes."""
     return InputError(f"{path}: invalid contents: {what}; build the store again")
 
 
@@ -299,7 +299,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def damaged_block(path: Path, block: int) -> InputError:
-    """What to raise where a block does not match its checksum."""
+    """The error for a block that does not match its checksum."""
     return InputError(
         f"{path}: damaged: block {block} (bytes from {block * BLOCK_BYTES:,}) does not match "
         "its checksum; build the store again"

@@ -14,7 +14,7 @@ from .system_errors import raise_failure
 
 
 def read_journal(path: Path) -> dict[str, Any]:
-    """What an earlier attempt wrote; empty where there is nothing whole."""
+    """Read what an earlier attempt wrote; empty where nothing whole is there."""
     try:
         document = json.loads(path.read_bytes())
         return document if document.pop("xxh3") == _digest(document) else {}
@@ -34,7 +34,7 @@ def _digest(document: Mapping[str, Any]) -> str:
 
 
 def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
-    """What differs between two purposes, in words; of two commands that alone.
+    """Describe how two purposes differ, in words; of two commands that alone.
 
     >>> difference({"--order": "none", "input": "a"}, {"--order": "degree", "input": "a"})
     '--order was none, now degree'

@@ -164,5 +164,5 @@ def process_tree(root: int | None = None) -> list[int]:
 
 
 def tree_bytes(root: int | None = None) -> int:
-    """What a process tree holds: the sum of its proportional set sizes."""
+    """The bytes that a process tree holds: the sum of its proportional set sizes."""
     return sum(held_bytes(process) for process in process_tree(root))

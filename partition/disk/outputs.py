@@ -53,7 +53,7 @@ def mark(kind: Kind, **facts: Any) -> dict[bytes, bytes]:
 
 
 def facts_of(metadata: dict[bytes, bytes] | None, kind: Kind) -> dict[str, Any] | None:
-    """What ``mark`` was given for a file of that kind; None where there is no such mark."""
+    """The facts given to ``mark`` for a file of that kind; None where there is no such mark."""
     try:
         facts = json.loads((metadata or {})[_MARK])
         return facts if facts.pop("kind") == kind else None
@@ -131,7 +131,7 @@ def local(output: AnyPath) -> Path:
 
 
 def read_record(output: AnyPath) -> Any:
-    """What the record of an output says. Raises OSError or ValueError where there is none."""
+    """Read the record of an output. Raises OSError or ValueError where there is none."""
     if is_remote(output):
         return standing(url_of(os.fspath(output))).record
     return read_json(record_path(output))
@@ -194,7 +194,10 @@ def check_output(output: AnyPath, kind: Kind, overwrite: bool, read: AnyPath | N
 def check_file(
     output: AnyPath, kind: str, is_one: Callable[[Path], bool], overwrite: bool, read: AnyPath
 ) -> None:
-    """The same of an output that is a single file. is_one: whether one of its kind stands there."""
+    """Refuse an output that is a single file and may not be written, before any work is done.
+
+    is_one: whether a file of its kind stands at a path. overwrite, read: see ``check_output``.
+    """
     _check_place(Path(output), kind, is_one, overwrite)
     _check_apart(Path(output), os.fspath(read))
 
@@ -395,7 +398,7 @@ def nearest_folder(path: Path) -> Path:
 
 
 def _used_up(error: OSError, place: Path) -> tuple[str, str]:
-    """What there is no more of in a folder, and what to do."""
+    """Say which resource of a folder is used up, and what to do."""
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if error.errno == errno.EFBIG:
         told = "" if most == resource.RLIM_INFINITY else f" of {most:,} bytes (ulimit -f)"

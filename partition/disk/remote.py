@@ -48,8 +48,8 @@ _MOST_BYTES = 8 << 20
 
 
 class State(NamedTuple):
-    """Of a file. modified: its time, in nanoseconds. tag: what an object store calls its content;
-    empty for a path.
+    """The state of a file. modified: its time, in nanoseconds. tag: the object store's name for its
+    content; empty for a path.
     """
 
     bytes: int
@@ -58,7 +58,7 @@ class State(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What a listing has: a name below the folder, its bytes, its time; no bytes: a folder."""
+    """An entry of a listing: a name below the folder, its bytes, its time; no bytes: a folder."""
 
     name: str
     bytes: int | None
@@ -171,17 +171,17 @@ def state_of(source: Source) -> State:
 
 
 def buffer_size(name: AnyPath) -> int:
-    """Of a column that Arrow reads."""
+    """The bytes of the buffer through which Arrow reads a column."""
     return REMOTE_BYTES if is_remote(name) else READ_BYTES
 
 
 def buffer_bytes(name: AnyPath, columns: int) -> int:
-    """What reading so many columns holds on the way from an object store; nothing for a path."""
+    """The bytes held while so many columns come from an object store; 0 for a path."""
     return (columns + 1) * REMOTE_BYTES + AHEAD_BYTES if is_remote(name) else 0
 
 
 def listed(url: Url, recursive: bool = False) -> list[Entry]:
-    """What stands below a folder, by name; nothing if there is none."""
+    """List the entries below a folder, by name; none if there is no such folder."""
     from pyarrow.fs import FileSelector
 
     def request(system: FileSystem, path: str) -> list[Entry]:
@@ -237,7 +237,7 @@ def put(url: Url, data: bytes) -> None:
 
 
 def upload(path: Path, url: Url) -> None:
-    """The same of a file; holds three times _MOST_BYTES, about."""
+    """Write a file as an object, which appears whole; holds about three times _MOST_BYTES."""
     with naming_file(path), open(path, "rb") as file:
         _write(url, file)
 
@@ -268,7 +268,7 @@ def remove(url: Url) -> None:
 
 
 def ask(url: Url, request: Callable[[FileSystem, str], T]) -> T:
-    """What a request gives that is made in a thread of its own, which is left where it hangs."""
+    """Make a request in a thread of its own, which is left where it hangs; return its result."""
     given: list[T] = []
     failed: list[BaseException] = []
 
@@ -349,7 +349,7 @@ _REMEDY = {
 
 
 def _credentials(scheme: str) -> str:
-    """What to do about them."""
+    """Advise what to do about missing or refused credentials."""
     there = [name for name in _VARIABLES[scheme] if os.environ.get(name)]
     if there:
         return f"the credentials of {there[0]} do not allow access"

@@ -83,7 +83,7 @@ class FileScratch:
         return np.asarray(mapped)
 
     def bytes(self, name: str) -> int:
-        """Of its file."""
+        """The size of an array's file, in bytes."""
         with self._naming_damage(name):
             return self.path(name).stat().st_size
 
@@ -150,7 +150,7 @@ def whole(path: Path) -> bool:
 
 
 def lost(path: Path) -> LostScratchError:
-    """What to raise where a scratch file is not what was written."""
+    """The error for a scratch file that is not as it was written."""
     return LostScratchError(f"{path}: scratch file is gone or damaged{LostScratchError.REMEDY}")
 
 

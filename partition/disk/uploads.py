@@ -34,9 +34,9 @@ _LOOKS = 3
 
 
 class Standing(NamedTuple):
-    """What is there of an output. parts: of a result, by name, with their bytes; None where there
-    is none. missing: those that are gone, or of another size. record: of its run. remains: names
-    that a run which was cut off has left. strange: those that no run of ours did.
+    """The objects of an output. parts: of a result, by name, with their bytes; None where there is
+    no result. missing: parts that are gone, or of another size. record: of its run. remains: names
+    left by a run that was cut off. strange: names that no run of ours left.
     """
 
     parts: dict[str, int] | None
@@ -74,13 +74,13 @@ def standing(url: Url, looks: int = _LOOKS) -> Standing:
 
 
 def _told(url: Url) -> dict[str, Any]:
-    """What ``_SUCCESS`` says; nothing if another program wrote it."""
+    """Read ``_SUCCESS``; empty if another program wrote it."""
     document = _document(url.inside(_SUCCESS))
     return document if isinstance(document.get("files"), dict) else {}
 
 
 def _document(url: Url) -> dict[str, Any]:
-    """What a run of ours has written there, if one has."""
+    """Read the document that a run of ours wrote there; empty if none did."""
     try:
         document = json.loads(read_small(url) or b"")
         return document if document["writer"] == _WRITER else {}
@@ -93,7 +93,7 @@ def _is_of(name: str, run: str) -> bool:
 
 
 def whole_result(url: Url) -> Standing | None:
-    """What stands there, if it is a result and nothing else."""
+    """The objects at a URL, if they are a result and nothing else; else None."""
     if not url.key:
         return None
     there = standing(url)
@@ -123,7 +123,7 @@ def files_of(url: Url) -> dict[str, int]:
 
 
 def find_remote_damage(url: Url, digests: Mapping[str, str]) -> str | None:
-    """What is wrong with the first part that is not as its digest says; None where all are.
+    """Describe the first part that is not as its digest says; None where all parts are.
 
     digests: of the parts, by the names that they had on the machine that wrote them.
     """

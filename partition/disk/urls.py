@@ -51,7 +51,7 @@ class Url(NamedTuple):
 
     @property
     def path(self) -> str:
-        """What Arrow's file systems call it."""
+        """The name of the object in Arrow's file systems."""
         return f"{self.bucket}/{self.key}" if self.key else self.bucket
 
     @property
@@ -125,7 +125,7 @@ def named(name: AnyPath) -> str:
 
 
 def absolute(name: str) -> str:
-    """The same name wherever a process is."""
+    """Return a name that means the same file in whatever folder a process is."""
     return name if is_remote(name) else os.path.abspath(name)
 
 

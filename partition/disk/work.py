@@ -92,11 +92,11 @@ class Work:
         return bool(self._steps)
 
     def given(self, name: str) -> Step | None:
-        """What a step gave to an earlier attempt, if it was finished."""
+        """The result of a step that an earlier attempt finished; None if it did not."""
         return self._steps.get(name)
 
     def step(self, name: str, run: Callable[[], Step]) -> Step:
-        """What step ``name`` gave; it runs unless an earlier attempt has finished it.
+        """Return the result of step ``name``; run the step unless an earlier attempt finished it.
 
         All files that it leaves must be on the disk when it ends.
         """
@@ -252,7 +252,7 @@ class Work:
             return False
 
     def _marked(self, secret: str) -> bytes:
-        """What stands in scratch that is elsewhere."""
+        """The content of the mark in a scratch folder that is elsewhere."""
         return os.fsencode(f"{self._place}\n{secret}")
 
     def _remove_partial(self) -> None:

@@ -49,7 +49,7 @@ def numpy_type(kind: pa.DataType) -> np.dtype:
 
 
 def compute(function: str, *arguments: Any, options: Any = None) -> Any:
-    """What one of Arrow's functions gives. They are loaded when one is called first: as long as a
+    """Call one of Arrow's functions. All are loaded at the first call, which takes as long as a
     small search.
 
     >>> compute("min_max", pa.array([3, 1, 2])).as_py()

@@ -48,7 +48,7 @@ class _Range(NamedTuple):
 
 
 class Contents:
-    """Of some files, in this order, and their columns; read when the digest is asked for."""
+    """The contents of files, in this order, and columns; read when the digest is asked for."""
 
     def __init__(self, files: Sequence[Opened], columns: Sequence[str]) -> None:
         self._files = tuple(files)
@@ -96,7 +96,7 @@ def _pieces(part: _Range) -> Iterator[_Range]:
 
 
 def _digest(opened: BinaryIO, remote: bool, piece: _Range) -> bytes:
-    """Of what there is of a piece: a damaged file may end before."""
+    """Digest the bytes that a piece has: a damaged file may end before the piece does."""
     digest, at = xxhash.xxh3_128(), piece.first
     size = _ASKED_BYTES if remote else _READ_BYTES
     buffer = memoryview(bytearray(min(size, piece.stop - piece.first)))

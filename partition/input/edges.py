@@ -101,7 +101,7 @@ class EdgeList:
 
     @property
     def other_columns(self) -> list[str]:
-        """Of the first file, that are not read; asked where the edges were opened."""
+        """The first file's columns that are not read; asked where the edges were opened."""
         metadata = self.files[0].metadata
         assert metadata is not None
         names = metadata.schema.to_arrow_schema().names
@@ -109,7 +109,7 @@ class EdgeList:
 
     @property
     def fingerprint(self) -> str:
-        """Of what the files say; all of the columns is read when this is first asked for."""
+        """The digest of the files' contents; the columns are read in full at its first use."""
         return self.contents.digest
 
     @property
@@ -159,8 +159,9 @@ class EdgeList:
     def weighted_batches(
         self, chunk: Chunk, weights: bool, rounding: Rounding | None = None
     ) -> Iterator[tuple[pa.Array, pa.Array, NDArray[np.uint32]]]:
-        """The same with the bits of their weights, where these are asked for, and there. rounding:
-        receives what 32 bits change of them.
+        """The batches of ``batches`` with the bits of weights, where asked for and there.
+
+        rounding: receives how 32 bits change the weights.
         """
         path, group = chunk.file.path, chunk.row_groups.start
         names = self.columns if weights else (self.src, self.dst)
@@ -211,7 +212,7 @@ class EdgeList:
 
     @cached_property
     def reading(self) -> pages.Reading:
-        """What reading a chunk holds, and all strings; by footers and headers of pages."""
+        """The bytes that reading a chunk holds, and all strings; by footers and page headers."""
         names = self.columns
         return self._with_conversion(
             pages.of_all(
@@ -372,7 +373,7 @@ def _id_type(name: str, schema: pa.Schema, metadata: pq.FileMetaData, column: st
 
 
 def _leaf(metadata: pq.FileMetaData, column: str) -> pq.ColumnSchema | None:
-    """What Parquet itself says of a column; None of one that has others below it."""
+    """Parquet's own schema of a column; None for a column that has columns below it."""
     leaves = (metadata.schema.column(i) for i in range(metadata.num_columns))
     return next((leaf for leaf in leaves if leaf.path == column), None)
 

@@ -41,7 +41,9 @@ OTHERS_A_FILE = 10
 
 
 class LeftOut(NamedTuple):
-    """What is not read. hidden: names that begin with '_' or '.'; first those that may hold edges.
+    """The files that are not read.
+
+    hidden: names that begin with '_' or '.'; first those that may hold edges.
     misnamed: Parquet by its first bytes, but not by its name. others: neither (in an object store,
     where nothing is opened for this: not Parquet by its name).
     """
@@ -175,7 +177,7 @@ def _begins_as_parquet(name: str) -> bool:
 
 
 def _only(left_out: LeftOut) -> str:
-    """What to do where a folder has no other files than misnamed ones."""
+    """Advise what to do where a folder has no other files than misnamed ones."""
     if not left_out.misnamed:
         return ""
     return (
@@ -195,7 +197,7 @@ def some_names(names: Sequence[str]) -> str:
 
 
 def _find_remote(url: Url) -> Found:
-    """Of a folder, a glob, or just the object. A glob lists all that is below its first pattern."""
+    """List the files of a folder, a glob or an object. A glob lists all below its first pattern."""
     if url.key and is_file(url):
         return Found([str(url)], NOTHING_LEFT_OUT)
     base, pattern = _split(url)
@@ -273,7 +275,7 @@ def _matched(names: list[str], pattern: list[str]) -> int | None:
 
 
 def _expand(pattern: str) -> list[str]:
-    """What a glob matches. Raises InputError for a folder that glob would pass over unsaid."""
+    """List what a glob matches. Raises InputError for a folder that glob would pass over unsaid."""
     for part in (Path(pattern), *Path(pattern).parents):
         if glob.has_magic(part.name):
             above = part if part.name == "**" else part.parent
@@ -311,7 +313,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _facts(path: str | Path, to_read: bool = True) -> os.stat_result:
-    """Of what stands at a path or what a link there leads to, a folder or a regular file."""
+    """Stat a folder or regular file at a path, or where a link at the path leads."""
     try:
         facts = os.stat(path)
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""What a Parquet footer says of the ids: how many there are, the least and the greatest.
+"""The ids by a Parquet footer: how many there are, the least and the greatest.
 
 It is read from the footer's bytes: structs in Thrift's compact protocol, whose fields have the
 numbers of parquet.thrift. (PyArrow's ``ColumnChunkMetaData`` decodes a chunk's statistics and size
@@ -54,7 +54,7 @@ def extremes(name: str, footer: bytes, columns: dict[str, bool | None]) -> list[
 def _contradiction(
     file: Fields, groups: list[Fields], chunks: list[dict[str, Fields]]
 ) -> str | None:
-    """What does not agree, in words; None where all does."""
+    """Describe what does not agree, in words; None where all agrees."""
     rows = [group[_ROWS] for group in groups]
     for number, some in enumerate(chunks):
         for column, chunk in some.items():

@@ -207,12 +207,12 @@ def _empty_batch(rows: int, weights: bool) -> Batch:
 
 
 def _taken_as(id_type: pa.DataType) -> type[np.signedinteger]:
-    """What ``take_dense`` is compiled for: two variants, not one for every width."""
+    """The type for which ``take_dense`` is compiled: two variants, not one for every width."""
     return np.int32 if id_type == pa.int32() else np.int64
 
 
 def compile_reading(id_type: pa.DataType) -> None:
-    """What ``dense_batches`` calls."""
+    """Compile the kernels that ``dense_batches`` calls."""
     if pa.types.is_integer(id_type):
         compile_kernels(ingest, ids=_taken_as(id_type))
 
@@ -252,7 +252,7 @@ def read_encoded(
 
 
 def _string_bytes(column: pa.Array) -> int:
-    """Of a batch's column, what encoding it goes by; nothing for integers."""
+    """The bytes of a batch's column by which its encoding goes; 0 for integers."""
     if not pa.types.is_dictionary(column.type):
         return 0
     ends = string_ends(column.dictionary)

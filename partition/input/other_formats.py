@@ -80,7 +80,7 @@ _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"PK\x03\x
 
 
 def not_parquet(name: str, error: BaseException, otherwise: str) -> InputError:
-    """What to raise for a file that Arrow does not read as Parquet.
+    """The error for a file that Arrow does not read as Parquet.
 
     otherwise: what it may be, where nothing tells that it is of another format.
     """
@@ -90,7 +90,7 @@ def not_parquet(name: str, error: BaseException, otherwise: str) -> InputError:
 
 
 def advice_on_folder(names: Iterable[str]) -> str:
-    """What a message about a folder without Parquet adds, by the names of its files.
+    """The advice that ends a message about a folder without Parquet, by the names of its files.
 
     >>> advice_on_folder(["a.csv", "b.txt.gz", "README.txt"])
     "; convert a.csv and 1 more with 'delegraph convert', each to its own subfolder of one folder"
@@ -105,7 +105,7 @@ def advice_on_folder(names: Iterable[str]) -> str:
 
 
 def advice(name: str) -> str:
-    """What a file is, where it is not Parquet, and what to do; nothing where that is not known."""
+    """Say what a file that is not Parquet is, and what to do; empty where that is not known."""
     head = _first_bytes(name)
     if head.startswith(_PARQUET):
         return ""

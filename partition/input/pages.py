@@ -1,4 +1,4 @@
-"""What reading a column of Parquet holds, bounded by the footer and by the headers of its pages.
+"""Bounds on what reading a column of Parquet holds, by the footer and by the headers of its pages.
 
 Arrow unpacks a column page by page, each whole, and what a batch holds of strings is bounded by
 the pages that it lies in: the header of each page says its size and its values. Chunks of columns
@@ -82,7 +82,7 @@ class Way(NamedTuple):
 
 
 def reading_of(path: str, metadata: pq.FileMetaData, names: Sequence[str], most: int) -> Reading:
-    """What reading a file holds. most: rows of a batch."""
+    """The bytes that reading a file holds. most: rows of a batch."""
     held = batch = texts = distinct = 0
     with open_file(path) as file:
         for group in range(metadata.num_row_groups):
@@ -107,7 +107,7 @@ def reading_by_footer(path: str, metadata: pq.FileMetaData, names: Sequence[str]
 
 
 def _whole(chunk: pq.ColumnChunkMetaData) -> Reading:
-    """Of integers in pages that are not known."""
+    """The bytes that reading integers holds, where their pages are not known."""
     has_dictionary = any("DICTIONARY" in encoding for encoding in chunk.encodings)
     dictionary = 2 * _bytes(chunk) if has_dictionary else 0
     return Reading(held=_bytes(chunk) + chunk.total_compressed_size + dictionary)
@@ -258,6 +258,6 @@ def _header(file: BinaryIO, at: int) -> tuple[dict[int, Any], int]:
 
 
 def of_all(readings: Iterator[Reading]) -> Reading:
-    """Of several files."""
+    """Combine the readings of several files into one."""
     held, batch, texts, distinct = zip(*readings, strict=True)
     return Reading(max(held), max(batch), sum(texts), sum(distinct))

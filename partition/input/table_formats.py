@@ -83,7 +83,7 @@ def check_no_table_above(folders: Sequence[Path]) -> None:
 
 
 def check_no_table_among(base: Url, names: Sequence[str], files: Sequence[str]) -> None:
-    """The same of an object store. names: of all that is below ``base``. files: that are read."""
+    """Refuse files of a table in an object store. names: all below ``base``. files: to be read."""
     for name in names:
         parts = PurePosixPath(name).parts
         for table in _FORMATS:

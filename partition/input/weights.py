@@ -62,7 +62,7 @@ class Rounding:
 
 
 def total_rounding(parts: Iterable[tuple[int, float]]) -> Rounding:
-    """Of all rows. parts: of some each (``Rounding.as_tuple``), in any order.
+    """Add up the rounding of all rows. parts: ``Rounding.as_tuple`` of rows each, in any order.
 
     >>> total_rounding([(2, 1e-8), (1, 5e-8)])
     Rounding(rounded=3, greatest_change=5e-08)
@@ -146,7 +146,7 @@ def _add_changes(
 
 
 def _lost(weight: float) -> str:
-    """What is wrong with a weight that 32 bits cannot hold, and what to do."""
+    """Say what is wrong with a weight that 32 bits cannot hold, and what to do."""
     became, digits = ("0", -37) if weight < 1 else ("infinite", 37)
     scale = 10.0 ** min(300, digits - math.floor(math.log10(weight)))
     return (

@@ -37,7 +37,7 @@ class PageRun(NamedTuple):
 
 
 def run_bytes() -> int:
-    """What a buffer has to hold."""
+    """The bytes of a buffer: the longest run."""
     return files.BLOCK_BYTES * BLOCKS_A_RUN
 
 
@@ -162,7 +162,7 @@ class EdgeStream:
 
 
 def stream_index_bytes(store: Store, partition: int, name: str) -> int:
-    """What an EdgeStream holds at most, with the marks of a level and its runs.
+    """The bytes that an EdgeStream holds at most, with the marks of a level and its runs.
 
     The runs take most of it where few active pages are close: objects of Python's, one a run.
     """
@@ -170,5 +170,5 @@ def stream_index_bytes(store: Store, partition: int, name: str) -> int:
 
 
 def index_bytes(blocks: int) -> int:
-    """The same of so many blocks."""
+    """The bytes that an EdgeStream of so many blocks holds at most."""
     return blocks * (1 + PAGES_A_BLOCK * (_PAGE + _RUN // (2 + BRIDGED_PAGES))) + 8

@@ -102,7 +102,7 @@ class Grid(NamedTuple):
         return by_rule(self.columns, column)
 
     def row_vertices(self, vertices: int, row: int) -> int:
-        """Of a graph of so many vertices, those of a grid row.
+        """Count the vertices of a grid row, in a graph of so many vertices.
 
         >>> [Grid(2, 3).row_vertices(10, row) for row in range(2)]
         [6, 4]
@@ -131,7 +131,7 @@ ONE = Grid(1, 1)
 
 
 def squarest(partitions: int) -> Grid:
-    """As square as a grid of so many partitions can be, and no higher than wide.
+    """The most square grid of so many partitions that is no higher than wide.
 
     >>> [str(squarest(partitions)) for partitions in (1, 2, 4, 6, 7, 12)]
     ['1x1', '1x2', '2x2', '2x3', '1x7', '3x4']

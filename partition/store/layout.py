@@ -173,7 +173,7 @@ class Layout:
 
 
 def table_1_bytes(vertices: int, delegates: int, partitions: int, entries: int, nn: int) -> int:
-    """Of a graph in the delegate layout, all partitions together: 8n + 8dP + 4m + 4|Enn|.
+    """The bytes of a graph in the delegate layout, all partitions together: 8n + 8dP + 4m + 4|Enn|.
 
     entries: m, edges in both directions; nn: those along nn. Pan, Pearce, Owens, Table I.
 

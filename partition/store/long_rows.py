@@ -83,7 +83,10 @@ def without_duplicates(
     combining: Combining,
     rows: NDArray[np.uint32] | None = None,
 ) -> Edges:
-    """Of sorted keys. rows: receives how many targets each row has. InputError: too large a sum."""
+    """Combine equal keys of sorted keys. rows: receives how many targets each row has.
+
+    Raises InputError where a sum is too large.
+    """
     counts = np.zeros(1, np.uint32) if rows is None else rows
     positions = np.empty(len(keys), np.uint32)
     left = rows_from_sorted_with(keys, weights, combining, counts, positions)

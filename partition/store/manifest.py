@@ -27,7 +27,7 @@ DELEGATES = "delegates.npy"
 
 @dataclass(frozen=True)
 class WeightInfo:
-    """What weights a store holds. column: of the input. duplicates: see partition/input/weights.py.
+    """The weights of a store. column: of the input. duplicates: see partition/input/weights.py.
 
     least, most, mean: of all entries. rounded: weights of rows that 32 bits do not hold exactly;
     greatest_change: of one of them, as a share of it. None where that is not known.
@@ -45,7 +45,7 @@ class WeightInfo:
 
 @dataclass(frozen=True)
 class GraphInfo:
-    """What the manifest says of the graph.
+    """The graph by the manifest.
 
     fingerprint: of the input (EdgeList.fingerprint) and its direction; a result names it.
     edges: distinct edges, each once, without self-loops. rows: of the input, of which
@@ -87,7 +87,7 @@ class GraphInfo:
         return self._ends(partition, ends_of(name)[0])
 
     def targets_of(self, partition: int, name: str) -> range:
-        """What the targets of a subgraph may be."""
+        """The range of the targets of a subgraph."""
         if self.grid is not None:
             return range(self.grid.row_vertices(self.vertices, self.grid.row(partition)))
         if name == "nn":

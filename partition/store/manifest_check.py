@@ -101,7 +101,7 @@ def _add_what_is_newer(version: int, graph: Any) -> None:
 
 
 class _UnfitError(Exception):
-    """What no store's manifest says."""
+    """Raised for a value that no store's manifest has."""
 
 
 def _check(fits: bool, field: str, value: object, rather: str) -> None:

@@ -46,7 +46,7 @@ class VertexOrder:
         return int(self.counts.sum())
 
     def first_positions(self, every: int = 1) -> NDArray[np.int64]:
-        """Of each degree, its vertices before it among every so manieth position; and the end.
+        """For each degree, count vertices before it at every ``every``-th position; and the end.
 
         >>> VertexOrder(np.array([9, 2]), np.array([1, 4])).first_positions().tolist()
         [0, 1, 5]

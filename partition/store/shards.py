@@ -81,8 +81,10 @@ def build_rows(
     targets: NDArray[np.uint32],
     bits: NDArray[np.uint32],
 ) -> NDArray[np.uint32]:
-    """The same in memory, of a layout that is numbered by position: the first of ``targets``, and
-    of ``bits`` of their weights, are a shard's. Returns how many each of its rows has.
+    """Build a shard in memory, of a layout that is numbered by position.
+
+    The first of ``targets``, and of ``bits`` of their weights, receive the shard's. Returns how
+    many targets each of its rows has.
     """
     ids, starts = target_ids(shard.subgraph, layout), shard.subgraph.ranges.starts
     counts = np.zeros(int(starts[shard.stop] - starts[shard.first]), np.uint32)
@@ -99,7 +101,7 @@ def open_array(stack: contextlib.ExitStack, path: Path, dtype: DTypeLike) -> Arr
 
 
 class WeightsFile:
-    """Of a shard, and what its weights are like."""
+    """The file of a shard's weights, and the facts about these weights."""
 
     def __init__(self, file: ArrayWriter, kind: WeightType) -> None:
         self.file = file
@@ -235,9 +237,9 @@ def target_ids(
 
 
 def compile_build(rows: int, weighted: bool, load: bool = True) -> None:
-    """What the tasks of a build call. rows: of the input; weighted: whether they have weights.
+    """Compile the kernels that the tasks of a build call.
 
-    load: see compile_kernels.
+    rows: of the input; weighted: whether they have weights. load: see compile_kernels.
     """
     modules = bitmap, sort, positions, csr, *([weights] if weighted else [])
     compile_kernels(*modules, load=load, degrees=csr.degree_dtype(rows))

@@ -171,7 +171,7 @@ class Store:
         return np.dtype(f"u{record.length(np.uint8) // entries}")
 
     def offsets_types(self) -> set[np.dtype]:
-        """Of all subgraphs."""
+        """The types of the offsets of all subgraphs."""
         return {
             self.offsets_type(p, name)
             for p in range(self.info.partitions)
@@ -179,7 +179,7 @@ class Store:
         }
 
     def targets(self, partition: int, name: str) -> Values:
-        """What a subgraph's files of targets must hold."""
+        """The values that a subgraph's files of targets must hold."""
         return Values(np.dtype(np.uint32), self.info.targets_of(partition, name))
 
     def read_shard(
@@ -278,7 +278,7 @@ class Store:
     def edge_batches(
         self, team: Team, partitions: Iterable[int] | None = None
     ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
-        """The same as (sources, targets) in global ids, a block at a time."""
+        """The edges of ``edge_blocks`` as (sources, targets) in global ids, a block at a time."""
         for blocks in self.edge_blocks(team, partitions):
             for read in blocks:
                 offsets, first, targets, rows, ends = read()
@@ -288,7 +288,7 @@ class Store:
     def weighted_batches(
         self, team: Team
     ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray]]:
-        """The same with weights, of the store's type; their blocks have the same cuts."""
+        """The batches of edges with weights, of the store's type, cut into the same blocks."""
         subgraphs = [
             (p, name)
             for p in range(self.info.partitions)
@@ -311,7 +311,7 @@ class Store:
         return Graph(*forward, *self.subgraph(0, "reverse-nn", team))
 
     def merged(self, team: Team, weighted: bool = False) -> WholeGraph:
-        """Of several partitions, with or without weights."""
+        """The whole graph, merged of several partitions, with or without weights."""
         if weighted:
             batches = [(*ends, some.view(np.uint32)) for *ends, some in self.weighted_batches(team)]
         else:

@@ -1,4 +1,4 @@
-"""What becomes of weights, and what all of a graph's are like: exact, whoever adds them up."""
+"""The weights of a graph: how duplicates combine, and facts of all; exact in any order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCALE = 149  # of floats: all are multiples of 2^-149
 
 
 class Weighing(NamedTuple):
-    """What becomes of weights. kind: of the store's."""
+    """How weights are stored and duplicates combined. kind: of the store's weights."""
 
     kind: WeightType
     duplicates: Duplicates

@@ -57,7 +57,7 @@ class WholeGraph:
         return [rows.offsets.dtype for rows in self.rows.values()]
 
     def graph(self) -> Graph:
-        """The same arrays, as searches see them."""
+        """The graph as searches see it: the same arrays."""
         forward = self.rows["nn"][:2]
         if not self.info.directed:
             return Graph.undirected(*forward)
@@ -67,7 +67,7 @@ class WholeGraph:
 def merged_rows(
     batches: list[tuple[NDArray[np.uint32], ...]], order: NDArray[np.uint32], directed: bool
 ) -> dict[str, WholeRows]:
-    """Of distinct edges, undirected ones in both directions: by subgraph, neighbours by ``order``.
+    """Rows of distinct edges, undirected in both directions: by subgraph, neighbours by ``order``.
 
     batches: sources, targets and, if there are any, the bits of weights; used up.
     """
@@ -119,7 +119,7 @@ class MergedBytes(NamedTuple):
 
 
 def merged_bytes(info: GraphInfo, weighted: bool = False) -> MergedBytes:
-    """Of merging a store's partitions (Store.merged)."""
+    """The bytes of merging a store's partitions (Store.merged)."""
     n, entries = info.vertices, sum(info.subgraph_edges.values())
     a_target = 4 * (1 + weighted)
     offsets = (n + 1) * merged_offsets(info).itemsize
@@ -130,5 +130,5 @@ def merged_bytes(info: GraphInfo, weighted: bool = False) -> MergedBytes:
 
 
 def merged_offsets(info: GraphInfo) -> np.dtype:
-    """What offsets of the whole graph have: each direction's as many entries as the store's."""
+    """The type of the whole graph's offsets: a direction has as many entries as the store."""
     return np.dtype(offsets_dtype(sum(info.subgraph_edges.values())))

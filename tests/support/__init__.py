@@ -1,1 +1,1 @@
-"""What several test files share. Fixtures stand in conftest.py."""
+"""Helpers that several test files share. Fixtures stand in conftest.py."""

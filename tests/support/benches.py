@@ -1,4 +1,4 @@
-"""What ``bench --json`` prints, with numbers that are known."""
+"""A report of ``bench --json``, with numbers that are known."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ RATES = {"min": 1.0, "q1": 2.0, "median": 3.0, "q3": 4.0, "max": 5.5}
 
 
 def bench_report(**more):
-    """As ``bench --json`` prints it."""
+    """Return a report in the form that ``bench --json`` prints."""
     return {
         "graph": {"path": "graphs/kron.dg", "vertices": 1234567, "directed": False},
         "versions": {"delegraph": "0.1.0"},

@@ -34,7 +34,7 @@ def find() -> str | None:
 
 
 def look(program: str, pages: list[Path], width: int, dark: bool) -> list[Seen]:
-    """What each of the pages looks like, with all that is folded."""
+    """Return the looks of each page, with all that is folded."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         command = [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"]
         command += [

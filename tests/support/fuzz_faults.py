@@ -89,7 +89,7 @@ _expected: dict[str, str] = {}
 
 
 def expected_of(folder: Path, name: str) -> str:
-    """What a command's output looks like, undisturbed."""
+    """Return the looks of a command's output, undisturbed."""
     if name not in _expected:
         case = cases(folder)[name]
         _run(*case.words, "-o", folder / case.output)
@@ -106,8 +106,9 @@ def _run(*args: Any) -> subprocess.CompletedProcess[str]:
 
 
 def looks(output: Path) -> str:
-    """What decides whether an output is right: not parents, of which there may be several, nor
-    the time of day on a page.
+    """Return the parts of an output that decide whether it is right.
+
+    Parents do not, of which there may be several, nor does the time of day on a page.
     """
     if output.suffix == ".html":
         data = output.read_bytes()
@@ -185,7 +186,7 @@ def run_case(folder: Path, seed: int, number: int) -> None:
 
 
 def faults_of(code: int, told: str, error: int, folder: Path) -> list[str]:
-    """What is wrong with how a command ended in which a call failed."""
+    """List what is wrong with how a command ended in which a call failed."""
     if code == 0:
         return []
     faults = []

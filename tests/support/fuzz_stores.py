@@ -65,7 +65,7 @@ Told = list[list[tuple[Any, int, Any]]]
 
 
 def search(path: Path, shape: str) -> Told:
-    """Of each way to search: user ids, distances, parents' user ids."""
+    """Return for each way to search: user ids, distances, parents' user ids."""
     store = open_store(path)
     names = StoreNames(store, TEAM)
     source = names.find(SOURCES.get(shape, 7))

@@ -13,7 +13,7 @@ import delegraph
 
 
 def write_compressed(path: Path, text: str | bytes) -> Path:
-    """As .gz or .zst, by the name; else as it is."""
+    """Write data compressed as .gz or .zst, by the name; else as it is."""
     data = text.encode() if isinstance(text, str) else text
     if path.suffix == ".gz":
         data = gzip.compress(data)

@@ -73,7 +73,7 @@ class Bucket:
             return file.read()
 
     def names(self, below: str = "") -> list[str]:
-        """Of objects; a folder's own mark is none."""
+        """The names of objects; a folder's own mark is no object."""
         selected = fs.FileSelector(f"{self._name}/{below}", allow_not_found=True, recursive=True)
         found = self._system.get_file_info(selected)
         return sorted(info.path.partition("/")[2] for info in found if info.is_file)

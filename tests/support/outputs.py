@@ -1,4 +1,4 @@
-"""What files hold that a command has written."""
+"""Readers of the files that a command has written."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ BY_NCCL = ["nccl", pytest.param("nccl on GPUs", marks=pytest.mark.multi_gpu)]
 
 
 def devices_for(kind: str, size: int) -> list[Device]:
-    """Of each rank."""
+    """Return the device of each rank."""
     if kind == "nccl on GPUs":
         try:
             return [open_device(rank) for rank in range(size)]
@@ -85,7 +85,7 @@ def communicators(kind: str, size: int, timeout: float = 10.0) -> Iterator[list[
 
 
 def run(ranks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
-    """What ``work`` gives on each rank; its exception, where it raises."""
+    """Return the result of ``work`` on each rank; its exception, where it raises."""
 
     def one(rank: Communicator) -> Any:
         try:

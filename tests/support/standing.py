@@ -16,14 +16,15 @@ from delegraph.kernels.gpu_programs.tiles import Tiling
 def standing(
     monkeypatch: pytest.MonkeyPatch, choose: Callable[[int, int], Cuts | Tiling]
 ) -> list[bool]:
-    """As this says, by how many rows and vertices there are. Gives whether they do, of each time
-    that they are put there.
+    """Let entries stand as ``choose`` says, by how many rows and vertices there are.
+
+    Returns a list that receives, each time that entries are placed, whether they stand so.
     """
     made: list[bool] = []
 
     def watched(make: Callable[..., Any]) -> Callable[..., Any]:
-        def and_seen(*of: Any) -> Any:
-            found = make(*of)
+        def and_seen(*arguments: Any) -> Any:
+            found = make(*arguments)
             made.append(found is not None)
             return found
 
