@@ -1,4 +1,6 @@
-"""``convert``: the input decides the kind of conversion, and a record is written beside the output."""
+"""``convert``: the input decides the kind of conversion, and a record is written beside the
+output.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ from .matrix import write_matrix
 from .result_text import write_result_text
 
 _ENDINGS: dict[Kind, str] = {"matrix": ".npz", "text": ".txt"}
-"""Of the names of outputs that are a file."""
+"""Endings of outputs that are one file."""
 
 
 class Converted(NamedTuple):
@@ -188,7 +190,9 @@ def _facts(files: Sequence[str | Path]) -> dict[str, str]:
 
 
 def _there(output: Path, asked: dict[str, object]) -> ConvertRecord | None:
-    """Return the record of a complete output that answers this request; None for any other output."""
+    """Return the record of a complete output that answers this request; None for any other
+    output.
+    """
     clean_up(output, {}, None)
     try:
         record = json.loads(file_bytes(record_path(output)))

@@ -30,7 +30,7 @@ from .text import Block, TextFile
 
 ID_TYPES = {"int64": pa.int64(), "uint64": pa.uint64(), "string": pa.string()}
 WEIGHT_TYPES = {"int64": pa.int64(), "float64": pa.float64()}
-"""What ids and weights may be, by the names that users give."""
+"""Types of ids and weights, by the names that users give."""
 
 _INTEGER = re.compile(r"-?[0-9]+")
 _AS_PRINTED = r"^[ \t]*(0|-?[1-9][0-9]{0,19})[ \t]*$"
@@ -356,7 +356,9 @@ def _may_hold_odd_integers(text: bytes) -> bool:
 
 
 def _print_as(numbers: pa.Array, words: pa.Array) -> bool:
-    """Whether integers print as the words they were read from, apart from blanks around the words."""
+    """Whether integers print as the words they were read from, apart from blanks around the
+    words.
+    """
     plain = pc.call_function("utf8_trim", [words], pc.TrimOptions(" \t"))
     same = pc.call_function("equal", [numbers.cast(pa.string()), plain])
     return pc.call_function("all", [same]).as_py() is not False

@@ -75,7 +75,9 @@ _TEXT: dict[FormatName, _Text] = {
 
 
 def format_of(path: str, said: str | None = None) -> FormatName:
-    """Return the format of a file. Raises InputError where neither ``said`` nor the name tells one."""
+    """Return the format of a file. Raises InputError where neither ``said`` nor the name tells
+    one.
+    """
     names = get_args(FormatName)
     if said is not None and said not in names:
         raise InputError(f"{said!r} is not a format: choose one of {', '.join(names)}")

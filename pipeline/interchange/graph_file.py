@@ -14,10 +14,10 @@ EDGES = 1 << 18
 """Edges of a piece, where the format knows how many there are."""
 
 PIECE_BYTES = 96 << 20
-"""What a piece holds at most: its text, copies of it, where its words stand, its columns."""
+"""Bytes that a piece holds at most: its text, copies of it, positions of words, columns."""
 
 WRITER_BYTES = 96 << 20
-"""Of a row group in the making, and its encoded pages."""
+"""Bytes of an unfinished row group and its encoded pages."""
 
 
 class Piece(NamedTuple):
@@ -59,7 +59,9 @@ class GraphFile(Protocol):
 
 
 def check_room(need: int, limit: int) -> None:
-    """Raise LimitError unless ``need`` bytes fit beside a piece of the file and the writing of it."""
+    """Raise LimitError unless ``need`` bytes fit beside a piece of the file and the writing of
+    it.
+    """
     need += PIECE_BYTES + WRITER_BYTES
     if not fits(need, limit):
         raise too_little(STEP, need, limit)

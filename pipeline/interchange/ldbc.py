@@ -48,7 +48,9 @@ class Graphalytics(EdgeLines):
 
 
 def vertex_file(path: str) -> str:
-    """Return the ``.v`` beside an ``.e``, compressed or not. Raises InputError where there is none."""
+    """Return the ``.v`` beside an ``.e``, compressed or not. Raises InputError where there is
+    none.
+    """
     edges = Path(path)
     if edges.suffix in COMPRESSIONS:
         edges = edges.with_suffix("")
@@ -60,7 +62,9 @@ def vertex_file(path: str) -> str:
 
 
 def _read_vertices(path: str, limit: int, max_unpacked: float | None) -> NDArray[np.int64]:
-    """Return the ids of the vertices, rising. Raises InputError for a vertex that is listed twice."""
+    """Return the ids of the vertices, rising. Raises InputError for a vertex that is listed
+    twice.
+    """
     layout, parts, count = Layout(columns=1, places=(0, 0), id_hint=NAME_HINT), [], 0
     file = TextFile(path, max_unpacked)
     try:

@@ -151,7 +151,9 @@ class SerializedGraph:
         return pa.record_batch([as_arrow(column) for column in columns], schema=self.schema)
 
     def _compare(self, columns: list[NDArray], sign: int) -> None:
-        """Add edges to the balance of both copies. sign: -1 where the rows are the edges' targets."""
+        """Add edges to the balance of both copies. sign: -1 where the rows are the edges'
+        targets.
+        """
         row, entry, *weights = columns
         ends = (row, entry) if sign > 0 else (entry, row)
         self._balance.add(*ends, weights[0] if weights else None, sign)

@@ -170,7 +170,9 @@ class TextFile:
             self._lines += text.count(b"\n")
 
     def _end_of_lines(self, quoted: bool) -> int:
-        """Return the position after the last end of line outside of quotation marks; 0 without one."""
+        """Return the position after the last end of line outside of quotation marks; 0 without
+        one.
+        """
         end = self._text.rfind(b"\n", self._at) + 1
         if quoted and end and self._text.count(b'"', self._at, end) % 2:
             mark = self._text.rfind(b'"', self._at, end)  # which opens what is cut off

@@ -1,4 +1,4 @@
-"""A graph that results are judged against: its edges, as often as they are asked for, and rows."""
+"""Graph that results are judged against: its edges, which can be read repeatedly, and its rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...partition.store.store import Store
 from ..results.names import VertexNames, names_of_store
 
 Weighted = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]
-"""Sources, targets and weights of some edges."""
+"""Sources, targets and weights of a batch of edges."""
 
 
 class Rows(NamedTuple):
@@ -29,10 +29,10 @@ class Rows(NamedTuple):
 class JudgedEdges:
     """A graph that results are judged against.
 
-    places: below which the vertices' places in arrays lie. batches: of all edges, as often as it is
-    called, in any order; undirected ones in one direction or both. weighted_batches: the same with
-    weights (float64); None where there are none. edges: how many ``batches`` has. spare: bytes that
-    a judge may hold beside what it always does.
+    places: length of arrays by place. batches: yields all edges, at each call, in any order;
+    undirected ones in one direction or both. weighted_batches: yields edges with weights (float64);
+    None for a graph without weights. edges: number of edges in ``batches``. extra_bytes: memory
+    that a judge may hold beside its fixed part.
     """
 
     names: VertexNames
@@ -42,19 +42,19 @@ class JudgedEdges:
     batches: Callable[[], Iterator[tuple[NDArray[np.uint32], ...]]]
     weighted_batches: Callable[[], Iterator[Weighted]] | None = None
     edges: int = 0
-    spare: int = 0
+    extra_bytes: int = 0
     team: Team = field(default_factory=lambda: Team(1))
 
     def take(self, wanted: int) -> bool:
-        """Whether so many bytes are to spare; they no longer are, then."""
-        if wanted > self.spare:
+        """Reserve bytes of ``extra_bytes``; return False where fewer are left."""
+        if wanted > self.extra_bytes:
             return False
-        self.spare -= wanted
+        self.extra_bytes -= wanted
         return True
 
     def rows(self, along: bool) -> Rows | None:
-        """Rows of all edges, or of all turned round; None where they do not fit the memory limit.
-        The batches have undirected edges in both directions.
+        """Return rows of all edges, or of all reversed edges; None where rows do not fit the memory
+        limit. The batches have undirected edges in both directions.
         """
         if not self.take((8 + 8) * (self.places + 1) + 4 * self.edges):
             return None
@@ -69,14 +69,14 @@ class JudgedEdges:
         return Rows(offsets, targets)
 
     def keep_batches(self) -> None:
-        """Hold all edges, if they fit the memory limit: they are asked for time and again."""
+        """Hold all edges in memory, if they fit the limit: judges read them repeatedly."""
         if self.take(8 * self.edges):
             kept = list(self.batches())
             self.batches = lambda: iter(kept)
 
 
-def judged_edges(store: Store, team: Team, spare: int = 0) -> JudgedEdges:
-    """Of a store: every edge once, undirected ones in both directions."""
+def judged_edges(store: Store, team: Team, extra_bytes: int = 0) -> JudgedEdges:
+    """Return the graph of a store: every edge once, undirected ones in both directions."""
     info, names = store.info, names_of_store(store, team)
 
     def weighted() -> Iterator[Weighted]:
@@ -91,6 +91,6 @@ def judged_edges(store: Store, team: Team, spare: int = 0) -> JudgedEdges:
         lambda: store.edge_batches(team),
         None if info.weights is None else weighted,
         sum(info.subgraph_edges.values()),
-        spare,
+        extra_bytes,
         team,
     )
