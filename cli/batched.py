@@ -1,4 +1,4 @@
-"""What a job's process hears of its batch; pipeline/batches/process.py is the other end."""
+"""Connection of a job's process to its batch; pipeline/batches/process.py is the other end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..pipeline.run.peak import forget_peak
 
 
 class Batch:
-    """The batch that has started this process. When it is gone, a job ends as by SIGTERM."""
+    """The batch that has started this process. When the batch is gone, a job ends as by SIGTERM."""
 
     def __init__(self, descriptor: int) -> None:
         self._socket = socket.socket(fileno=descriptor)
@@ -36,7 +36,9 @@ class Batch:
         self._jobs.put(None)
 
     def next_job(self) -> bool:
-        """Tell that a job is done, and become the next one; whether there is any."""
+        """Tell the batch that a job is done, and become the next job; return False where there is
+        none.
+        """
         if KEEP not in os.environ:
             return False
         try:
@@ -54,8 +56,8 @@ class Batch:
         return True
 
 
-def _write_to(descriptor: int, path: str, how: int) -> None:
-    """Have what goes to a descriptor go to a file."""
-    opened = os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o666)
+def _write_to(descriptor: int, path: str, flags: int) -> None:
+    """Redirect a descriptor to a file. flags: for opening the file."""
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o666)
     os.dup2(opened, descriptor)
     os.close(opened)

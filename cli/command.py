@@ -1,4 +1,6 @@
-"""The class of every command: its help, and what begins before its modules are imported."""
+"""The class of every command: its help, and the work that begins before its modules are
+imported.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,8 @@ class DeviceOption(click.Option):
 
 
 class Command(click.Command):
-    """Refuses an option that is given twice, where the last one would be taken silently. A GPU, or
-    local workers, begin to start while the rest is imported.
+    """A command that refuses an option that is given twice, where click would silently take the
+    last one. A GPU, or local workers, begin to start while modules are imported.
 
     own: groups of shared options that stand with the command's own.
     """
@@ -75,7 +77,9 @@ class Command(click.Command):
         return super().invoke(ctx)
 
     def _asked_device(self, ctx: click.Context) -> str:
-        """By name, or as the command's default; cpu where it has none."""
+        """Return the device by name, or the command's default; cpu where the command has no
+        device.
+        """
         asked = ctx.params.get("device", "cpu")
         option = next((one for one in self.params if isinstance(one, DeviceOption)), None)
         return "cpu" if asked == "auto" and option and option.if_named else asked
@@ -139,7 +143,7 @@ def full_help(ctx: click.Context) -> str:
 
 
 class Group(click.Group):
-    """A group of such commands."""
+    """A group of commands of the class ``Command``."""
 
     command_class = Command
 
@@ -162,7 +166,7 @@ def command(*own: str) -> Callable[[_Function], click.Command]:
 
 
 def _tell_threads(given: dict[str, Any]) -> None:
-    """Say so where fewer threads are used than were asked for."""
+    """Say so where fewer threads are used than the option names."""
     asked = given.get("threads")
     if asked is None or asked <= 1:
         return

@@ -1,7 +1,7 @@
-"""What a command says of itself to programs: with ``--log-format json`` an event a line on stderr,
-and with ``--heartbeat`` the last one in a file (docs/reference/events.md).
+"""Events of a command for programs: with ``--log-format json`` an event on each line of stderr, and
+with ``--heartbeat`` the last event in a file (docs/reference/events.md).
 
-While work goes on there is an event every 30 s at least, and a heartbeat every 10.
+While a command works there is an event every 30 s at least, and a heartbeat every 10 s.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ _SELDOM_SECONDS = 20.0
 
 
 class _Log:
-    """Of one command. as_json: whether events are written, which its parser may need to know before
-    it has read the options; error: what the command failed by; retry: whether it may do later.
+    """Log of one command. as_json: whether events are written, which the parser may need to know
+    before it has read the options; error: the error by which the command failed; retry: whether it
+    may succeed later.
     """
 
     def __init__(self) -> None:
@@ -46,7 +47,9 @@ class _Log:
         self.began = time.monotonic()
 
     def event(self, kind: str, **facts: Any) -> None:
-        """Write it where it is wanted; that nobody can read it is no failure."""
+        """Write an event to stderr and to the heartbeat, as the options say; that nobody can read
+        it is no failure.
+        """
         about = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": kind}
         line = json.dumps({**about, **facts})
         with contextlib.suppress(OSError):
@@ -57,7 +60,7 @@ class _Log:
                 self.beat(self.heartbeat, line)
 
     def beat(self, file: Path, line: str) -> None:
-        """Replace the file as a whole."""
+        """Replace the heartbeat file as a whole."""
         partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
         try:
             partial.write_text(line + "\n")
@@ -71,12 +74,12 @@ _log = _Log()
 
 
 def _is_quiet(kind: str) -> bool:
-    """With --quiet only a failure is told."""
+    """Whether --quiet suppresses an event; only a failure is told then."""
     return "--quiet" in sys.argv and (kind != "end" or _log.error is None)
 
 
 def begin() -> None:
-    """A command, of which nothing is known yet."""
+    """Begin the log of a command whose options are not parsed yet."""
     global _log
     _log = _Log()
     logger = logging.getLogger("delegraph")  # of what is told when it happens
@@ -86,12 +89,12 @@ def begin() -> None:
 
 
 def are_wanted() -> bool:
-    """In place of lines for people."""
+    """Whether events are written instead of lines for people."""
     return _log.as_json
 
 
 def beat_in(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    """Of --heartbeat."""
+    """Use the file of --heartbeat."""
     if value is None:
         return
     file = Path(value)
@@ -120,7 +123,7 @@ def _tell_begin() -> None:
 
 
 def tell(message: str, mark: str = "") -> None:
-    """An event; or a line for a person, which begins with ``mark``. That stderr is full is no
+    """Write an event; or a line for a person, which begins with ``mark``. A full stderr is no
     failure of the command.
     """
     message = without_secrets(message)
@@ -132,7 +135,9 @@ def tell(message: str, mark: str = "") -> None:
 
 
 def failed(message: str, retry: bool = False) -> None:
-    """What the end will tell. retry: whether the same command may do when it is run again."""
+    """Note the error for the end event. retry: whether the same command may succeed when it is run
+    again.
+    """
     _log.error, _log.retry = without_secrets(message), retry
 
 
@@ -149,7 +154,7 @@ class _Notes(logging.Handler):
 
 @contextlib.contextmanager
 def of_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Gives what is to be called with a step, its work done and its work in all."""
+    """Yield a function to call with a step, its work done and its total work."""
     if not (_log.as_json or _log.heartbeat):
         yield lambda step, done, total: None
         return
@@ -164,7 +169,7 @@ def of_progress() -> Iterator[Callable[[str, int, int], None]]:
 
 
 class _Watch:
-    """How far a step is."""
+    """Progress of a command's steps, told as events."""
 
     def __init__(self) -> None:
         self.over = threading.Event()
@@ -206,12 +211,12 @@ class _Watch:
 
 
 def remaining(spent: float, done: int, total: int) -> float | None:
-    """Seconds that are left of a step, by what it has taken; None: not known."""
+    """Estimate the seconds left in a step, from the time it has taken; None: not known."""
     return round(spent / done * (total - done), 1) if 0 < done <= total else None
 
 
 def facts(last: str) -> dict[str, Any]:
-    """What a step says of its last piece of work: names and numbers.
+    """Return the names and numbers in a step's text about its last piece of work.
 
     >>> facts("change 1.5e-05, sources 64")
     {'change': 1.5e-05, 'sources': 64}

@@ -49,7 +49,7 @@ _SWITCH_SECONDS = 0.0005
 
 
 class _Commands(click.Group):
-    """Imports a subcommand's module only when that one is asked for."""
+    """Group that imports a subcommand's module only when the subcommand is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(_COMMANDS)
@@ -70,7 +70,9 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As a group does it, which would put an empty line before ours if it is interrupted."""
+        """Run the subcommand. click's own method would print an empty line before ours after an
+        interrupt.
+        """
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -104,10 +106,10 @@ def cli() -> None:
 
 
 def run() -> NoReturn:
-    """The program: ``main``, and out.
+    """Run ``main`` and leave the process.
 
-    Everything is written and closed by then; taking the interpreter apart would cost as much
-    again as a small search. Only what multiprocessing keeps outside this process is put away.
+    Everything is written and closed by then; taking the interpreter apart would cost as much again
+    as a small search. Only resources that multiprocessing keeps outside this process are removed.
     """
     # Importing makes many objects and no garbage: looking for it takes a sixth of the time.
     gc.set_threshold(100_000, 50, 50)
@@ -143,10 +145,11 @@ def run() -> NoReturn:
 
 
 def _open_streams() -> None:
-    """Have all three streams, and write what cannot be encoded as it is in escapes.
+    """Open all three standard streams if any is closed; characters that cannot be encoded are
+    written as escapes.
 
-    A file opened later gets the number of a stream that is closed, and what libraries say would
-    stand in it.
+    A file opened later would get the number of a closed stream, and messages of libraries would go
+    into that file.
     """
     closed = sys.stdout is None
     while (number := os.open(os.devnull, os.O_RDWR)) < 3:
@@ -209,7 +212,7 @@ def _run_command() -> None:
 
 
 def _told(error: Exception) -> tuple[str, int]:
-    """One line for a failure, and its exit code."""
+    """Return one line for a failure, and its exit code."""
     from ..partition.errors import DelegraphError
 
     few = _too_few(error)
@@ -228,7 +231,9 @@ def _told(error: Exception) -> tuple[str, int]:
 
 
 def _file_of(error: OSError) -> str:
-    """What an error was about that names no file: stdout, where click or we were writing to it."""
+    """Name the file of an error that names none: stdout, if click or a command was writing to
+    it.
+    """
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
@@ -237,7 +242,9 @@ def _file_of(error: OSError) -> str:
 
 
 def _too_few(error: BaseException | None) -> str:
-    """What to raise where a limit on descriptors or threads was met, by this error or its cause."""
+    """Return the advice for a limit on descriptors or threads, if this error or its cause met
+    one.
+    """
     seen: set[BaseException] = set()  # what is raised again by another thread may be its own cause
     while error is not None and error not in seen:
         seen.add(error)
@@ -263,9 +270,9 @@ _SOON, _AGAIN = 0.01, 12.0
 
 
 def _hear_signals() -> None:
-    """They end the command as a failure does, once what can be saved is saved.
+    """Let signals end the command as a failure does, after saving its state.
 
-    What was started in the background ignores SIGINT, and goes on to.
+    A command that was started in the background ignores SIGINT, and continues to ignore it.
     """
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -275,7 +282,7 @@ def _hear_signals() -> None:
 
 
 def _batch() -> Any:
-    """That has started this process, if one has."""
+    """Return the batch that has started this process, if one has."""
     if ending.LIFELINE not in os.environ:
         return None
     from ..partition.errors import InputError
@@ -295,7 +302,9 @@ def _batch() -> Any:
 
 
 def _end(number: int, frame: object) -> None:
-    """Wait for a run that saves its state, but not for long, and not if asked again."""
+    """End the command; wait for a run that saves its state, but not for long, and not after a
+    second signal.
+    """
     global _heard, _heard_at
     again, _heard = _heard is not None, _heard or number
     now, before = time.monotonic(), _heard_at
@@ -310,8 +319,9 @@ def _end(number: int, frame: object) -> None:
 
 
 def _tell_unless_interrupted(told: Any) -> None:
-    """Python swallows an interrupt in what the garbage collector or a finalizer calls: then it
-    comes again at once.
+    """Print an exception that Python ignores, unless it is an interrupt: Python swallows an
+    interrupt in code that the garbage collector or a finalizer calls, and the interrupt is then
+    raised again at once.
     """
     if _heard is not None and issubclass(told.exc_type, KeyboardInterrupt):
         signal.setitimer(signal.ITIMER_REAL, _SOON, _AGAIN)
@@ -320,7 +330,7 @@ def _tell_unless_interrupted(told: Any) -> None:
 
 
 def _ignore_signals() -> None:
-    """The end is told, and nothing more."""
+    """Ignore signals: the end is told, and nothing more."""
     signal.setitimer(signal.ITIMER_REAL, 0)
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGALRM):
         if signal.getsignal(number) in (_end, _interrupt):
@@ -332,7 +342,7 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def _ended() -> tuple[str, int]:
-    """One line, and the exit code, of a command that a signal has ended."""
+    """Return one line, and the exit code, of a command that a signal has ended."""
     on = ""
     if ending.saved():
         on = "; the work so far is saved: run the same command again to continue"
@@ -342,15 +352,15 @@ def _ended() -> tuple[str, int]:
 
 
 def _tell_warning(message: Warning | str, *where: object, **more: object) -> None:
-    """A library's warning is one line, as all else that is told; Numba's has a traceback in it, and
-    the whole value of a variable that it cannot read.
+    """Print a library's warning as one line, like all other messages; Numba's has a traceback in
+    it, and the whole value of a variable that it cannot read.
     """
     told = " ".join(str(message).split())
     _note(told if len(told) <= _LONGEST_WARNING else f"{told[:_LONGEST_WARNING]}...")
 
 
 def _find_cache() -> None:
-    """See to it that compiled kernels can be kept."""
+    """Choose a folder where compiled kernels can be kept."""
     kernels = Path(__file__).parents[1] / "kernels"
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     while not home.exists():
@@ -371,7 +381,7 @@ def _find_cache() -> None:
 
 
 def _tell_cache() -> None:
-    """Say what was wrong with the cache of compiled kernels."""
+    """Say why the cache of compiled kernels could not be used."""
     module = sys.modules.get(f"{(__package__ or '').rpartition('.')[0]}.kernels.base.compiled")
     if module and module.notes:
         _note(module.notes[0])  # the others are of other functions
@@ -394,7 +404,7 @@ def _fail(message: str, code: int, retry: bool = False) -> None:
 
 
 def _print_error(message: str, code: int) -> None:
-    """With --json, a failure is a document, too."""
+    """Print an error; with --json it is a document, too."""
     if "--json" in sys.argv:
         with contextlib.suppress(OSError):  # stdout may be what failed
             click.echo(json.dumps({"error": message, "exit_code": code}, indent=1))

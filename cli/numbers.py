@@ -1,4 +1,4 @@
-"""Numbers as types of options: whole ones, and finite ones."""
+"""Numbers as types of options: whole numbers, and finite numbers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from ..partition.numbers import GREATEST, parse_integer, parse_number
 
 
 class WholeNumber(click.IntRange):
-    """A whole number in a range; where that has no end, one of 64 bits. (Click's own type fails at
-    more than 4,300 digits.) limit: the greatest one that is taken, if the help is not to name it.
+    """A whole number in a range; where the range has no end, a number of 64 bits. (Click's own type
+    fails at more than 4,300 digits.) limit: the greatest number that is taken, if the help is not
+    to name it.
     """
 
     def __init__(self, min: int | None = None, max: int | None = None, limit: int = GREATEST):
@@ -29,14 +30,14 @@ class WholeNumber(click.IntRange):
         return super().convert(value, param, ctx)
 
     def _describe_range(self) -> str:
-        """What the help says of it: nothing of a range that has no ends."""
+        """Return the range for the help; nothing for a range without ends."""
         return "" if self.min is None and self.max is None else super()._describe_range()
 
 
 class Number(click.FloatRange):
     """A finite number in a range. (Click's own type takes nan and inf.)
 
-    limit: as of WholeNumber.
+    limit: as in WholeNumber.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Number(click.FloatRange):
         return super().convert(value, param, ctx)
 
     def _describe_range(self) -> str:
-        """As of WholeNumber."""
+        """Return the range for the help, as WholeNumber does."""
         return "" if self.min is None else super()._describe_range()
 
 
@@ -68,7 +69,9 @@ def _number_of(
     param: click.Parameter | None,
     ctx: click.Context | None,
 ) -> Any:
-    """What ``parse`` makes of an option's text; BadParameter: nothing."""
+    """Return the number that ``parse`` makes of an option's text. Raises BadParameter where the
+    text is no number.
+    """
     try:
         return parse(text.strip(), *limits)
     except InputError as error:

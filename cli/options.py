@@ -216,7 +216,7 @@ strategy = click.option(
 
 
 def _on_device(auto: str, if_named: bool) -> Callable[[_Command], _Command]:
-    """auto: what that means."""
+    """Return the option ``--device``. auto: the meaning of "auto"."""
     return click.option(
         "--device",
         cls=DeviceOption,
@@ -245,7 +245,9 @@ restart = click.option(
 
 
 def _workers(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
-    """Dask repeats itself without an end where descriptors are too few."""
+    """Check that descriptors suffice for the workers: Dask retries without end where they do
+    not.
+    """
     least = 64 + 8 * (value or 0)  # some more than it takes, by measurement
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if value and most != resource.RLIM_INFINITY and most < least:
@@ -284,7 +286,7 @@ cluster_options = _together(
 
 
 graph_and_output = _together(click.argument("graph", type=click.Path()), result, overwrite, as_json)
-"""What every question takes first."""
+"""Options of every question that stand first."""
 
 running = _together(
     reading_options,
@@ -307,4 +309,4 @@ running = _together(
     quiet,
     debug,
 )
-"""Of every command that asks a question of a graph."""
+"""Options of every command that asks a question of a graph."""

@@ -1,4 +1,4 @@
-"""How far a command is, for a person."""
+"""Progress of a command, for a person."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from . import events
 
 @contextlib.contextmanager
 def shown(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Gives what a command calls with how far it is: for people or, as events, for programs."""
+    """Yield the function that a command calls with its progress: for people or, as events, for
+    programs.
+    """
     with ProgressLine(quiet or events.are_wanted()) as line, events.of_progress() as told:
 
         def tell(step: str, done: int, total: int) -> None:
@@ -27,10 +29,10 @@ def shown(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
 
 class ProgressLine:
-    """While it is entered: how far the steps of a command are.
+    """Display of the progress of a command's steps, while it is entered.
 
-    On a terminal one line, with the step's share done, its rate and the time left. In a pipe a
-    line at the end of every step that was long. Nothing if ``quiet``.
+    On a terminal one line, with the step's share done, its rate and the time left. In a pipe a line
+    at the end of every long step. Nothing if ``quiet``.
     """
 
     _INTERVAL = 0.1
@@ -52,7 +54,7 @@ class ProgressLine:
         self._next = 0.0
 
     def __call__(self, step: str, done: int, total: int) -> None:
-        """step: what follows a colon is what the last piece of work gave."""
+        """Show progress. step: the text after a colon is about the last piece of work."""
         if self._quiet:
             return
         step, _, last = step.partition(": ")
@@ -74,7 +76,7 @@ class ProgressLine:
             click.echo(f"\r\x1b[K{told}", nl=False, err=True)
 
     def _bar(self, done: int, total: int) -> str:
-        """Nothing where it is not known how much there is to do."""
+        """Return a bar; nothing where the total is not known."""
         if not total:
             return ""
         full = min(self._WIDTH, self._WIDTH * done // total)
@@ -100,7 +102,7 @@ class ProgressLine:
 
 
 def _rate(done: int, seconds: float) -> str:
-    """Work a second, for people.
+    """Return the work done each second, for people.
 
     >>> _rate(25_000_000, 2.0), _rate(3, 2.0)
     ('12.5 M/s', '1.5/s')

@@ -1,4 +1,4 @@
-"""What a command reads of its command line, and what it tells."""
+"""Reading of typed options, and printing of messages and documents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import events
 
 
 def given(values: dict[str, Any]) -> dict[str, Any]:
-    """Those of a command's parameters that were typed, not left at their defaults."""
+    """Return the parameters that the user typed; those at their defaults are left out."""
     context = click.get_current_context()
     typed = click.core.ParameterSource.COMMANDLINE
     return {
@@ -25,7 +25,7 @@ def print_json(document: Any) -> None:
 
 
 def talk(quiet: bool, message: str) -> None:
-    """A line for a person, or an event."""
+    """Print a line for a person, or an event."""
     if not quiet:
         events.tell(message)
 

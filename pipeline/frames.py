@@ -1,4 +1,4 @@
-"""Tables in memory, as edge lists: Arrow's, and frames of pandas or Polars."""
+"""Tables in memory as edge lists: Arrow's, and frames of pandas or Polars."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .build.prepare import BuildOptions
 
 
 class Frame(Protocol):
-    """Whatever gives its columns as an Arrow stream."""
+    """Table that gives its columns as an Arrow stream."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 
 @contextmanager
 def as_path(edges: str | PathLike[str] | Frame, columns: Sequence[str]) -> Iterator[str]:
-    """Of an edge list; these columns of a table are written to a temporary Parquet file, batch by
-    batch.
+    """Yield the path of an edge list; columns of a table are first written to a temporary Parquet
+    file, batch by batch.
 
-    TypeError for what is neither; InputError for a table that lacks them, or that Parquet cannot
-    hold.
+    Raises TypeError for an object that is neither; InputError for a table that lacks the columns,
+    or that Parquet cannot hold.
     """
     if isinstance(edges, (str, PathLike)):
         yield named(edges)
@@ -50,7 +50,7 @@ def as_path(edges: str | PathLike[str] | Frame, columns: Sequence[str]) -> Itera
 
 
 def columns_of(options: BuildOptions) -> list[str]:
-    """That are read of an edge list."""
+    """Return the columns to read of an edge list."""
     weight = [] if options.weight is None else [options.weight]
     return [options.src, options.dst, *weight]
 
@@ -73,7 +73,9 @@ def _write(edges: Frame, columns: Sequence[str], path: Path) -> None:
 
 
 def _only(edges: Frame, columns: Sequence[str]) -> Any:
-    """A frame without its other columns, which Arrow might not hold; all of it where one lacks."""
+    """Return a frame without its other columns, which Arrow might not hold; the whole frame where
+    it lacks one of the columns.
+    """
     if all(column in getattr(edges, "columns", ()) for column in columns):
         with contextlib.suppress(TypeError, KeyError):  # Arrow's columns are no names
             return cast(Any, edges)[list(columns)]
@@ -81,7 +83,7 @@ def _only(edges: Frame, columns: Sequence[str]) -> Any:
 
 
 def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Without dictionaries, whose views of strings Arrow does not cast."""
+    """Return a batch without dictionaries, whose views of strings Arrow does not cast."""
 
     def plain(column: pa.Array) -> pa.Array:
         if not isinstance(column, pa.DictionaryArray):
@@ -93,7 +95,9 @@ def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _kept_as(kind: pa.DataType) -> pa.DataType:
-    """Views of strings, as Polars has them, are read by nobody else."""
+    """Return the type to write: views of strings, as Polars has them, become plain strings, which
+    all readers know.
+    """
     if pa.types.is_dictionary(kind):
         return _kept_as(kind.value_type)
     return pa.large_string() if pa.types.is_string_view(kind) else kind

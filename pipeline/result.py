@@ -152,7 +152,7 @@ class Result:
         return f"<Result of {self.name}: {self.summary}>"
 
     def _repr_html_(self) -> str:
-        """In a notebook: the first rows."""
+        """Return the first rows as HTML, for a notebook."""
         head = self.table.slice(0, _SHOWN)
         titles = "".join(f"<th>{escape(name)}</th>" for name in head.column_names)
         rows = zip(*(column.to_pylist() for column in head.columns), strict=True)
@@ -170,7 +170,7 @@ def _is_told(value: Any) -> bool:
 
 
 def _is_number(name: str, value: Any) -> bool:
-    """Of how many; an id is none."""
+    """Whether a fact is a count, printed with separated thousands; an id is no count."""
     return isinstance(value, int) and name != "source"
 
 
@@ -223,7 +223,7 @@ class BfsResult(Result):
 
 
 def _library(name: str) -> ModuleType:
-    """That is no requirement."""
+    """Import a library that delegraph does not require."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

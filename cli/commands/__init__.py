@@ -1,1 +1,1 @@
-"""Commands that are no algorithms, one a file."""
+"""Commands that ask no question, one in each file."""

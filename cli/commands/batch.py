@@ -49,7 +49,7 @@ _READ = {"edges", "graph", "input", "path", "personalize", "result", "sources"}
 
 
 class _Commands:
-    """What jobs may run, as batches/jobs.py asks for it."""
+    """The commands that jobs may run, in the form that batches/jobs.py needs."""
 
     def names(self) -> Collection[str]:
         return _JOBS
@@ -95,7 +95,9 @@ class _Commands:
         return line, {}
 
     def _params(self, command: str) -> dict[str, click.Parameter]:
-        """Arguments, then options by name: a job stays the same when the help is reordered."""
+        """Return arguments, then options by name, so that a job stays the same when the help is
+        reordered.
+        """
         params = {param.name or "": param for param in _command(command).params}
         words = [name for name, param in params.items() if isinstance(param, click.Argument)]
         every = [*words, *sorted(params.keys() - set(words))]
@@ -103,28 +105,31 @@ class _Commands:
 
 
 def _wrong_together(command: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """What no graph would make right: of the whole job, so told where its command stands."""
+    """Return errors of options that are wrong together for any graph. They concern the whole job,
+    so they are told at its command.
+    """
     from ...partition.errors import InputError
     from ...pipeline.build.prepare import StoreOptions, build_options_of
     from ...pipeline.parameter_checks import algorithm_of
 
-    def of(known: Collection[str]) -> dict[str, Any]:
+    def values_of(known: Collection[str]) -> dict[str, Any]:
         return {name: value for name, value in values.items() if name in known}
 
     try:
-        build_options_of(**of(StoreOptions.__annotations__))
+        build_options_of(**values_of(StoreOptions.__annotations__))
         if command in QUESTIONS:
             question = QUESTIONS[command]
-            algorithm_of(question, of([parameter.name for parameter in question.parameters]))
+            algorithm_of(question, values_of([parameter.name for parameter in question.parameters]))
     except InputError as error:
         return {"command": str(error)}
     return {}
 
 
 class _Typed(NamedTuple):
-    """An option of a job. words: of its command line; argument: what stands behind all of these, of
-    one that is none. told: the same, to compare jobs by. value: as the command takes it. path: that
-    it names; read: if that is read.
+    """An option of a job. words: on the command line; argument: text after all options, of a
+    parameter that is no option. told: the option in a form to compare jobs by. value: as the
+    command takes it. path: the path that the option names; read: whether the command reads that
+    path.
     """
 
     words: Sequence[str]
@@ -136,7 +141,9 @@ class _Typed(NamedTuple):
 
 
 def _typed(context: click.Context, param: click.Parameter, value: Any) -> _Typed:
-    """BadParameter, DelegraphError: it is wrong; the first tells it from after its name on."""
+    """Return an option of a job. Raises BadParameter or DelegraphError for a wrong value; the text
+    of BadParameter begins after the option's name.
+    """
     from ...partition.disk.urls import is_file_name, named
 
     name = param.name or ""
@@ -165,7 +172,9 @@ def _typed(context: click.Context, param: click.Parameter, value: Any) -> _Typed
 
 
 def _listed(ids: Sequence[Any]) -> str:
-    """Ids as they are typed: of one, a comma tells that it is no number of vertices."""
+    """Return ids as they are typed; a comma after a single id tells that it is no number of
+    vertices.
+    """
     for value in ids:
         if isinstance(value, bool) or not isinstance(value, (int, str)):
             raise click.BadParameter(
@@ -182,7 +191,9 @@ def _listed(ids: Sequence[Any]) -> str:
 
 
 def _shared(typed: Mapping[str, _Typed]) -> str:
-    """What a process may keep for other jobs: the workers of a cluster, or a graph."""
+    """Return the key of the resource that a process may keep for other jobs: the workers of a
+    cluster, or a graph.
+    """
     from ...partition.disk.urls import absolute
 
     cluster = [typed[name].told for name in _CLUSTER if name in typed]
@@ -289,7 +300,7 @@ def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
 
 
 def _document(entries: Sequence[Any], tries: Mapping[str, Sequence[Any]]) -> Any:
-    """What --json tells of jobs."""
+    """Return the document of jobs for --json."""
     return {
         "jobs": [
             {
@@ -305,7 +316,7 @@ def _document(entries: Sequence[Any], tries: Mapping[str, Sequence[Any]]) -> Any
 
 
 def _tell(quiet: bool, name: str, told: str) -> None:
-    """A failure is told, too, where all else is not: by cron's mail."""
+    """Say what became of a job. A failure is told even if quiet, for cron's mail."""
     talk(quiet and not told.startswith("failed"), f"{name}: {told}")
 
 
@@ -462,7 +473,7 @@ def retry(file: Path, name: str, variables: Sequence[str]) -> None:
 
 
 def _jobs_of(file: Path, given: Sequence[str]) -> Sequence[Any]:
-    """given: KEY=VALUE."""
+    """Read the jobs of a file. given: KEY=VALUE."""
     from ...pipeline.batches.jobs import read_jobs
 
     variables: dict[str, str] = {}
@@ -481,7 +492,7 @@ def _jobs_of(file: Path, given: Sequence[str]) -> Sequence[Any]:
 
 
 def _how(values: Mapping[str, Any]) -> Any:
-    """Batch options."""
+    """Return the options of a batch."""
     from ...partition.disk.memory import default_limit
     from ...pipeline.batches.due import BatchOptions
 

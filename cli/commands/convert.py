@@ -130,7 +130,7 @@ _ROWS = {"edge list": "rows", "matrix": "entries", "text": "lines"}
 
 
 def _told(record: Any) -> str:
-    """What a person has to know to go on."""
+    """Return the lines that a person needs to continue."""
     known = {True: "directed: build or search with --directed", False: "undirected"}
     told = [f"edges are {known[record['directed']]}"] if record["directed"] is not None else []
     if record["weighted"] and record["written"] == "edge list":

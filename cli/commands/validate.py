@@ -102,7 +102,7 @@ validate.help = (validate.help or "").replace("{checks}", "\n    ".join([_TITLE,
 
 
 def _unknown(verdict: Any) -> str:
-    """Why nothing of a result was judged but its rows and the range of its values."""
+    """Say why nothing of a result was judged but its rows and the range of its values."""
     if verdict.get("sources", True) is None:
         return "the result does not name its sources: give them with --sources FILE"
     return f"computing the {verdict['unjudged']:,} values again takes too long"

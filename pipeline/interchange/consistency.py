@@ -1,5 +1,5 @@
-"""What a file says of its own contents: which vertices it has, and, where it holds each edge twice,
-the same edges.
+"""Checks of a file against its own promises: the vertices that it lists, and, where it holds each
+edge twice, that both copies are equal.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _SHIFT = np.uint64(33)
 
 
 class Vertices:
-    """Ids: a range, or distinct ones, rising. limit: of memory, for the LimitError if it is passed.
+    """Ids of vertices, and which of them have edges.
 
-    bytes: held, with the ids.
+    ids: a range, or distinct ids, rising. limit: bytes of memory; a LimitError names the limit
+    where the ids need more. bytes: memory held, the ids included.
     """
 
     def __init__(self, ids: range | NDArray[np.int64], limit: int) -> None:
@@ -35,7 +36,7 @@ class Vertices:
         self._seen = np.zeros(count, np.bool_)
 
     def see(self, ids: NDArray) -> NDArray[np.bool_]:
-        """Note that vertices have edges; says which of the ids are vertices."""
+        """Note that vertices have edges; return which of the ids are vertices."""
         if isinstance(self._ids, range):
             known = (ids >= self._ids.start) & (ids < self._ids.stop)
             self._seen[ids[known] - self._ids.start] = True
@@ -46,7 +47,7 @@ class Vertices:
         return known
 
     def self_loops(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Of the vertices that no edge was noted of."""
+        """Yield self-loops of the vertices without a noted edge."""
         for first in range(0, len(self._seen), EDGES):
             places = first + np.flatnonzero(~self._seen[first : first + EDGES])
             if len(places):
@@ -56,10 +57,10 @@ class Vertices:
 
 
 class EdgeBalance:
-    """The sum of all edges' digests, where the second copies are subtracted; from any thread.
+    """Sum of the digests of all edges, minus those of the second copies. Any thread may add edges.
 
-    It is zero where both copies hold the same edges, weights included, as often. Other edges have
-    the same sum with a chance of 2^-64.
+    The sum is zero where both copies hold the same edges, weights included, equally often.
+    Different edges have a zero sum with a chance of 2^-64.
     """
 
     def __init__(self) -> None:
@@ -67,7 +68,7 @@ class EdgeBalance:
         self._sum = 0
 
     def add(self, src: NDArray, dst: NDArray, weights: NDArray | None, sign: int) -> None:
-        """sign: 1 for the first copy of edges, -1 for the second one."""
+        """Add edges to the sum. sign: 1 for the first copy of edges, -1 for the second one."""
         total = sign * int(_digests(src, dst, weights).sum(dtype=np.uint64))
         with self._lock:
             self._sum = (self._sum + total) % 2**64
@@ -78,7 +79,7 @@ class EdgeBalance:
 
 
 def _digests(src: NDArray, dst: NDArray, weights: NDArray | None) -> NDArray[np.uint64]:
-    """MurmurHash3's finalizer over a sum of both ends and the weight, each with a factor."""
+    """Return MurmurHash3's finalizer over a sum of both ends and the weight, each with a factor."""
     digests = src.astype(np.uint64) * _SOURCE + dst.astype(np.uint64) * _TARGET
     if weights is not None:
         digests += weights.astype(np.uint64) * _WEIGHT

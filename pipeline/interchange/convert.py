@@ -1,4 +1,6 @@
-"""What ``convert`` does: which way by what stands at the input, with a record beside the output."""
+"""``convert``: the input decides the kind of conversion, and a record is written beside the
+output.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +43,18 @@ from .matrix import write_matrix
 from .result_text import write_result_text
 
 _ENDINGS: dict[Kind, str] = {"matrix": ".npz", "text": ".txt"}
-"""Of the names of outputs that are a file."""
+"""Endings of outputs that are one file."""
 
 
 class Converted(NamedTuple):
-    """already: whether the output was there, of this very input."""
+    """A finished conversion. already: whether the output existed, made of this very input."""
 
     record: ConvertRecord
     already: bool
 
 
 class Written(NamedTuple):
-    """What an output holds; see ConvertRecord."""
+    """Contents of an output; see ConvertRecord."""
 
     rows: int
     isolated: int
@@ -62,8 +64,8 @@ class Written(NamedTuple):
 
 
 class Way(NamedTuple):
-    """From what is read to what is written. files: that are read. write: into a folder, within a
-    memory limit; a file under the name of the output.
+    """A conversion of files into another format. files: the input files. write: writes into a
+    folder, within a memory limit, a file under the name of the output.
     """
 
     files: Sequence[str | Path]
@@ -86,8 +88,8 @@ def convert_graph(
 
     said: the format of a graph file; None to tell it by the name. max_unpacked: bytes that a
     compressed file may unpack to, ``math.inf`` for any number; None: by its size. Without
-    ``overwrite``, an output of this very input and these choices is left as it is. Raises
-    InputError, naming the line, for what is not of its format, and leaves nothing.
+    ``overwrite``, an output of this very input and these choices is left unchanged. Raises
+    InputError, naming the line, for a file that is not of its format; no output is left then.
     """
     started = time.perf_counter()
     refuse_remote(path, "convert reads only from a disk of this machine: copy the file there")
@@ -176,19 +178,21 @@ def _text(path: str, name: str) -> Way:
 
 
 def _given(choices: Choices) -> dict[str, str | bool]:
-    """Those that are not left at their defaults."""
+    """Return the choices that differ from their defaults."""
     values = {choice.name: getattr(choices, choice.name) for choice in fields(choices)}
     return {name: value for name, value in values.items() if value != getattr(Choices(), name)}
 
 
 def _facts(files: Sequence[str | Path]) -> dict[str, str]:
-    """Size and time of each file."""
+    """Return the size and time of each file."""
     facts = {os.path.abspath(file): os.stat(file) for file in files}
     return {file: file_facts(fact.st_size, fact.st_mtime_ns) for file, fact in facts.items()}
 
 
 def _there(output: Path, asked: dict[str, object]) -> ConvertRecord | None:
-    """The record of an output of what is asked that stands there, whole; None for anything else."""
+    """Return the record of a complete output that answers this request; None for any other
+    output.
+    """
     clean_up(output, {}, None)
     try:
         record = json.loads(file_bytes(record_path(output)))

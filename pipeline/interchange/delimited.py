@@ -1,8 +1,9 @@
-"""Edges a line, in columns: CSV and TSV; SNAP's text (snap.stanford.edu/data), with blanks or tabs
-between columns and comments after ``#``; and ``.el`` and ``.wel`` of the GAP benchmark suite
-(github.com/sbeamer/gapbs), which are two columns, and three with a weight.
+"""Text with an edge on each line, in columns: CSV and TSV; SNAP's text (snap.stanford.edu/data),
+with blanks or tabs between columns and comments after ``#``; and ``.el`` and ``.wel`` of the GAP
+benchmark suite (github.com/sbeamer/gapbs), with two columns, and three with a weight.
 
-Columns of CSV and TSV go by the names in the first line, or as those of SNAP by numbers from 1.
+CSV and TSV name their columns in the first line; otherwise columns have numbers from 1, as SNAP's
+have.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ NAME_HINT = "; if it is a name, give --from snap --id-type string"
 
 @dataclass(frozen=True)
 class Choices:
-    """Which columns hold what, and of which types: by the first block if "auto".
+    """Columns to read, and their types; the first block decides a type that is "auto".
 
     src, dst: None for the columns of these names, or without a header the first two. weight: None
     for the column of that name, if there is one. header: whether the first line names columns.
@@ -48,7 +49,7 @@ class Choices:
 
 
 def open_delimited(file: TextFile, layout: Layout, choices: Choices) -> EdgeLines:
-    """layout: its delimiter, and what comments begin with."""
+    """Open a text file with columns. layout: its delimiter, and how comments begin."""
     names = _header(file, layout) if choices.header else []
     block, columns, blocks = first_look(file, layout)
     defaults = ("src", "dst") if choices.header else ("1", "2")
@@ -66,7 +67,9 @@ def open_delimited(file: TextFile, layout: Layout, choices: Choices) -> EdgeLine
 
 
 def open_gap(file: TextFile, weighted: bool, weight_type: str = "auto") -> EdgeLines:
-    """Vertices are numbers from 0. weight_type: by the first block if "auto"."""
+    """Open a GAP edge list, whose vertices are numbers from 0. weight_type: "auto" for the
+    narrowest type that fits the first block.
+    """
     layout = Layout(
         columns=3 if weighted else 2,
         places=(0, 1, 2) if weighted else (0, 1),

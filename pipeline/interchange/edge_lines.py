@@ -1,5 +1,5 @@
-"""Text with an edge a line: Arrow parses blocks of it, and where it cannot, Python finds the line
-that is wrong.
+"""Text with an edge on each line: Arrow parses blocks of it; where Arrow fails, Python finds the
+wrong line.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .text import Block, TextFile
 
 ID_TYPES = {"int64": pa.int64(), "uint64": pa.uint64(), "string": pa.string()}
 WEIGHT_TYPES = {"int64": pa.int64(), "float64": pa.float64()}
-"""What ids and weights may be, by the names that users give."""
+"""Types of ids and weights, by the names that users give."""
 
 _INTEGER = re.compile(r"-?[0-9]+")
 _AS_PRINTED = r"^[ \t]*(0|-?[1-9][0-9]{0,19})[ \t]*$"
@@ -43,14 +43,15 @@ _NUMBER = re.compile(r"-?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True)
 class Layout:
-    """How a line holds an edge.
+    """Columns of a line that holds an edge.
 
     delimiter: of quoted fields, a comma or a tab; or a blank, for any number of blanks and tabs.
-    comment: what a line without an edge begins with. columns: of every line. places: of source,
-    target and, where there is one, weight. known: whether vertices may have some ids, and told:
-    which ones may. positions: integers count vertices, so that 007 is the seventh one; else they
-    are names, of which two may not become one, and 007 is no integer. id_hint, weight_hint: added
-    to what is wrong with one. notes: for the user, on the types that were chosen.
+    comment: the beginning of a line without an edge. columns: number of columns of every line.
+    places: column numbers of source, target and, where there is one, weight. known: function that
+    says which ids are vertices, and told: the ids that are allowed, in words. positions: integers
+    count vertices, so that 007 is the seventh one; else integers are names, which must stay
+    distinct, and 007 is no integer. id_hint, weight_hint: advice added to the error about an id or
+    a weight. notes: for the user, on the types that were chosen.
     """
 
     delimiter: str = " "
@@ -88,7 +89,9 @@ class Layout:
         return pa.record_batch(columns, schema=self.schema)
 
     def columns_of(self, block: Block, types: Mapping[int, pa.DataType]) -> dict[int, pa.Array]:
-        """Some columns, by their places. Raises ArrowInvalid where they are not of these types."""
+        """Return columns of a block, by their places. Raises ArrowInvalid where a column is not of
+        its type.
+        """
         text = self.text_of(block)
         if not text:
             return {place: pa.array([], kind) for place, kind in types.items()}
@@ -102,7 +105,7 @@ class Layout:
         return found
 
     def text_of(self, block: Block) -> bytes:
-        """What Arrow reads of a block; empty where no line holds anything."""
+        """Return the text of a block for Arrow; empty where no line holds anything."""
         text = block.text
         if not self.quoted:
             text = single_blanks(text, self.comment) if text.strip(b" \t\r\n") else b""
@@ -135,7 +138,7 @@ class Layout:
         return self.known is None or bool(self.known(as_numpy(ids)).all())
 
     def _holds_lost_weights(self, block: Block, weights: pa.Array | None = None) -> bool:
-        """Whether a weight became zero that is none: floats of 64 bits end at 5e-324."""
+        """Whether a weight that is not zero became zero: floats of 64 bits end at 5e-324."""
         if weights is None or pa.types.is_integer(weights.type) or as_numpy(weights).all():
             return False
         place = self.places[2]
@@ -202,7 +205,8 @@ class Layout:
 
 
 def integer_of(word: str) -> int | None:
-    """The integer that a word of digits names; None for other words, and for hundreds of digits.
+    """Return the integer that a word of digits names; None for other words, and for hundreds of
+    digits.
 
     >>> integer_of("-007"), integer_of("+7"), integer_of("9" * 5000)
     (-7, None, None)
@@ -229,7 +233,7 @@ def single_blanks(text: bytes, comment: str = "") -> bytes:
 
 
 def first_look(file: TextFile, layout: Layout) -> tuple[Block, int, Iterator[Block]]:
-    """The first block, the columns of its first edge, and all blocks.
+    """Return the first block, the number of columns of its first edge, and all blocks.
 
     Raises InputError where there are no edges.
     """
@@ -249,9 +253,10 @@ def with_types(
     id_type: str = "int64",
     weight_type: str = "auto",
 ) -> Layout:
-    """The layout with the types that are asked for; where that is "auto", with the narrowest that
-    all of the first block fits: one pass reads a file, and a word among a billion numbers is rather
-    a mistake than a name.
+    """Return the layout with the types that the user chose; "auto" is the narrowest type that the
+    whole first block fits.
+
+    One pass reads a file, and a word among a billion numbers is more likely a mistake than a name.
     """
     if id_type == "auto":
         chosen = _narrowest(layout, block, layout.places[:2], ID_TYPES)
@@ -275,7 +280,9 @@ _WEIGHT_HINT = "; give --weight-type float64"
 def _narrowest(
     layout: Layout, block: Block, places: Sequence[int], types: Mapping[str, pa.DataType]
 ) -> pa.DataType:
-    """types: from narrow to wide, the last for what fits none."""
+    """Return the narrowest type that the columns fit. types: from narrow to wide; the last is taken
+    if none fits.
+    """
     *narrow, widest = types.values()
     for kind in narrow:
         with contextlib.suppress(pa.ArrowInvalid):
@@ -285,7 +292,9 @@ def _narrowest(
 
 
 def _notes_on_names(file: TextFile, layout: Layout, block: Block) -> Iterator[str]:
-    """Why the ids of a first block are strings, with the line that made them so."""
+    """Yield the reason why the ids of a first block are strings, with the line that made them
+    strings.
+    """
     try:
         found = layout.columns_of(block, dict.fromkeys(layout.places[:2], pa.string()))
     except pa.ArrowInvalid:  # a line that is no edge, which parsing names
@@ -307,7 +316,7 @@ def _notes_on_names(file: TextFile, layout: Layout, block: Block) -> Iterator[st
 
 
 def _first_name(lines: Iterator[tuple[int, list[str]]], places: Sequence[int]) -> tuple[int, str]:
-    """The line of the first id that is no integer of 64 bits, and why it is none."""
+    """Return the line of the first id that is no integer of 64 bits, and the reason."""
     line, told = 0, "no 64-bit integer type holds both large and negative ids"
     for line, fields in lines:
         for field in (fields[place] for place in places):
@@ -321,16 +330,17 @@ def _first_name(lines: Iterator[tuple[int, list[str]]], places: Sequence[int]) -
 
 
 def _count(words: pa.Array, pattern: str) -> int:
-    """How many match a pattern."""
+    """Count the words that match a pattern."""
     options = pc.MatchSubstringOptions(pattern)
     found = pc.call_function("match_substring_regex", [words], options)
     return pc.call_function("sum", [found]).as_py() or 0
 
 
 def _may_hold_odd_integers(text: bytes) -> bool:
-    """False where all integers that Arrow reads in a text print as they stand there.
+    """Return False if every integer that Arrow reads in a text prints exactly as the text has it.
 
-    It reads 007 and -0, and hexadecimals as 0x1f: a zero at their beginning, and more behind it.
+    Arrow reads 007 and -0, and hexadecimals such as 0x1f: all have a zero at the beginning and more
+    characters after it.
 
     >>> [_may_hold_odd_integers(text) for text in (b"007,8", b"7 -0", b"10,2024-01-05,0,0.05")]
     [True, True, False]
@@ -346,14 +356,16 @@ def _may_hold_odd_integers(text: bytes) -> bool:
 
 
 def _print_as(numbers: pa.Array, words: pa.Array) -> bool:
-    """Whether integers print as the words that they were read from, but for blanks around these."""
+    """Whether integers print as the words they were read from, apart from blanks around the
+    words.
+    """
     plain = pc.call_function("utf8_trim", [words], pc.TrimOptions(" \t"))
     same = pc.call_function("equal", [numbers.cast(pa.string()), plain])
     return pc.call_function("all", [same]).as_py() is not False
 
 
 def _are_decimal(words: pa.Array) -> bool:
-    """Whether integers are none in hexadecimal, which Arrow reads and no format has."""
+    """Whether no integer is in hexadecimal, which Arrow reads and no format has."""
     options = pc.MatchSubstringOptions("x", ignore_case=True)
     found = pc.call_function("match_substring", [words], options)
     return not pc.call_function("any", [found]).as_py()
@@ -376,7 +388,7 @@ def _is_utf8(field: str) -> bool:
 
 
 class EdgeLines:
-    """A text file of edges, whose header was taken (graph_file.py)."""
+    """A text file of edges, whose header was read (graph_file.py)."""
 
     held_bytes = 0
 

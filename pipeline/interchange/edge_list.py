@@ -1,7 +1,7 @@
-"""A graph file of another program becomes a Parquet edge list.
+"""Conversion of another program's graph file to a Parquet edge list.
 
-Pieces of the file are read one after the other, parsed by all threads, and written in the file's
-order: what is written depends on the file alone.
+The file is read piece by piece, parsed by all threads, and written in the file's order: the output
+depends on the file alone.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ FILE_ROWS = 1 << 26
 def write_edge_list(
     graph: GraphFile, folder: Path, executor: Executor, limit: int
 ) -> tuple[int, int]:
-    """Write a graph file's edges into a folder; returns the rows, and how many of them are
-    self-loops for isolated vertices.
+    """Write a graph file's edges into a folder; return the number of rows, and how many of the rows
+    are self-loops for isolated vertices.
 
-    limit: of memory. Raises LimitError where it is too small, InputError where the file is wrong.
+    limit: bytes of memory. Raises LimitError where the limit is too small, InputError where the
+    file is wrong.
     """
     isolated = 0
     with _Writer(folder, graph.schema) as writer:
@@ -61,7 +62,9 @@ def _edges(graph: GraphFile, executor: Executor, limit: int) -> Iterator[pa.Reco
 
 
 class _Writer:
-    """Parquet files of about FILE_ROWS rows, in row groups of about GROUP_ROWS or GROUP_BYTES."""
+    """Writer of Parquet files of about FILE_ROWS rows, in row groups of about GROUP_ROWS or
+    GROUP_BYTES.
+    """
 
     def __init__(self, folder: Path, schema: pa.Schema) -> None:
         self._folder = folder
@@ -87,7 +90,7 @@ class _Writer:
 
     @property
     def _path(self) -> Path:
-        """Of the file that is being written."""
+        """Return the path of the file that is being written."""
         return self._folder / f"part-{self._files - 1:05}.parquet"
 
     def write(self, batch: pa.RecordBatch) -> None:

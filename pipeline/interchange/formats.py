@@ -1,4 +1,6 @@
-"""The formats that are read, and which one a file has: by its name, unless it is said."""
+"""Formats that delegraph reads, and the choice among them: the user names one, or the file's name
+tells it.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,8 @@ _COLUMNS = ("src", "dst", "weight", "id_type", "weight_type")
 
 
 class _Text(NamedTuple):
-    """How a text format is opened, within a memory limit and one of what a second file unpacks to;
-    and the choices that it leaves.
+    """A text format: the choices that it leaves, and how to open it within a limit of memory and a
+    limit of the bytes that a second file unpacks to.
     """
 
     open: Callable[[TextFile, Choices, int, float | None], GraphFile]
@@ -73,7 +75,9 @@ _TEXT: dict[FormatName, _Text] = {
 
 
 def format_of(path: str, said: str | None = None) -> FormatName:
-    """Raises InputError where neither tells one."""
+    """Return the format of a file. Raises InputError where neither ``said`` nor the name tells
+    one.
+    """
     names = get_args(FormatName)
     if said is not None and said not in names:
         raise InputError(f"{said!r} is not a format: choose one of {', '.join(names)}")
@@ -89,14 +93,16 @@ def format_of(path: str, said: str | None = None) -> FormatName:
 
 
 def files_of(path: str, name: FormatName) -> list[str]:
-    """Those that make up a graph. Raises InputError for what is missing, or no regular file."""
+    """Return the files that make up a graph. Raises InputError if a file is missing, or no regular
+    file.
+    """
     if not os.path.isfile(path):
         raise InputError(f"{path}: no such file, or not a regular file")
     return [path, vertex_file(path)] if name == "graphalytics" else [path]
 
 
 def check_choices(name: FormatName, choices: Choices) -> None:
-    """Raises InputError for one that the format does not leave."""
+    """Raise InputError for a choice that the format does not have."""
     leaves = _TEXT[name].leaves if name in _TEXT else ()
     for choice in fields(Choices):
         if getattr(choices, choice.name) != choice.default and choice.name not in leaves:
@@ -107,8 +113,8 @@ def check_choices(name: FormatName, choices: Choices) -> None:
 def open_graph_file(
     path: str, name: FormatName, choices: Choices, limit: int, max_unpacked: float | None = None
 ) -> GraphFile:
-    """limit: of memory. max_unpacked: as TextFile takes it. Raises InputError where its beginning
-    shows that a file is not of this format.
+    """Open a graph file. limit: bytes of memory. max_unpacked: as TextFile takes it. Raises
+    InputError where the beginning shows that a file is not of this format.
     """
     if name not in _TEXT:
         if Path(path).suffix in COMPRESSIONS:

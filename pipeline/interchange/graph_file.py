@@ -1,4 +1,4 @@
-"""What a format makes of a file: pieces of edges, and what the file says about all of them."""
+"""A graph file that is open for reading: pieces of edges, and facts about all of them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ EDGES = 1 << 18
 """Edges of a piece, where the format knows how many there are."""
 
 PIECE_BYTES = 96 << 20
-"""What a piece holds at most: its text, copies of it, where its words stand, its columns."""
+"""Bytes that a piece holds at most: its text, copies of it, positions of words, columns."""
 
 WRITER_BYTES = 96 << 20
-"""Of a row group in the making, and its encoded pages."""
+"""Bytes of an unfinished row group and its encoded pages."""
 
 
 class Piece(NamedTuple):
-    """Some edges. bytes: of the file. read: their columns; may be called from any thread."""
+    """A part of a file's edges. bytes: size in the file. read: returns the edges' columns; any
+    thread may call it.
+    """
 
     bytes: int
     read: Callable[[], pa.RecordBatch]
@@ -30,9 +32,9 @@ class Piece(NamedTuple):
 class GraphFile(Protocol):
     """A graph file that was opened, its header read.
 
-    schema: ``src``, ``dst`` and, where it has them, ``weight``. directed: None where the format
-    does not say. bytes: of all pieces. held_bytes: as long as it is open, beside the pieces.
-    notes: for the user, on what was chosen.
+    schema: ``src``, ``dst`` and, for weighted edges, ``weight``. directed: None where the format
+    does not say. bytes: of all pieces. held_bytes: memory held while the file is open, pieces not
+    counted. notes: for the user, on types and columns that were chosen.
     """
 
     schema: pa.Schema
@@ -42,13 +44,14 @@ class GraphFile(Protocol):
     notes: tuple[str, ...]
 
     def pieces(self) -> Iterator[Piece]:
-        """All edges, in the file's order."""
+        """Yield all edges, in the file's order."""
         ...
 
     def isolated(self, edges: int) -> Iterator[pa.RecordBatch]:
-        """A self-loop for each vertex without edges, once all pieces were read.
+        """Yield a self-loop for each vertex without edges, once all pieces were read.
 
-        edges: how many that were. Raises InputError where the file promised other counts.
+        edges: number of edges in the pieces. Raises InputError where the file promised other
+        counts.
         """
         ...
 
@@ -56,7 +59,9 @@ class GraphFile(Protocol):
 
 
 def check_room(need: int, limit: int) -> None:
-    """Raises LimitError unless so many bytes fit beside a piece of the file, and its writing."""
+    """Raise LimitError unless ``need`` bytes fit beside a piece of the file and the writing of
+    it.
+    """
     need += PIECE_BYTES + WRITER_BYTES
     if not fits(need, limit):
         raise too_little(STEP, need, limit)
@@ -70,7 +75,8 @@ def schema_of(id_type: pa.DataType, weight_type: pa.DataType | None) -> pa.Schem
 
 
 def self_loops(ids: pa.Array, schema: pa.Schema) -> pa.RecordBatch:
-    """An edge list keeps a vertex without edges as a self-loop, which a build drops; of weight 0.
+    """Return a self-loop of weight 0 for each id: an edge list keeps a vertex without edges as a
+    self-loop, which a build drops.
 
     >>> schema = schema_of(pa.int64(), pa.float64())
     >>> self_loops(pa.array([7]), schema).to_pylist()

@@ -1,7 +1,7 @@
-"""LDBC Graphalytics' graphs (ldbcouncil.org/benchmarks/graphalytics): ``.e``, an edge a line, with
-its weight if it has one; and ``.v`` beside it, a vertex a line.
+"""LDBC Graphalytics' graphs (ldbcouncil.org/benchmarks/graphalytics): ``.e`` has an edge on each
+line, with its weight if it has one; ``.v`` beside it has a vertex on each line.
 
-A vertex without edges stands in ``.v`` alone. Whether edges are directed neither file says.
+Only ``.v`` lists vertices without edges. Neither file says whether edges are directed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ class Graphalytics(EdgeLines):
 
 
 def vertex_file(path: str) -> str:
-    """The ``.v`` beside an ``.e``, compressed or not. Raises InputError where there is none."""
+    """Return the ``.v`` beside an ``.e``, compressed or not. Raises InputError where there is
+    none.
+    """
     edges = Path(path)
     if edges.suffix in COMPRESSIONS:
         edges = edges.with_suffix("")
@@ -60,7 +62,9 @@ def vertex_file(path: str) -> str:
 
 
 def _read_vertices(path: str, limit: int, max_unpacked: float | None) -> NDArray[np.int64]:
-    """Rising. Raises InputError for one that is listed twice."""
+    """Return the ids of the vertices, rising. Raises InputError for a vertex that is listed
+    twice.
+    """
     layout, parts, count = Layout(columns=1, places=(0, 0), id_hint=NAME_HINT), [], 0
     file = TextFile(path, max_unpacked)
     try:

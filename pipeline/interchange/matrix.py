@@ -1,5 +1,5 @@
-"""A store becomes a matrix as ``scipy.sparse.save_npz`` writes one: its rows are compressed, their
-columns rise, and ``scipy.sparse.load_npz`` reads it.
+"""Conversion of a store to a matrix in the form of ``scipy.sparse.save_npz``: compressed rows with
+rising columns, which ``scipy.sparse.load_npz`` reads.
 
 Rows and columns are the vertices by rising id; the array ``vertex`` beside those of SciPy holds the
 ids. Entries are weights, or ones. An undirected graph gives a symmetric matrix.
@@ -31,7 +31,9 @@ _NAME_BYTES = 64  # of a string, as Python and Arrow hold it
 
 
 def write_matrix(store: Store, path: Path, executor: Executor, limit: int) -> int:
-    """Returns the entries. limit: of memory; raises LimitError where it is too small."""
+    """Write the matrix; return the number of entries. limit: bytes of memory. Raises LimitError
+    where the limit is too small.
+    """
     team = Team(executor.threads)
     need = _entries(store) * _ENTRY_BYTES + store.info.vertices * _VERTEX_BYTES
     _check_room(need, limit)
@@ -78,7 +80,9 @@ def _write(store: Store, vertices: pa.Table, path: Path, team: Team) -> None:
 def _sorted_entries(
     store: Store, row: NDArray[np.uint32], team: Team
 ) -> tuple[NDArray[np.uint64], NDArray]:
-    """Row and column of each entry in one key, rising, and the entries. row: by global id."""
+    """Return the row and column of each entry in one rising key, and the entries. row: by global
+    id.
+    """
     keys = np.empty(_entries(store), np.uint64)
     weighted = store.info.weights is not None
     bits = np.empty(len(keys) if weighted else 0, np.uint32)

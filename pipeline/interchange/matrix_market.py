@@ -1,7 +1,7 @@
 """Matrix Market's coordinate format (math.nist.gov/MatrixMarket/formats.html): an entry is an edge
 from its row to its column, numbered from 1.
 
-A general matrix holds directed edges. Of a symmetric one the file holds a triangle: each undirected
+A general matrix holds directed edges. A symmetric matrix is stored as one triangle: each undirected
 edge once.
 """
 
@@ -24,7 +24,7 @@ _ROW_BYTES = 8  # that a vertex without edges counts for: the file holds nothing
 
 
 class MatrixMarket(EdgeLines):
-    """A square matrix; what belongs to no edge is an isolated vertex."""
+    """A square matrix; a row and column without entries is an isolated vertex."""
 
     def __init__(self, file: TextFile, limit: int) -> None:
         field, symmetry = _banner(file)
@@ -70,7 +70,7 @@ def _banner(file: TextFile) -> tuple[str, str]:
 
 
 def _size(file: TextFile) -> tuple[int, int]:
-    """Vertices and entries."""
+    """Return the number of vertices and of entries."""
     while found := file.line():
         number, line = found
         words = line.split()

@@ -1,7 +1,8 @@
-"""METIS's graphs (its manual, 4.1.1): a line a vertex, which lists its neighbours, numbered from 1.
+"""METIS's graphs (its manual, 4.1.1): each line is a vertex and lists its neighbours, numbered from
+1.
 
-The header says how many vertices and edges there are, whether a line begins with a size and weights
-of its vertex, which are left out, and whether an edge's weight follows each neighbour. An edge
+The header gives the number of vertices and of edges, whether a line begins with a size and weights
+of its vertex, which are not read, and whether an edge's weight follows each neighbour. An edge
 stands in the lines of both ends; the one in the line of the lesser end is taken. Lines may have any
 length.
 """
@@ -38,7 +39,9 @@ _EXPECTED = "the header must give the numbers of vertices and edges"
 
 
 class Header(NamedTuple):
-    """first: words of a line before its neighbours. step: words of a neighbour."""
+    """Contents of a header. first: number of words of a line before its neighbours. step: number of
+    words for each neighbour.
+    """
 
     vertices: int
     edges: int
@@ -47,9 +50,10 @@ class Header(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The words of some lines. text: the lines, with blanks for comments. line_at: the number of
-    the line at a place of it. ends: how many lines end. starts: where words begin. vertex: whose
-    line each stands in, from 1. place: which word of that line it is, from 0.
+    """The words of a part of the file. text: the lines, with blanks for comments. line_at: returns
+    the line number at a position of the text. ends: number of lines that end. starts: positions
+    where words begin. vertex: for each word the vertex of its line, from 1. place: position of each
+    word in its line, from 0.
     """
 
     text: bytes
@@ -78,7 +82,9 @@ class Metis:
         self._above = self._below = self._loops = 0  # entries by their ends, added up by any thread
 
     def pieces(self) -> Iterator[Piece]:
-        """Where the words of a block stand follows from those before it; what they are does not."""
+        """Yield the edges of each block. Where a block's words stand depends on the blocks before;
+        their values do not.
+        """
         place = 0  # of the next word
         kept = b""  # a neighbour whose weight stands in the next block
         first_line = 1
@@ -106,8 +112,8 @@ class Metis:
         self._lines += place > 0  # the last one has no end
 
     def _check_weights(self, words: Words, place: int) -> None:
-        """Raises InputError for a line with fewer words than weights of its vertex; an empty one is
-        a vertex without edges. place: of the first word.
+        """Raise InputError for a line with fewer words than its vertex has weights; an empty line
+        is a vertex without edges. place: of the first word.
         """
         if not self._header.first or not words.ends:
             return
@@ -209,7 +215,7 @@ class Metis:
 
 
 def _words(text: bytes, first_line: int, vertex: int, place: int) -> Words:
-    """vertex, place: of the first word."""
+    """Find the words of a text. vertex, place: those of the first word."""
 
     def line_at(start: int) -> int:
         return first_line + text.count(b"\n", 0, start)

@@ -1,6 +1,6 @@
-"""A result becomes text in the form of LDBC Graphalytics' reference answers: a vertex and its value
-a line. What a breadth-first search has not reached is 9223372036854775807 away; what no path leads
-to, ``infinity``.
+"""Conversion of a result to text in the form of LDBC Graphalytics' reference answers: each line has
+a vertex and its value. A vertex that a breadth-first search has not reached is 9223372036854775807
+away; a vertex that no path leads to, ``infinity``.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _NO_PATH = "infinity"
 
 
 def write_result_text(result: Result, path: Path, executor: Executor, limit: int) -> int:
-    """Returns the lines. limit: of memory; raises LimitError where it is too small, InputError for
-    what lines of two words cannot hold.
+    """Write the text; return the number of lines. limit: bytes of memory. Raises LimitError where
+    the limit is too small, InputError for values that lines of two words cannot hold.
     """
     if result.algorithm == "bfs-each":
         raise InputError(
@@ -59,7 +59,7 @@ def _write(result: Result, path: Path) -> None:
 
 
 def _as_text(ids: pa.Array) -> pa.Array:
-    """UUIDs, and such bytes, as text; others as they are."""
+    """Return UUIDs, and bytes of UUIDs, as text; other ids unchanged."""
     return strings(list(map(shown_id, ids.to_pylist()))) if is_bytes(ids.type) else ids
 
 

@@ -89,8 +89,8 @@ class SerializedGraph:
         return np.frombuffer(data, dtype)
 
     def _offsets(self, start: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """The offsets from byte ``start`` on, in pieces with their first row; the last of a piece
-        is the first of the next.
+        """Yield the offsets from byte ``start`` on, in pieces with their first row; the last offset
+        of a piece is the first of the next piece.
         """
         end = 0
         for row in range(0, self._vertices, EDGES):
@@ -109,7 +109,9 @@ class SerializedGraph:
             yield row, offsets
 
     def pieces(self) -> Iterator[Piece]:
-        """Those of a directed graph's second half hold no edges, and compare it with the first."""
+        """Yield the edges. Pieces of a directed graph's second half hold none, and are compared
+        with the first half.
+        """
         for start in (_HEADER.size, self._inverse) if self.directed else (_HEADER.size,):
             for row, offsets in self._offsets(start):
                 told = offsets.nbytes
@@ -149,7 +151,9 @@ class SerializedGraph:
         return pa.record_batch([as_arrow(column) for column in columns], schema=self.schema)
 
     def _compare(self, columns: list[NDArray], sign: int) -> None:
-        """sign: -1 where the rows are those of the other ends."""
+        """Add edges to the balance of both copies. sign: -1 where the rows are the edges'
+        targets.
+        """
         row, entry, *weights = columns
         ends = (row, entry) if sign > 0 else (entry, row)
         self._balance.add(*ends, weights[0] if weights else None, sign)

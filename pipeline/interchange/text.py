@@ -1,7 +1,7 @@
 """Text files of any size, plain or compressed, in blocks of whole lines.
 
-A few bytes can unpack to any number of lines, and a line can have any length: both are bounded
-here, before they fill memory or take hours.
+A few bytes can unpack to any number of lines, and a line can have any length: this module limits
+both before they fill memory or take hours.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _LIFT = "if the file is right, give --max-unpacked SIZE, or none"
 
 
 class Block(NamedTuple):
-    """Some lines. first_line: the number of the first one, from 1. bytes: of the file, compressed
-    as it is, that were read for them.
+    """A block of lines. first_line: the number of the first line, from 1. bytes: number of bytes
+    read for the block from the file, which may be compressed.
     """
 
     text: bytes
@@ -48,9 +48,10 @@ class Block(NamedTuple):
 
 
 class TextFile:
-    """A text file that is read once, from its beginning. bytes: of the file as it is.
+    """A text file that is read once, from its beginning. bytes: size of the file, compressed or
+    not.
 
-    max_unpacked: bytes that it may unpack to, ``math.inf`` for any number; None: by its size.
+    max_unpacked: bytes that the file may unpack to, ``math.inf`` for any number; None: by its size.
     """
 
     def __init__(self, path: str, max_unpacked: float | None = None) -> None:
@@ -82,7 +83,7 @@ class TextFile:
         self._file.close()
 
     def _fill(self) -> bool:
-        """Read some more; False at the end."""
+        """Read the next bytes; return False at the end."""
         try:
             more = self._stream.read(BLOCK_BYTES)
         except OSError as error:
@@ -100,9 +101,10 @@ class TextFile:
         return bool(more)
 
     def check_vertices(self, line: int, count: int, vertex_bytes: int = 0) -> None:
-        """Raises InputError for a header that promises more vertices than the file may hold.
+        """Raise InputError for a header that promises more vertices than the file may hold.
 
-        vertex_bytes: what a vertex without edges counts for, where the file does not tell of it.
+        vertex_bytes: bytes to count for a vertex without edges, where the file does not list such
+        vertices.
         """
         told = f"the header promises {count:,} vertices"
         if vertex_bytes and vertex_bytes * count > self._most:
@@ -116,9 +118,9 @@ class TextFile:
         return InputError(f"{self.path}, line {line:,}: {what}")
 
     def line(self) -> tuple[int, str] | None:
-        """The next line's number, and the line without its end; None after the last.
+        """Return the next line's number, and the line without its end; None after the last line.
 
-        It is for headers. Raises InputError where they go on for more than HEADER_BYTES.
+        This is for headers. Raises InputError where they are longer than HEADER_BYTES.
         """
         if self._before > HEADER_BYTES:
             told = f"the first {HEADER_BYTES:,} bytes hold no header"
@@ -143,10 +145,11 @@ class TextFile:
             raise self.error(self._lines + 1, told)
 
     def blocks(self, quoted: bool = False, long_lines: bool = False) -> Iterator[Block]:
-        """The lines that are left.
+        """Yield the remaining lines.
 
-        quoted: a line goes on behind an end of line between quotation marks. long_lines: lines may
-        be of any length, and longer ones than BLOCK_BYTES are cut between words, which may not.
+        quoted: whether a line continues after an end of line between quotation marks. long_lines:
+        whether lines may have any length; lines longer than BLOCK_BYTES are then cut between words,
+        and a word may not be as long.
         """
         while True:
             end = self._end_of_lines(quoted)
@@ -167,7 +170,9 @@ class TextFile:
             self._lines += text.count(b"\n")
 
     def _end_of_lines(self, quoted: bool) -> int:
-        """Behind the last end of line that is none inside of quotation marks; 0 without one."""
+        """Return the position after the last end of line outside of quotation marks; 0 without
+        one.
+        """
         end = self._text.rfind(b"\n", self._at) + 1
         if quoted and end and self._text.count(b'"', self._at, end) % 2:
             mark = self._text.rfind(b'"', self._at, end)  # which opens what is cut off

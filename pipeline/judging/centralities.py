@@ -1,6 +1,6 @@
 """Validation of closeness, eccentricity and betweenness: rules in kernels/judging/programs.py.
 
-Values are found anew, by kernels of the judge's own (distances.py), as many as it may.
+Kernels of the judge's own (distances.py) compute as many values again as the limits allow.
 """
 
 from __future__ import annotations
@@ -21,24 +21,28 @@ from .distances import WORD_BYTES, DistanceSums, dependencies_anew, sums_anew
 from .graph import JudgedEdges
 from .judge import Judge
 from .programs import add_rule, read_column, rule_of, verdict_of
-from .searches import Places, RuleVerdict, Verdict, check_kind
+from .searches import PlaceLookup, RuleVerdict, Verdict, check_kind
 
 _ROUNDING = 1e-9
-"""Of sums of values, relatively, in any order."""
+"""Relative rounding error of sums of values, added in any order."""
 
 _NOTHING = 1e-12
-"""The same of values that are 0, before they are scaled."""
+"""Absolute rounding error of values that are 0, before they are scaled."""
 
 
 class DistancesVerdict(Verdict):
-    """rows: of the result. found_anew: vertices whose distances were."""
+    """Verdict on closeness or eccentricity. rows: number of rows of the result. found_anew: number
+    of vertices whose distances were computed again.
+    """
 
     rows: int
     found_anew: int
 
 
 class BetweennessVerdict(DistancesVerdict):
-    """found_anew: sources whose paths were. sources: how many there are; None: not known."""
+    """Verdict on betweenness. found_anew: number of sources whose paths were computed again.
+    sources: number of sources; None: not known.
+    """
 
     sources: int | None
 
@@ -46,9 +50,11 @@ class BetweennessVerdict(DistancesVerdict):
 def validate_closeness(
     graph: JudgedEdges, result: Result, sources: NDArray[np.uint32] | None
 ) -> DistancesVerdict:
-    """sources: of whom the result has to tell; None where that is not known. The batches have
-    undirected edges in both directions. InputError where the result is of another kind of edges, or
-    of other ids.
+    """Return the verdict on a closeness.
+
+    sources: the vertices that the result must list; None where they are not known. The batches have
+    undirected edges in both directions. Raises InputError where the result is of another kind of
+    edges, or of other ids.
     """
     n = len(graph.names.index)
 
@@ -85,19 +91,23 @@ def _validate_distances(
     most: float,
     along: bool,
 ) -> DistancesVerdict:
-    """values_of: what distances along edges, or against them, give. most: the greatest value."""
+    """Return the verdict on values that follow from distances.
+
+    values_of: computes the values from sums of distances. most: the greatest value. along: whether
+    distances are along edges, or against them.
+    """
     check_kind(result, graph.directed)
     names, index = graph.names, graph.names.index
     values = np.full(graph.places, np.nan)
     told = np.zeros(graph.places, np.bool_)
 
-    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], some: pa.Array) -> None:
-        values[at] = as_numpy(some.cast(pa.float64()).fill_null(np.nan))[known]
+    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
+        values[at] = as_numpy(column.cast(pa.float64()).fill_null(np.nan))[known]
         told[at] = True
 
-    rules = read_column(graph, result, Places(names), column, put, every=False)
+    rules = read_column(graph, result, PlaceLookup(names), column, put, every=False)
     there = told[index]
-    rules += _not_asked(graph, result, sources, there)
+    rules += _check_sources(graph, result, sources, there)
     good = (values[index] >= 0) & (values[index] <= most)
     add_rule(rules, names, DISTANCE_RULES, 1, there & ~good)
     asked = index[there]
@@ -112,13 +122,15 @@ def _validate_distances(
     return DistancesVerdict(**verdict, rows=len(asked), found_anew=len(anew))
 
 
-def _not_asked(
+def _check_sources(
     graph: JudgedEdges,
     result: Result,
     sources: NDArray[np.uint32] | None,
     there: NDArray[np.bool_],
 ) -> list[RuleVerdict]:
-    """there: which vertices, by rising id, the result tells of; others than were asked for?"""
+    """Return the rule that fails if the result lists other vertices than its sources. there: by
+    rising id, whether the result lists the vertex.
+    """
     names = graph.names
     rules: list[RuleVerdict] = []
     if sources is not None:
@@ -136,19 +148,21 @@ def _not_asked(
 def validate_betweenness(
     graph: JudgedEdges, result: Result, sources: NDArray[np.uint32] | None
 ) -> BetweennessVerdict:
-    """sources: whose paths were counted; None where that is not known: no value is judged then, but
-    by its range. The graph has every edge once, undirected ones in both directions. InputError as
-    above.
+    """Return the verdict on a betweenness.
+
+    sources: the vertices whose paths were counted; None where they are not known: values are then
+    judged by their range alone. The graph has every edge once, undirected ones in both directions.
+    Raises InputError as ``validate_closeness`` does.
     """
     check_kind(result, graph.directed)
     names, places, index = graph.names, graph.places, graph.names.index
     value, null = np.full(places, np.nan), np.zeros(places, np.bool_)
 
-    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], some: pa.Array) -> None:
-        value[at] = as_numpy(some.cast(pa.float64()).fill_null(np.nan))[known]
-        null[at] = ~valid(some)[known]
+    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
+        value[at] = as_numpy(column.cast(pa.float64()).fill_null(np.nan))[known]
+        null[at] = ~valid(column)[known]
 
-    rules = read_column(graph, result, Places(names), "betweenness", put)
+    rules = read_column(graph, result, PlaceLookup(names), "betweenness", put)
     unknown = np.zeros(places, np.bool_)
     if sources is not None and len(sources) == 1 and len(index) > 2:
         unknown[sources] = True  # no other source tells of the paths through it
@@ -186,11 +200,11 @@ def validate_betweenness(
 
 
 def _factors(vertices: int, sources: int, directed: bool, normalized: bool) -> tuple[float, float]:
-    """What sums over so many sources are multiplied by: of a vertex that is none of them, and of
-    one that is.
+    """Return the factors that scale sums over the sources: for a vertex that is no source, and for
+    a source.
 
-    As NetworkX 3.6 scales them. Paths through a vertex begin at one of its N = n - 1 others; a
-    source is none of its own others, so one source less tells of it.
+    NetworkX 3.6 scales sums in this way. Paths through a vertex begin at one of the other n - 1
+    vertices; a source does not count its own paths, so one source less contributes to its sum.
     """
     others = vertices - 1
     if others < 2:

@@ -1,8 +1,8 @@
-"""What judges find anew: sums of distances from some vertices, and what lies on their paths.
+"""Judges' own computation of sums of distances from vertices, and of shares of the shortest paths.
 
-From rows in memory, each thread a group of sources; where rows do not fit the memory limit,
-distances level by level from edges that are streamed. No more than ``MOST_LOOKED`` edges are looked
-at: what takes more is judged in part (kernels/judging/distances.py).
+Rows in memory are searched, each thread with a group of sources; where rows do not fit the memory
+limit, edges are streamed once for each level. No more than ``MOST_LOOKED`` edges are examined: a
+result that takes more is judged in part (kernels/judging/distances.py).
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ from ...kernels.judging.distances import (
 from .graph import JudgedEdges
 
 MOST_LOOKED = 1 << 34
-"""Edges that are looked at for distances, a minute or two of one core."""
+"""Number of edges to examine for distances at most, a minute or two of one core."""
 
 WORD_BYTES = 3 * 8
-"""Of a vertex, for searches over edges that are streamed."""
+"""Bytes for each vertex, for searches over streamed edges."""
 
 
 class DistanceSums(NamedTuple):
-    """By source, of those that were searched from, which ``at`` lists by their number: vertices
-    reached, themselves among them, the sum of their distances, and the greatest one (int64).
+    """Sums of distances from each source that was searched from. at: numbers of these sources.
+    reached: vertices reached, the source included. total: sum of their distances. farthest: the
+    greatest distance. All are int64.
     """
 
     at: NDArray[np.int64]
@@ -42,8 +43,8 @@ class DistanceSums(NamedTuple):
     farthest: NDArray[np.int64]
 
 
-class _Words:
-    """Room for one thread's searches."""
+class _SearchBuffers:
+    """Buffers for the searches of one thread."""
 
     def __init__(self, places: int) -> None:
         self.words = [np.zeros(places, np.uint64) for _ in range(3)]
@@ -51,10 +52,12 @@ class _Words:
 
 
 def sums_anew(graph: JudgedEdges, sources: NDArray[np.uint32], along: bool) -> DistanceSums:
-    """Distances from ``sources``, different vertices, along edges or to them: of all, or of groups
-    here and there, as many as take ``MOST_LOOKED`` edges.
+    """Compute sums of distances from ``sources``, which are distinct vertices, along edges or
+    against them: for all sources, or for random groups, as many as ``MOST_LOOKED`` edges allow.
     """
-    width = max(1, min(TOGETHER, -(-len(sources) // graph.team.threads)))  # some for each thread
+    width = max(
+        1, min(TOGETHER, -(-len(sources) // graph.team.threads))
+    )  # so that each thread has a group
     groups = [np.arange(len(sources))[i : i + width] for i in range(0, len(sources), width)]
     groups = [groups[i] for i in np.random.default_rng(len(groups)).permutation(len(groups))]
     rows, threads = graph.rows(along), 0
@@ -64,9 +67,9 @@ def sums_anew(graph: JudgedEdges, sources: NDArray[np.uint32], along: bool) -> D
             threads += 1
     if rows is None or not threads:
         return _sums_streamed(graph, sources, along, groups)
-    rooms = [_Words(graph.places) for _ in range(threads)]
+    rooms = [_SearchBuffers(graph.places) for _ in range(threads)]
 
-    def search(job: tuple[_Words, NDArray[np.int64]]) -> tuple[NDArray[np.int64], int]:
+    def search(job: tuple[_SearchBuffers, NDArray[np.int64]]) -> tuple[NDArray[np.int64], int]:
         room, group = job
         sums = np.zeros((3, len(group)), np.int64)
         both_ways = not graph.directed
@@ -75,11 +78,12 @@ def sums_anew(graph: JudgedEdges, sources: NDArray[np.uint32], along: bool) -> D
 
     done, sums, looked = 0, [np.zeros((3, 0), np.int64)], 0
     while done < len(groups) and looked < MOST_LOOKED:
-        some = groups[done : done + threads]
-        for found, its in graph.team.map(search, list(zip(rooms, some, strict=False))):
-            sums.append(found)
-            looked += its
-        done += len(some)
+        next_groups = groups[done : done + threads]
+        jobs = list(zip(rooms, next_groups, strict=False))
+        for group_sums, group_looked in graph.team.map(search, jobs):
+            sums.append(group_sums)
+            looked += group_looked
+        done += len(next_groups)
     return _put_together(groups[:done], sums)
 
 
@@ -94,7 +98,7 @@ def _sums_streamed(
     along: bool,
     groups: list[NDArray[np.int64]],
 ) -> DistanceSums:
-    """The same with a pass over all edges for each level of a group."""
+    """Compute the sums with a pass over all edges for each level of a group."""
     seen, here, then = (np.zeros(graph.places, np.uint64) for _ in range(3))
     done, all_sums, looked = 0, [np.zeros((3, 0), np.int64)], 0
     for group in groups:
@@ -120,8 +124,8 @@ def _sums_streamed(
     return _put_together(groups[:done], all_sums)
 
 
-class _Paths:
-    """Room for one thread's paths, and what they add up to."""
+class _PathBuffers:
+    """Buffers for one thread's paths, and their sums."""
 
     def __init__(self, places: int) -> None:
         self.depth = np.full(places, UNREACHED)
@@ -135,9 +139,11 @@ class _Paths:
 def dependencies_anew(
     graph: JudgedEdges, sources: NDArray[np.uint32]
 ) -> NDArray[np.float64] | None:
-    """Of all shortest paths from ``sources`` the share that leads through each vertex, by place;
+    """Compute the share of all shortest paths from ``sources`` that leads through each vertex, by
+    place.
+
     None where that takes more than ``MOST_LOOKED`` edges, or rows that do not fit the memory limit.
-    No edge stands twice.
+    The graph has every edge once.
     """
     if 2 * len(sources) * graph.edges > MOST_LOOKED:
         return None
@@ -149,9 +155,9 @@ def dependencies_anew(
     if rows is None or not threads:
         graph.extra_bytes = extra_bytes
         return None
-    rooms = [_Paths(graph.places) for _ in range(threads)]
+    rooms = [_PathBuffers(graph.places) for _ in range(threads)]
 
-    def count(job: tuple[_Paths, NDArray[np.uint32]]) -> None:
+    def count(job: tuple[_PathBuffers, NDArray[np.uint32]]) -> None:
         room, own = job
         for source in own.tolist():
             add_dependencies(*rows, source, *vars(room).values())

@@ -1,4 +1,4 @@
-"""A graph that results are judged against: its edges, as often as they are asked for, and rows."""
+"""Graph that results are judged against: its edges, which can be read repeatedly, and its rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...partition.store.store import Store
 from ..results.names import VertexNames, names_of_store
 
 Weighted = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]
-"""Sources, targets and weights of some edges."""
+"""Sources, targets and weights of a batch of edges."""
 
 
 class Rows(NamedTuple):
@@ -53,8 +53,8 @@ class JudgedEdges:
         return True
 
     def rows(self, along: bool) -> Rows | None:
-        """Rows of all edges, or of all turned round; None where they do not fit the memory limit.
-        The batches have undirected edges in both directions.
+        """Return rows of all edges, or of all reversed edges; None where rows do not fit the memory
+        limit. The batches have undirected edges in both directions.
         """
         if not self.take((8 + 8) * (self.places + 1) + 4 * self.edges):
             return None
@@ -69,7 +69,7 @@ class JudgedEdges:
         return Rows(offsets, targets)
 
     def keep_batches(self) -> None:
-        """Hold all edges, if they fit the memory limit: they are asked for time and again."""
+        """Hold all edges in memory, if they fit the limit: judges read them repeatedly."""
         if self.take(8 * self.edges):
             kept = list(self.batches())
             self.batches = lambda: iter(kept)

@@ -13,15 +13,14 @@ from ..results.result import Result
 class Judge(NamedTuple):
     """The judge of a question's results.
 
-    validate: makes the verdict on a result, given the graph and the result.
-    graph: the graph that it is given: ``"search"``, a Judged (searches.py), which a store and edges
-    in memory give alike; ``"store"``, a Store; ``"edges"``, JudgedEdges (graph.py); ``"sources"``,
-    the same, and after the result the places of the vertices that the question was asked about.
-    scans: whether edges in memory will do, where the graph is ``"edges"``; else a store is built.
-    vertex_bytes: memory a vertex beside the memory that judging a search takes.
-    kernels: modules of the kernels that it calls.
-    needs_weights: whether the graph must have weights to judge a result.
-    personalizes: whether it takes the file that a result was personalized by.
+    validate: makes the verdict on a result, given the graph and the result. graph: the form of the
+    graph for ``validate``: ``"search"``, a Judged (searches.py), which a store and edges in memory
+    give alike; ``"store"``, a Store; ``"edges"``, JudgedEdges (graph.py); ``"sources"``,
+    JudgedEdges, and after the result the places of the question's sources. scans: whether edges in
+    memory suffice, where the graph is ``"edges"``; else a store is built. vertex_bytes: memory for
+    each vertex beside the memory that judging a search takes. kernels: modules of the kernels that
+    ``validate`` calls. needs_weights: whether the graph must have weights to judge a result.
+    personalizes: whether ``validate`` takes the file that a result was personalized by.
     """
 
     validate: Callable[..., Any]

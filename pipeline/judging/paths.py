@@ -25,14 +25,14 @@ from ..results.result import Result
 from .graph import judged_edges
 from .judge import Judge
 from .programs import add_rule, read_column, rule_of, verdict_of
-from .searches import Places, Verdict, check_kind, named
+from .searches import PlaceLookup, Verdict, check_kind, named
 
 PATHS_BYTES = 40
-"""Of a vertex, beside what judging a search holds."""
+"""Bytes for each vertex, beside the memory that judging a search takes."""
 
 
 class PathsVerdict(Verdict):
-    """farthest: the greatest distance."""
+    """Verdict on shortest paths. farthest: the greatest distance."""
 
     source: int | str
     reached: int
@@ -40,8 +40,8 @@ class PathsVerdict(Verdict):
 
 
 def validate_paths(store: Store, result: Result, team: Team) -> PathsVerdict:
-    """InputError where the result is of another kind of edges, of other ids, or does not say what
-    it is of.
+    """Return the verdict on shortest paths. Raises InputError where the result is of another kind
+    of edges, of other ids, or does not name its source.
     """
     if result.info is None:
         raise InputError(
@@ -59,7 +59,7 @@ def validate_paths(store: Store, result: Result, team: Team) -> PathsVerdict:
     limit = math.inf if most is None else float(most)
     distance = np.full(graph.places, np.inf)
     parent = np.full(graph.places, UNREACHED, np.uint32)
-    places_of = Places(names)
+    places_of = PlaceLookup(names)
     nobody = np.zeros(graph.places, np.bool_)
 
     def put_distance(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:

@@ -1,6 +1,7 @@
 """Validation of components and PageRank (kernels/judging/programs.py has the rules).
 
-Streams the result's rows and, once or twice, the graph's edges; holds a value or three a vertex.
+The result's rows are streamed and, once or twice, the graph's edges; memory holds one to three
+values for each vertex.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from .graph import JudgedEdges
 from .judge import Judge
 from .searches import (
     Judgement,
-    Places,
+    PlaceLookup,
     RuleVerdict,
     Verdict,
     check_kind,
@@ -42,13 +43,13 @@ from .searches import (
 )
 
 _SINGLE_ROUNDING = 1e-5
-"""The same where each value has 32 bits."""
+"""Rounding error of sums where each value has 32 bits."""
 
 _BY_DEFAULT: dict[str, Option] = {"damping": 0.85, "tolerance": 1e-6, "max_iterations": 100}
-"""What a PageRank is taken for that does not say it."""
+"""Options assumed for a PageRank without a record of its options."""
 
 _ROUNDING = 1e-9
-"""Of sums of values that add up to 1, in any order."""
+"""Rounding error of sums of values that add up to 1, in any order."""
 
 
 class ComponentsVerdict(Verdict):
@@ -56,18 +57,20 @@ class ComponentsVerdict(Verdict):
 
 
 class PageRankVerdict(Verdict):
-    """sum: of all values. change: of one more iteration, in L1."""
+    """Verdict on a PageRank. sum: of all values. change: of one more iteration, in L1."""
 
     sum: float
     change: float
 
 
 def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict:
-    """InputError where the result is of another kind of edges, or of other ids."""
+    """Return the verdict on components. Raises InputError where the result is of another kind of
+    edges, or of other ids.
+    """
     check_kind(result, graph.directed)
     names = graph.names
     component = np.full(graph.places, UNREACHED, np.uint32)
-    places_of = Places(names)
+    places_of = PlaceLookup(names)
 
     def put(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
         place, there = places_of(column)
@@ -99,8 +102,8 @@ def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict
 
 
 def is_by_weights(result: Result) -> bool:
-    """Whether ranks are by the weights of edges, where these have some. A result says of its graph
-    what became of the weights of duplicates, if the graph had weights.
+    """Whether ranks follow the weights of edges, in a graph with weights. A result's graph names
+    the treatment of duplicates' weights, if the graph had weights.
     """
     if result.info is None:
         return True
@@ -111,9 +114,10 @@ def is_by_weights(result: Result) -> bool:
 def validate_pagerank(
     graph: JudgedEdges, result: Result, personalize: VertexFile | None = None
 ) -> PageRankVerdict:
-    """personalize: the file, of a result that is personalised. The graph has every edge once.
+    """Return the verdict on a PageRank.
 
-    InputError as above, and where that file is not the result's.
+    personalize: the file of a personalised PageRank. The graph has every edge once. Raises
+    InputError as ``validate_components`` does, and where the file is not the result's.
     """
     check_kind(result, graph.directed)
     names, places = graph.names, graph.places
@@ -124,7 +128,7 @@ def validate_pagerank(
     def put(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
         rank[at] = as_numpy(column.cast(pa.float64()).fill_null(np.nan))[known]
 
-    rules = read_column(graph, result, Places(names), "pagerank", put)
+    rules = read_column(graph, result, PlaceLookup(names), "pagerank", put)
     index = names.index
     n = len(index)
     wrong = ~((rank[index] >= 0) & (rank[index] <= 1 + _ROUNDING))
@@ -167,8 +171,8 @@ def validate_pagerank(
 
 
 def _allowed(options: dict[str, Option], damping: float) -> float:
-    """What one more iteration changes at most: a change shrinks by the damping at least, and the
-    first one is 2 at most.
+    """Return the greatest change that one more iteration may make: each iteration shrinks the
+    change by the damping at least, and the first change is 2 at most.
     """
     tolerance, most = options.get("tolerance") or 0.0, options.get("max_iterations")
     most = options.get("iterations") or most or 0
@@ -198,13 +202,15 @@ def _teleport(
 def read_column(
     graph: JudgedEdges,
     result: Result,
-    places_of: Places,
+    places_of: PlaceLookup,
     column: str,
     put: Callable[[NDArray[np.uint32], NDArray[np.bool_], pa.Array], None],
     every: bool = True,
 ) -> list[RuleVerdict]:
-    """Give a column to ``put``, some rows at a time: places of those that are of the graph, which
-    these are, and all values. What is wrong with the rows; every: vertex has to have one.
+    """Read a column batch by batch; return the rules that its rows break.
+
+    put: called for each batch with the places of the graph's vertices, a mask of the rows that have
+    these places, and all values. every: whether each vertex must have a row.
     """
     seen = np.zeros(graph.places, np.uint8)
     strangers, example = 0, None
@@ -229,7 +235,7 @@ def add_rule(
     rule: int,
     wrong: NDArray[np.bool_],
 ) -> None:
-    """wrong: of the vertices by rising user id."""
+    """Add the rule if any vertex breaks it. wrong: whether the vertex does, by rising user id."""
     count = int(np.count_nonzero(wrong))
     if count:
         example = named(names, (int(names.index[np.argmax(wrong)]),))

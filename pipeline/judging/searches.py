@@ -1,7 +1,7 @@
-"""Validation: a result judged by Graph500's rules against the edges of its graph.
+"""Validation of a search by Graph500's rules, against the edges of its graph.
 
-Streams the result's rows and the graph's edges, by all threads (rows with ids that are strings by
-one); holds distances, parents and vertex names (kernels/bfs/check.py has the rules).
+All threads stream the result's rows and the graph's edges (one thread, where ids are strings);
+memory holds distances, parents and vertex names (kernels/bfs/check.py has the rules).
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ _BLOCKS = 2  # of targets, of a thread
 
 
 class RuleVerdict(TypedDict):
-    """rule: 0 for the rows, 1 to 5 for Graph500's. example: vertices, in the user's ids."""
+    """A rule that a result breaks. rule: 0 for the rows, 1 to 5 for Graph500's. example: vertices,
+    in the user's ids.
+    """
 
     rule: int
     meaning: str
@@ -60,9 +62,10 @@ Judgement = Literal["all", "some", "none"]
 
 
 class Verdict(TypedDict):
-    """valid: whether no rule fails, and something was judged. judged: whether all values were, or
-    some, or none; unjudged: how many were not, but by their range, or by what all add up to.
-    same_graph: whether the result says so; None where it says nothing.
+    """Verdict on a result. valid: whether no rule fails, and something was judged. judged: whether
+    all values were judged, or some, or none; unjudged: number of values that were judged only by
+    their range, or by a sum over all. same_graph: whether the result names this graph; None where
+    the result names no graph.
     """
 
     algorithm: str
@@ -85,12 +88,14 @@ class SearchVerdict(Verdict):
 EdgeCheck = Callable[
     [NDArray[np.int32], NDArray[np.uint32], int | None, NDArray[np.uint8]], Violations
 ]
-"""Of some edges, by distance, parent, depth limit; marks whose parent they join: ``check_rows``."""
+"""Check of a batch of edges by distance, parent and depth limit; it marks vertices that an edge
+joins to their parent (``check_rows``).
+"""
 
 
 @dataclass
 class _Claim:
-    """What a result says, by place, and what was wrong with its rows."""
+    """Values of a result, by place, and the errors of its rows."""
 
     distance: NDArray[np.int32]
     parent: NDArray[np.uint32]
@@ -102,8 +107,8 @@ class _Claim:
 class Judged:
     """A graph that results are judged against.
 
-    places: below which the vertices' places in arrays lie. edges: checks of all, some at a time, of
-    which any thread takes any; undirected ones in both directions.
+    places: length of arrays by place. edges: checks of all edges, in batches that any thread may
+    take; undirected edges in both directions.
     """
 
     names: VertexNames
@@ -116,7 +121,8 @@ class Judged:
 def judged_store(store: Store, team: Team) -> Judged:
     info = store.info
     names = names_of_store(store, team)
-    edges = ([partial(_check_block, read) for read in some] for some in store.edge_blocks(team))
+    blocks = store.edge_blocks(team)
+    edges = ([partial(_check_block, read) for read in readers] for readers in blocks)
     return Judged(names, info.vertices, info.fingerprint, info.directed, edges)
 
 
@@ -135,7 +141,9 @@ def _check_block(
 def judging_bytes(
     places: int, id_type: pa.DataType, texts: int, result: Result, threads: int
 ) -> int:
-    """What judging holds beside the graph's edges and names. texts: characters of all ids."""
+    """Return the bytes that judging holds beside the graph's edges and names. texts: characters of
+    all ids.
+    """
     rows = rows_at_once(id_type)
     reading = result.reading(rows)
     batch = _ROW * rows + reading.held
@@ -150,13 +158,17 @@ def judging_bytes(
 def reading_store_bytes(
     n: int, id_type: pa.DataType, texts: int, table: int, offsets: int, threads: int
 ) -> int:
-    """What ``judged_store`` and its edges hold. table, offsets: bytes of the largest such file."""
+    """Return the bytes that ``judged_store`` and its edges hold. table, offsets: bytes of the
+    largest such file.
+    """
     ids = texts + id_bytes(id_type) * n
     return ids + (4 + 4) * n + max(table + ids, offsets + threads * _BLOCKS * BLOCK_BYTES)
 
 
 def rows_at_once(id_type: pa.DataType) -> int:
-    """Of a result: ids that are no integers are hashed anew for each batch."""
+    """Return the rows of a result to read at once: ids that are no integers are hashed anew for
+    each batch.
+    """
     return 1 << 20 if _is_hashed(id_type) else 1 << 16
 
 
@@ -165,7 +177,9 @@ def _is_hashed(id_type: pa.DataType) -> bool:
 
 
 def validate_search(graph: Judged, result: Result, team: Team) -> SearchVerdict:
-    """InputError where the result is of another kind of edges, or of other ids."""
+    """Return the verdict on a search. Raises InputError where the result is of another kind of
+    edges, or of other ids.
+    """
     names = graph.names
     check_kind(result, graph.directed)
     claim = _read(result, names, graph.places, team)
@@ -218,7 +232,7 @@ def validate_search(graph: Judged, result: Result, team: Team) -> SearchVerdict:
 
 
 def check_kind(result: Result, directed: bool) -> None:
-    """InputError where the result is of another kind of edges than the graph's."""
+    """Raise InputError where the result is of another kind of edges than the graph's."""
     if result.info is not None and result.info.directed != directed:
         kinds = ("undirected", "directed")
         raise InputError(
@@ -233,8 +247,8 @@ def named(names: VertexNames, vertices: tuple[int, ...]) -> list[int | str | Non
 
 
 class _Rows(NamedTuple):
-    """Some of a result's, by place. known: whether the vertex is one of the graph; strangers: those
-    that are not; told: what is wrong with the others.
+    """A batch of a result's rows, by place. known: whether the vertex is one of the graph;
+    strangers: ids that are no vertices; told: errors of the other rows.
     """
 
     vertex: NDArray[np.uint32]
@@ -251,7 +265,7 @@ def _read(result: Result, names: VertexNames, places: int, team: Team) -> _Claim
     violations = Violations()
     seen = np.zeros(places, np.uint8)
     strangers, example = 0, None
-    read = partial(_rows_of, Places(names))
+    read = partial(_rows_of, PlaceLookup(names))
     batches = result.batches(rows_at_once(names.id_type))
     by = Team(1) if _is_hashed(names.id_type) else team  # these are hashed anew for each batch
     for rows in by.stream(read, batches):
@@ -266,19 +280,21 @@ def _read(result: Result, names: VertexNames, places: int, team: Team) -> _Claim
 def rows_verdict(
     names: VertexNames, seen: NDArray[np.uint8], strangers: int, stranger: object
 ) -> RuleVerdict:
-    """seen: rows of each place, 2 for more. strangers: rows of what is no vertex, and one."""
+    """Return the verdict on the rows of a result. seen: number of rows of each place, 2 for more.
+    strangers: number of rows of ids that are no vertices; stranger: one such id.
+    """
     seen = seen[names.index]  # not every place is a vertex's
     count = strangers
     example: list[int | str | None] = [shown_id(stranger)] if strangers else []
     for wrong in (seen > 1, seen == 0):
-        some = int(np.count_nonzero(wrong))
-        if some:
-            count += some
+        wrong_count = int(np.count_nonzero(wrong))
+        if wrong_count:
+            count += wrong_count
             example = example or named(names, (int(names.index[np.argmax(wrong)]),))
     return RuleVerdict(rule=0, meaning=ROWS_RULE, violations=count, example=example)
 
 
-def _rows_of(places_of: Places, batch: pa.RecordBatch) -> _Rows:
+def _rows_of(places_of: PlaceLookup, batch: pa.RecordBatch) -> _Rows:
     vertex, known = places_of(batch.column("vertex"))
     distance = as_numpy(batch.column("distance").cast(pa.int64()).fill_null(-1))
     parent, parent_known = places_of(batch.column("parent"))
@@ -298,8 +314,8 @@ def _rows_of(places_of: Places, batch: pa.RecordBatch) -> _Rows:
     )
 
 
-class Places:
-    """Places of a column of user ids, and which of them are vertices at all."""
+class PlaceLookup:
+    """Lookup of a column of user ids: their places, and whether each is a vertex."""
 
     def __init__(self, names: VertexNames) -> None:
         self._index = names.index
@@ -344,7 +360,7 @@ def _same_kind(found: pa.DataType, id_type: pa.DataType) -> bool:
 
 
 def _as_int64(ids: pa.Array) -> NDArray[np.int64]:
-    """Integers; those of 64 bits without a sign by their bits."""
+    """Return integers as int64; unsigned ones of 64 bits keep their bits."""
     return as_numpy(ids).astype(np.uint64 if ids.type == pa.uint64() else np.int64).view(np.int64)
 
 

@@ -1,8 +1,8 @@
 """Validation of searches from several sources (kernels/judging/programs.py has the rules).
 
-Rows of each search for itself are read twice: once to count them, once to hold those of some
-sources at a time, as many as fit the memory limit, while all edges pass. Of searches together there
-is a row a vertex.
+Rows of separate searches are read twice: first to count the rows of each source, then to hold the
+rows of as many sources as fit the memory limit, while all edges pass. A search from all sources
+together has one row for each vertex.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ from ..results.weights import digest_of
 from .graph import JudgedEdges
 from .judge import Judge
 from .programs import add_rule, read_column, rule_of, verdict_of
-from .searches import Places, RuleVerdict, Verdict, check_kind, named, rows_at_once
+from .searches import PlaceLookup, RuleVerdict, Verdict, check_kind, named, rows_at_once
 
 _FEWEST, _MOST = 4, 16
-"""Sources whose rows are held at a time; so many fill a line of a processor's cache."""
+"""Number of sources whose rows are held at a time, at least and at most; 16 fill a line of a
+processor's cache.
+"""
 
 _CLAIM_BYTES = 2 * 4
-"""Of a vertex, for each of them."""
+"""Bytes for each vertex and each of these sources."""
 
 EACH_BYTES = _FEWEST * _CLAIM_BYTES + 24
-"""Of a vertex, beside what judging a search holds."""
+"""Bytes for each vertex, beside the memory that judging a search takes."""
 
 
 class EachVerdict(Verdict):
@@ -48,14 +50,14 @@ class TogetherVerdict(Verdict):
 
 
 class _Rows:
-    """A result's rows, some at a time: of each the source's place (UNREACHED: no vertex), the
-    vertex's and whether it is one, and the distance (-1: none).
+    """Rows of a result, in batches: for each row the place of its source (UNREACHED: no vertex),
+    the place of its vertex, whether that is a vertex, and the distance (-1: none).
     """
 
     def __init__(self, graph: JudgedEdges, result: Result) -> None:
         self._result = result
         self._rows = rows_at_once(graph.names.id_type)
-        self._places = Places(graph.names)
+        self._places = PlaceLookup(graph.names)
 
     def sources(self) -> Iterator[NDArray[np.uint32]]:
         for batch in self._result.batches(self._rows, ("source",)):
@@ -66,11 +68,13 @@ class _Rows:
             vertex, known = self._places(batch.column("vertex"))
             distance = as_numpy(batch.column("distance").cast(pa.int64()).fill_null(-1))
             # The kernel is compiled for arrays that may be written to, which Arrow's are not.
-            known, distance = (np.require(some, requirements="W") for some in (known, distance))
+            known, distance = (np.require(array, requirements="W") for array in (known, distance))
             yield self._sources_of(batch.column("source")), vertex, known, distance
 
     def _sources_of(self, column: pa.Array) -> NDArray[np.uint32]:
-        """By few names: a source has many rows."""
+        """Return the places of a column of sources, by its distinct names: a source has many
+        rows.
+        """
         column = stored(column)
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
@@ -80,8 +84,8 @@ class _Rows:
 
 
 def validate_each(graph: JudgedEdges, result: Result) -> EachVerdict:
-    """InputError where the result is of another kind of edges, or of other ids. The batches have
-    undirected edges in both directions.
+    """Return the verdict on separate searches. Raises InputError where the result is of another
+    kind of edges, or of other ids. The batches have undirected edges in both directions.
     """
     check_kind(result, graph.directed)
     rows = _Rows(graph, result)
@@ -97,15 +101,15 @@ def validate_each(graph: JudgedEdges, result: Result) -> EachVerdict:
     runs = runs[np.diff(runs, prepend=UNREACHED) != 0]
     sources = graph.names.index[counts[graph.names.index] > 0]
     together = len(runs) == len(sources)
-    rules = _not_asked(graph, result, sources, EACH_RULES)
+    rules = _check_sources(graph, result, sources, EACH_RULES)
     claims = _Claims(graph, rows, counts, strangers, _most(graph, result))
     rules = claims.judge(runs if together else sources, together) + rules
     return EachVerdict(**verdict_of(graph, result, rules), sources=len(sources), rows=result.rows)
 
 
 class _Claims:
-    """What a result says of some sources at a time. counts: of rows, by source. strangers: rows of
-    sources that are no vertices. most: levels that were searched.
+    """Values of a result for a group of sources at a time. counts: number of rows, by source.
+    strangers: number of rows whose source is no vertex. most: number of levels that were searched.
     """
 
     def __init__(
@@ -123,8 +127,10 @@ class _Claims:
         self._strangers = strangers
 
     def judge(self, sources: NDArray[np.uint32], together: bool) -> list[RuleVerdict]:
-        """together: whether all rows of each source stand together, sources in this order. Else
-        all rows are read again for every few sources.
+        """Return the rules that the claims break.
+
+        together: whether all rows of each source are adjacent, with sources in this order.
+        Otherwise all rows are read again for each group of sources.
         """
         graph, width = self._graph, _FEWEST
         while width < min(_MOST, len(sources)) and graph.take(_CLAIM_BYTES * graph.places):
@@ -139,26 +145,26 @@ class _Claims:
         example: list[int | str | None] = []
         left, batch = iter(self._rows), None
         for first in range(0, len(sources), width):
-            some = sources[first : first + width]
+            group = sources[first : first + width]
             claim.fill(UNREACHED)
             least.fill(UNREACHED)
-            slot[some] = np.arange(len(some), dtype=np.uint32)
-            wrong = np.zeros((2, len(some)), np.uint8)
+            slot[group] = np.arange(len(group), dtype=np.uint32)
+            wrong = np.zeros((2, len(group)), np.uint8)
             if not together:
                 left, batch = iter(self._rows), None
-            wanted = looked[0] + self._counts[some].sum()
+            wanted = looked[0] + self._counts[group].sum()
             while looked[0] < wanted:
-                # A batch may go on with the sources that come next.
+                # A batch may also hold rows of the next sources.
                 batch = next(left) if batch is None else batch
                 put_claims(*batch, slot, self._most, claim, wrong[0], looked)
                 batch = batch if looked[0] == wanted else None
-            slot[some] = UNREACHED
+            slot[group] = UNREACHED
             for ends in graph.batches():
                 take_least(*ends, claim, least)
-            check_claims(claim, least, some, self._most, wrong[1], found)
-            bad[:, some] = wrong
+            check_claims(claim, least, group, self._most, wrong[1], found)
+            bad[:, group] = wrong
             if found[0] and not example:
-                example = named(graph.names, (int(some[found[1]]), int(found[2])))
+                example = named(graph.names, (int(group[found[1]]), int(found[2])))
         return self._rules(looked, bad, int(found[0]), example)
 
     def _rules(
@@ -180,24 +186,26 @@ class _Claims:
 
 
 def validate_together(graph: JudgedEdges, result: Result) -> TogetherVerdict:
-    """InputError as above. The graph has undirected edges in both directions."""
+    """Return the verdict on a search from all sources together. Raises InputError as
+    ``validate_each`` does. The graph has undirected edges in both directions.
+    """
     check_kind(result, graph.directed)
     names, index, most = graph.names, graph.names.index, _most(graph, result)
     distance = np.full(graph.places, -1, np.int32)
     nearest = np.full(graph.places, UNREACHED, np.uint32)
     wrong = np.zeros(graph.places, np.bool_)
-    places_of = Places(names)
+    places_of = PlaceLookup(names)
     nobody = np.zeros(graph.places, np.bool_)
 
-    def put_distance(at: NDArray[np.uint32], known: NDArray[np.bool_], some: pa.Array) -> None:
-        told = as_numpy(some.cast(pa.int64()).fill_null(-1))[known]
-        wrong[at] = (told > most) | (told < 0) & as_numpy(some.is_valid().cast(pa.uint8()))[known]
+    def put_distance(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
+        told = as_numpy(column.cast(pa.int64()).fill_null(-1))[known]
+        wrong[at] = (told > most) | (told < 0) & as_numpy(column.is_valid().cast(pa.uint8()))[known]
         distance[at] = np.clip(told, -1, most)
 
-    def put_nearest(at: NDArray[np.uint32], known: NDArray[np.bool_], some: pa.Array) -> None:
-        place, there = places_of(some)
+    def put_nearest(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
+        place, there = places_of(column)
         nearest[at] = np.where(there, place, UNREACHED)[known]
-        nobody[at] = (valid(some) & ~there)[known]
+        nobody[at] = (valid(column) & ~there)[known]
 
     rules = read_column(graph, result, places_of, "distance", put_distance)
     read_column(graph, result, places_of, "nearest", put_nearest)
@@ -206,12 +214,12 @@ def validate_together(graph: JudgedEdges, result: Result) -> TogetherVerdict:
     stray = np.zeros(graph.places, np.bool_)
     stray[sources] = nearest[sources] != sources
     add_rule(rules, names, TOGETHER_RULES, 2, stray[index])
-    rules += _not_asked(graph, result, sources, TOGETHER_RULES)
+    rules += _check_sources(graph, result, sources, TOGETHER_RULES)
     order = np.full(graph.places, UNREACHED, np.uint32)
     order[index] = np.arange(len(index), dtype=np.uint32)
-    some = nearest != UNREACHED
+    has_nearest = nearest != UNREACHED
     rank = nearest
-    rank[some] = order[nearest[some]]
+    rank[has_nearest] = order[nearest[has_nearest]]
     least, found = np.full(graph.places, UNREACHED, np.uint32), np.zeros(3, np.int64)
     for ends in graph.batches():
         check_levels(*ends, distance, rank, most, least, found)
@@ -230,15 +238,17 @@ def validate_together(graph: JudgedEdges, result: Result) -> TogetherVerdict:
 
 
 def _most(graph: JudgedEdges, result: Result) -> int:
-    """The greatest distance that there may be."""
+    """Return the greatest distance that the search may have found."""
     asked = result.info.options.get("max_depth") if result.info else None
     return min(graph.places, int(asked)) if asked is not None else graph.places
 
 
-def _not_asked(
+def _check_sources(
     graph: JudgedEdges, result: Result, sources: NDArray[np.uint32], meanings: dict[int, str]
 ) -> list[RuleVerdict]:
-    """sources: that the result has; others than those that it says, if it says any?"""
+    """Return the rule that fails if the result has other sources than its record names. sources:
+    those of the result.
+    """
     said = result.info.options.get("sources") if result.info else None
     if not len(sources) or (
         said is not None and said != digest_of(graph.names.decode(as_arrow(sources)))

@@ -1,8 +1,9 @@
-"""A backend of NetworkX: its functions, asked of a graph that delegraph holds.
+"""A backend of NetworkX: its functions, answered by delegraph for a graph that it holds.
 
     nx.pagerank(G, backend="delegraph")
     nx.config.backend_priority = ["delegraph"]
 
-NetworkX finds it by the entry points of the package and alone imports it. ``info`` says what there
-is, and is read with NetworkX; ``backend`` are the functions; ``converted`` is the graph.
+NetworkX finds the backend by the package's entry points, and nothing else imports it. ``info``
+lists the functions, and is read with NetworkX; ``backend`` has the functions; ``converted`` has the
+graph.
 """

@@ -1,9 +1,10 @@
-"""NetworkX's functions by delegraph. Each has the arguments of NetworkX's, and its answer: the same
-numbers, but for the rounding of sums; dicts and sets of Python's own numbers, in its order.
+"""NetworkX's functions, computed by delegraph. Each has NetworkX's arguments, and returns its
+answer: the same numbers, but for the rounding of sums; dicts and sets of Python's own numbers, in
+its order.
 
-Of nodes that are as near as each other NetworkX's order says in which order it has met them; here
-they stand in the order of the graph. Where else an answer would be another one, ``can_run`` says
-why not.
+Nodes at the same distance are an exception: NetworkX orders them as it meets them, delegraph by the
+order of the graph. ``can_run`` refuses all other questions whose answers would differ, and says
+why.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .converted import ConvertedGraph, Node, convert_from_nx, convert_to_nx
 __all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
 
 OLDEST = 3, 6
-"""Of NetworkX: sampled betweenness was another number before."""
+"""The oldest version of NetworkX: sampled betweenness was another number before."""
 
 
 # Components.
@@ -67,7 +68,7 @@ is_weakly_connected = is_connected
 
 
 def _labels(G: ConvertedGraph) -> NDArray[np.int64]:
-    """By node, the first one of its component."""
+    """Return for each node the first node of its component."""
     return as_numpy(G.graph.components()["component"]).astype(np.int64)
 
 
@@ -127,19 +128,19 @@ def single_source_dijkstra_path_length(
 
 
 def _hops(G: ConvertedGraph, source: Node, cutoff: float | None = None) -> NDArray[np.int64]:
-    """By node; -1: it is not reached, or not by so many."""
+    """Return the distance of each node; -1: not reached, or farther than ``cutoff``."""
     most = None if cutoff in (None, math.inf) else max(0, math.ceil(cutoff))
     found = G.graph.bfs(G.number[source], max_depth=most)
     return _filled(found.distance)
 
 
 def _filled(distance: pa.ChunkedArray) -> NDArray:
-    """-1 where there is none."""
+    """Return the distances as an array, with -1 for null."""
     return as_numpy(pc.call_function("coalesce", [distance, pa.scalar(-1, distance.type)]))
 
 
 def _by_distance(G: ConvertedGraph, distance: NDArray) -> dict[Node, Any]:
-    """Of nodes that are reached, the nearest first."""
+    """Return the distances of reached nodes, the nearest first."""
     order = np.flatnonzero(distance >= 0)
     order = order[np.argsort(distance[order], kind="stable")]
     reached = map(G.nodes.__getitem__, order.tolist())
@@ -163,8 +164,8 @@ def pagerank(
         return {}
     personalize: dict[AnyVertex, float] | None = None
     if personalization is not None:
-        given = personalization.items()
-        personalize = {G.number[node]: share for node, share in given if node in G}
+        shares = personalization.items()
+        personalize = {G.number[node]: share for node, share in shares if node in G}
         if not any(personalize.values()):
             raise ZeroDivisionError
     found = G.graph.pagerank(
@@ -194,7 +195,7 @@ def betweenness_centrality(
         assert seed is not None  # NetworkX gives one
         sources = [G.number[node] for node in seed.sample(list(G), k)]
     found = G.graph.betweenness(sources=sources, normalized=normalized)["betweenness"]
-    values = as_numpy(found.fill_null(math.nan))  # of an only source: not known
+    values = as_numpy(found.fill_null(math.nan))  # null: not known of an only source
     return dict(zip(G.nodes, values.tolist(), strict=True))
 
 
@@ -205,8 +206,8 @@ def closeness_centrality(
         raise nx.NodeNotFound(f"Source {u} is not in G")
 
     def value(found: Distances) -> tuple[NDArray, Mapping[str, Any]]:
-        others, some = found.reached - 1.0, found.total > 0
-        near = np.divide(others, found.total, out=np.zeros(len(others)), where=some)
+        others, reaches = found.reached - 1.0, found.total > 0
+        near = np.divide(others, found.total, out=np.zeros(len(others)), where=reaches)
         return near * (others / max(1, found.vertices - 1) if wf_improved else 1.0), {}
 
     found = _by_distances(G, None if u is None else [u], "closeness", False, value)
@@ -262,59 +263,63 @@ def _by_distances(
     return {G.nodes[number]: found[number] for number in numbers or range(len(G))}
 
 
-# What NetworkX asks beforehand.
+# Checks before NetworkX calls a function.
 
-Asked = Mapping[str, Any]
+Arguments = Mapping[str, Any]
 """Arguments by name, the defaults among them; ``G`` may be NetworkX's own."""
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Whether the answer would be NetworkX's; else why not."""
+    """Return True if the answer would be NetworkX's; otherwise the reason why not."""
     if tuple(map(int, nx.__version__.split(".")[:2])) < OLDEST:
         return f"NetworkX {OLDEST[0]}.{OLDEST[1]} or later is needed"
     try:
-        asked = signature(globals()[name]).bind(*args, **kwargs)
+        bound = signature(globals()[name]).bind(*args, **kwargs)
     except TypeError:
-        return True  # and the call says what is wrong with them
-    asked.apply_defaults()
+        return True  # the call itself names the wrong argument
+    bound.apply_defaults()
     check = _CHECKS.get(name)
-    return (check and check(asked.arguments)) or True
+    return (check and check(bound.arguments)) or True
 
 
-def _of_one_source(asked: Asked) -> str | None:
-    cutoff = asked["cutoff"]
+def _check_source(arguments: Arguments) -> str | None:
+    cutoff = arguments["cutoff"]
     if cutoff is not None and (not _is_number(cutoff) or math.isnan(cutoff)):
         return "the cutoff must be a number"
     return None
 
 
-def _of_one_target(asked: Asked) -> str | None:
-    if asked["G"].is_directed():
+def _check_target(arguments: Arguments) -> str | None:
+    if arguments["G"].is_directed():
         return "directed graphs can be searched only along their edges"
-    return _of_one_source(asked)
+    return _check_source(arguments)
 
 
-def _at_distance(asked: Asked) -> str | None:
-    return None if isinstance(asked["distance"], int) else "the distance must be an integer"
+def _check_distance(arguments: Arguments) -> str | None:
+    return None if isinstance(arguments["distance"], int) else "the distance must be an integer"
 
 
-def _dijkstra(asked: Asked) -> str | None:
-    return "weights must not be functions" if callable(asked["weight"]) else _of_one_source(asked)
+def _check_dijkstra(arguments: Arguments) -> str | None:
+    return (
+        "weights must not be functions"
+        if callable(arguments["weight"])
+        else _check_source(arguments)
+    )
 
 
-def _pagerank(asked: Asked) -> str | None:
-    G, shares, most = asked["G"], asked["personalization"], asked["max_iter"]
-    if asked["nstart"] is not None:
+def _check_pagerank(arguments: Arguments) -> str | None:
+    G, shares, most = arguments["G"], arguments["personalization"], arguments["max_iter"]
+    if arguments["nstart"] is not None:
         return "nstart is not supported"
-    if asked["dangling"] is not None:
+    if arguments["dangling"] is not None:
         return "dangling is not supported"
     if G.is_multigraph():
         return "parallel edges would count as one"
-    if callable(asked["weight"]):
+    if callable(arguments["weight"]):
         return "weights must not be functions"
-    if not (_is_number(asked["alpha"]) and 0 <= asked["alpha"] < 1):
+    if not (_is_number(arguments["alpha"]) and 0 <= arguments["alpha"] < 1):
         return "alpha must be at least 0 and less than 1"
-    if not (_is_number(asked["tol"]) and 0 < asked["tol"] * max(1, len(G)) < math.inf):
+    if not (_is_number(arguments["tol"]) and 0 < arguments["tol"] * max(1, len(G)) < math.inf):
         return "tol must be positive"
     if not (isinstance(most, int) and most >= 1):
         return "max_iter must be at least 1"
@@ -323,53 +328,53 @@ def _pagerank(asked: Asked) -> str | None:
     return "self-loops would not count" if _has_loops(G) else None
 
 
-def _betweenness(asked: Asked) -> str | None:
-    k = asked["k"]
-    if asked["weight"] is not None:
+def _check_betweenness(arguments: Arguments) -> str | None:
+    k = arguments["k"]
+    if arguments["weight"] is not None:
         return "weights are not supported"
-    if asked["endpoints"]:
+    if arguments["endpoints"]:
         return "endpoints is not supported"
     return None if k is None or (isinstance(k, int) and k >= 1) else "k must be at least 1"
 
 
-def _closeness(asked: Asked) -> str | None:
-    return None if asked["distance"] is None else "distances are counted in edges"
+def _check_closeness(arguments: Arguments) -> str | None:
+    return None if arguments["distance"] is None else "distances are counted in edges"
 
 
-def _eccentricity(asked: Asked) -> str | None:
-    v = asked["v"]
-    if asked["weight"] is not None:
+def _check_eccentricity(arguments: Arguments) -> str | None:
+    v = arguments["v"]
+    if arguments["weight"] is not None:
         return "distances are counted in edges"
-    if asked["sp"] is not None:
+    if arguments["sp"] is not None:
         return "sp is not supported"
-    some = v is None or v in asked["G"] or isinstance(v, (list, tuple, set, frozenset))
-    return None if some else "v must be a node, or a list, a tuple or a set of nodes"
+    fits = v is None or v in arguments["G"] or isinstance(v, (list, tuple, set, frozenset))
+    return None if fits else "v must be a node, or a list, a tuple or a set of nodes"
 
 
-def _extreme(asked: Asked) -> str | None:
-    if asked["weight"] is not None:
+def _check_extreme(arguments: Arguments) -> str | None:
+    if arguments["weight"] is not None:
         return "distances are counted in edges"
-    if asked["e"] is not None:
+    if arguments["e"] is not None:
         return "e is not supported"
     return (
         "usebounds needs few searches, but delegraph searches from every node"
-        if asked["usebounds"]
+        if arguments["usebounds"]
         else None
     )
 
 
-_CHECKS: dict[str, Callable[[Asked], str | None]] = {
-    "single_source_shortest_path_length": _of_one_source,
-    "single_target_shortest_path_length": _of_one_target,
-    "descendants_at_distance": _at_distance,
-    "single_source_dijkstra_path_length": _dijkstra,
-    "pagerank": _pagerank,
-    "betweenness_centrality": _betweenness,
-    "closeness_centrality": _closeness,
-    "eccentricity": _eccentricity,
-    "diameter": _extreme,
-    "radius": _extreme,
-    "periphery": _extreme,
+_CHECKS: dict[str, Callable[[Arguments], str | None]] = {
+    "single_source_shortest_path_length": _check_source,
+    "single_target_shortest_path_length": _check_target,
+    "descendants_at_distance": _check_distance,
+    "single_source_dijkstra_path_length": _check_dijkstra,
+    "pagerank": _check_pagerank,
+    "betweenness_centrality": _check_betweenness,
+    "closeness_centrality": _check_closeness,
+    "eccentricity": _check_eccentricity,
+    "diameter": _check_extreme,
+    "radius": _check_extreme,
+    "periphery": _check_extreme,
 }
 
 
@@ -377,9 +382,9 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float))
 
 
-def _are_shares(given: Any) -> bool:
-    return isinstance(given, Mapping) and all(
-        _is_number(share) and 0 <= share < math.inf for share in given.values()
+def _are_shares(values: Any) -> bool:
+    return isinstance(values, Mapping) and all(
+        _is_number(share) and 0 <= share < math.inf for share in values.values()
     )
 
 
@@ -401,7 +406,9 @@ _FROM_ALL = {
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Of a graph that NetworkX would convert, as its ``backend_priority`` says."""
+    """Return True if delegraph answers faster, its conversion included; otherwise the reason.
+    NetworkX calls this for a graph that it would convert, as its ``backend_priority`` says.
+    """
     G = args[0] if args else kwargs["G"]
     work = (len(G) + G.number_of_edges()) * (len(G) if name in _FROM_ALL else 1)
     return (

@@ -1,9 +1,9 @@
 """A graph of NetworkX as delegraph holds it.
 
-Nodes, which may be anything that has a hash, are numbered in their order, so columns of results
-stand in that order, too. Edges are a table; a store in a temporary folder is made of it when
-something is asked first, and stays, opened, as long as the object. NetworkX keeps that beside its
-own graph until this is changed.
+Nodes, which may be any hashable objects, are numbered in their order, so columns of results have
+that order, too. Edges are a table. The first question builds a store in a temporary folder, which
+stays open as long as the object exists. NetworkX keeps the object beside its own graph until that
+graph is changed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ Node = Hashable
 
 
 class ConvertedGraph:
-    """nodes: by number. edges: ``src`` and ``dst``, numbers, each edge once; ``weight``, if any.
+    """A converted graph. nodes: by number. edges: ``src`` and ``dst``, numbers, each edge once;
+    ``weight``, if any.
 
-    weight: the edge attribute that these are; None: edges have none. attributes: of the graph.
+    weight: the edge attribute that became the weights; None: edges have none. attributes: of the
+    graph.
     """
 
     __networkx_backend__ = "delegraph"
@@ -58,9 +60,15 @@ class ConvertedGraph:
         self.__networkx_cache__: dict[str, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy makes a store of its own."""
-        how = self._directed, self._multigraph, self.weight, self.attributes
-        return ConvertedGraph, (self.nodes, self.edges, *how)
+        """Return the parts of a copy, which makes a store of its own."""
+        return ConvertedGraph, (
+            self.nodes,
+            self.edges,
+            self._directed,
+            self._multigraph,
+            self.weight,
+            self.attributes,
+        )
 
     def is_directed(self) -> bool:
         return self._directed
@@ -87,7 +95,7 @@ class ConvertedGraph:
 
     @property
     def graph(self) -> Graph:
-        """Opened; of a graph that has nodes."""
+        """The opened store. The graph must have nodes."""
         with self._lock:
             if self._graph is None:
                 self._graph = self._open()
@@ -102,7 +110,7 @@ class ConvertedGraph:
         folder = TemporaryFolder()
         store = Path(folder.name) / "graph.dg"
         try:
-            api.build(self._with_all(), store, directed=self._directed, **weights, **limits)
+            api.build(self._edges_and_loops(), store, directed=self._directed, **weights, **limits)
             graph = api.open(store, **limits)
         except BaseException:
             folder.cleanup()
@@ -110,12 +118,14 @@ class ConvertedGraph:
         weakref.finalize(self, _put_away, graph, folder)
         return graph
 
-    def _with_all(self) -> pa.Table:
-        """Edges; of a node without any a self-loop: a store drops the loop, and keeps the node."""
-        alone = np.ones(len(self.nodes), np.bool_)
+    def _edges_and_loops(self) -> pa.Table:
+        """Return the edges, and a self-loop for each node without edges: a store drops the loop,
+        and keeps the node.
+        """
+        isolated = np.ones(len(self.nodes), np.bool_)
         for ends in self._ends():
-            alone[ends] = False
-        loops = np.flatnonzero(alone).astype(np.uint32)
+            isolated[ends] = False
+        loops = np.flatnonzero(isolated).astype(np.uint32)
         columns = [loops, loops]
         if self.weight is not None:
             columns.append(np.zeros(len(loops), self.edges["weight"].type.to_pandas_dtype()))
@@ -141,10 +151,11 @@ def convert_from_nx(
     name: str | None = None,
     graph_name: str | None = None,
 ) -> ConvertedGraph:
-    """As NetworkX calls it. edge_attrs: one at most, and what edges have that lack it.
+    """Convert NetworkX's graph; NetworkX calls this function. edge_attrs: one attribute at most,
+    and its value on edges that lack it.
 
-    Raises NotImplementedError, on which NetworkX goes on itself, for other attributes, and for
-    weights that a store cannot hold as they are.
+    Raises NotImplementedError, after which NetworkX computes the answer itself, for other
+    attributes, and for weights that a store cannot hold exactly.
     """
     if node_attrs or preserve_node_attrs or preserve_edge_attrs or len(edge_attrs or {}) > 1:
         raise NotImplementedError("a conversion keeps one edge attribute, and no node attributes")
@@ -155,32 +166,38 @@ def convert_from_nx(
     columns = {"src": as_arrow(pairs[:, 0].copy()), "dst": as_arrow(pairs[:, 1].copy())}
     weight = None
     for weight, default in (edge_attrs or {}).items():
-        given = [value for *_, value in graph.edges(data=weight, default=default)]
-        columns["weight"] = as_arrow(_weights(given))
+        values = [value for *_, value in graph.edges(data=weight, default=default)]
+        columns["weight"] = as_arrow(_weights(values))
     attributes = dict(graph.graph) if preserve_graph_attrs else {}
-    how = graph.is_directed(), graph.is_multigraph()
-    return ConvertedGraph(nodes, pa.table(columns), *how, weight, attributes)
+    return ConvertedGraph(
+        nodes,
+        pa.table(columns),
+        directed=graph.is_directed(),
+        multigraph=graph.is_multigraph(),
+        weight=weight,
+        attributes=attributes,
+    )
 
 
-def _weights(given: list[Any]) -> NDArray[np.uint32] | NDArray[np.float32]:
-    """As a store has them, none of which may become another."""
-    if all(isinstance(weight, (int, np.integer)) for weight in given):
-        if not all(0 <= weight <= MOST for weight in given):
+def _weights(values: list[Any]) -> NDArray[np.uint32] | NDArray[np.float32]:
+    """Return the weights in the type of a store, which must hold every weight exactly."""
+    if all(isinstance(weight, (int, np.integer)) for weight in values):
+        if not all(0 <= weight <= MOST for weight in values):
             raise NotImplementedError(f"integer weights must be from 0 to {MOST:,}")
-        return np.array(given, np.uint32)
-    if not all(isinstance(weight, (int, float, np.integer, np.floating)) for weight in given):
+        return np.array(values, np.uint32)
+    if not all(isinstance(weight, (int, float, np.integer, np.floating)) for weight in values):
         raise NotImplementedError("weights must be numbers")
-    wide = np.array(given, np.float64)
+    wide = np.array(values, np.float64)
     with np.errstate(over="ignore"):
-        kept = wide.astype(np.float32)
-    if not (np.isfinite(kept) & (kept >= 0) & (kept == wide)).all():
+        narrow = wide.astype(np.float32)
+    if not (np.isfinite(narrow) & (narrow >= 0) & (narrow == wide)).all():
         raise NotImplementedError("weights must be non-negative floats that 32 bits hold exactly")
-    return kept
+    return narrow
 
 
 def convert_to_nx(given: Any, *, name: str | None = None) -> Any:
-    """As NetworkX calls it: with the nodes, the edges and the attribute that were converted; what
-    is no graph of ours is left as it is.
+    """Return NetworkX's graph, with the nodes, the edges and the attribute that were converted; any
+    other object is returned unchanged. NetworkX calls this function.
     """
     if not isinstance(given, ConvertedGraph):
         return given

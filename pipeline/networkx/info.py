@@ -1,4 +1,6 @@
-"""What NetworkX is told of the backend, when it is imported itself: so nothing is loaded here."""
+"""Description of the backend that NetworkX reads when it is imported, so this module loads nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ FUNCTIONS = {
 
 
 def get_info() -> dict[str, Any]:
-    """For the entry point ``networkx.backend_info``."""
+    """Return the description for the entry point ``networkx.backend_info``."""
     return {
         "backend_name": "delegraph",
         "project": "delegraph",

@@ -1,1 +1,1 @@
-"""What people and machines are told of edge lists, stores, plans, results and benches."""
+"""Reports for people and machines, on edge lists, stores, plans, results and benches."""

@@ -1,4 +1,4 @@
-"""What ``bench`` by several workers, of an algorithm, and by an ablation, tells people."""
+"""Tables that ``bench`` prints: by numbers of ranks, of an algorithm, and of an ablation."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from ..bench.searchers import Exchanged
 
 
 def where(report: BenchReport | AlgorithmReport) -> str:
-    """What one process ran on."""
+    """Name the CPU or device that one process ran on."""
     cpu = f"{report['threads']} threads of the CPU"
     return cpu if report["device"] == "cpu" else report["device"]
 
 
 def where_of_all(report: BenchReport | AlgorithmReport) -> str:
-    """What several ran on."""
+    """Name the CPUs or devices that several processes ran on."""
     cpus = f"{report['threads']} threads of CPUs"
     return cpus if report["device"] == "cpu" else report["device"]
 
 
 def quartiles_table(rows: Iterable[tuple[str, Quartiles, float]]) -> str:
-    """Of each its name, and what its values are multiplied by."""
+    """Return a table of quartiles. rows: for each its name, and the factor of its values."""
     lines = [f"{'':14}{'min':>10}{'q1':>10}{'median':>10}{'q3':>10}{'max':>10}"]
-    for name, of, scale in rows:
-        values = of["min"], of["q1"], of["median"], of["q3"], of["max"]
+    for name, quartiles, scale in rows:
+        values = (quartiles[key] for key in ("min", "q1", "median", "q3", "max"))
         lines.append(f"{name:<14}" + "".join(f"{value * scale:>10.4g}" for value in values))
     return "\n".join(lines)
 
@@ -46,14 +46,14 @@ def algorithm_table(report: AlgorithmReport) -> str:
 
 
 def algorithm_scaling_table(rows: Sequence[AlgorithmRow]) -> str:
-    """What every number of ranks did, a line each."""
+    """Return a table of an algorithm's times, a line for each number of ranks."""
     graphs = [_graph_name(row.report["graph"]) for row in rows]
     width = max(16, *(len(graph) + 1 for graph in graphs))
     walks = "iteration_seconds" in rows[0].report
     head = f"{'graph':<{width}}{'ranks':>6}{'median ms':>11}{'max ms':>10}"
     lines = [head + f"{'iteration ms':>14}" * walks + f"{'EVPS':>11}{'eff. %':>8}"]
     for name, (ranks, report, efficiency, _) in zip(graphs, rows, strict=True):
-        median, most = (1e3 * report["seconds"][of] for of in ("median", "max"))
+        median, most = (1e3 * report["seconds"][key] for key in ("median", "max"))
         line = f"{name:<{width}}{ranks:>6}{median:>11.3f}{most:>10.3f}"
         if "iteration_seconds" in report:
             line += f"{1e3 * report['iteration_seconds']['median']:>14.3f}"
@@ -62,7 +62,9 @@ def algorithm_scaling_table(rows: Sequence[AlgorithmRow]) -> str:
 
 
 def scaling_table(rows: Sequence[ScalingRow]) -> str:
-    """What every number of ranks did, a line each. Bytes are those sent a search by all ranks."""
+    """Return a table of searches, a line for each number of ranks. Bytes are those that all ranks
+    sent in a search.
+    """
     graphs = [_graph_name(row.report["graph"]) for row in rows]
     width = max(16, *(len(graph) + 1 for graph in graphs))
     head = (
@@ -90,7 +92,7 @@ def scaling_table(rows: Sequence[ScalingRow]) -> str:
 
 
 def _graph_name(graph: dict[str, Any]) -> str:
-    """Of a store, or of a graph that was generated."""
+    """Return the name of a store, or of a generated graph."""
     if "path" in graph:
         return Path(graph["path"]).name
     size = f"{graph['height']}x{graph['width']}" if graph["kind"] == "grid" else graph["scale"]
@@ -98,14 +100,14 @@ def _graph_name(graph: dict[str, Any]) -> str:
 
 
 def exchanged_line(exchanged: Exchanged) -> str:
-    """What ranks sent each other in a search."""
+    """Return a line on the bytes that ranks sent each other in a search."""
     sent = ", ".join(f"{size:,.0f} {kind}" for kind, size in exchanged.bytes_sent.items())
     return f"{exchanged.supersteps:.3g} supersteps a search, bytes sent: {sent}"
 
 
 def ablation_table(report: AblationReport) -> str:
-    """As the paper's table: optimizations one added after the other, then each left out alone.
-    Figures are medians; edges that were looked at, means.
+    """Return the paper's table: optimizations added one after the other, then each left out alone.
+    Figures are medians; examined edges are means.
     """
     head = f"{'optimization':<24}{'GTEPS':>10}{'speed-up':>10}{'median ms':>11}{'edges M':>10}"
     names = ["baseline", *map(_spoken, OPTIMIZATIONS)]

@@ -1,7 +1,8 @@
-"""What ranks would hold of a store, and send each other, by arithmetic: ``info --ranks``.
+"""Projection of the bytes that ranks would hold of a store, and send each other: ``info --ranks``.
 
-Bytes sent are those of all ranks together. At most: every message a bitmap, as longer ones never
-are. By the papers: their own models of the same layouts, which reduce and broadcast in trees.
+Bytes sent are those of all ranks together. "At most" takes every message as a bitmap, as longer
+messages never occur. "papers" are the papers' own models of the same layouts, which reduce and
+broadcast in trees.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..engines.ranks.search import rank_bytes
 
 
 def project(store: Store, ranks: int) -> dict[str, Any]:
-    """Raises InputError for more ranks than the store has partitions."""
+    """Return the projection. Raises InputError for more ranks than the store has partitions."""
     info = store.info
     if not 1 <= ranks <= info.partitions:
         raise InputError(

@@ -1,4 +1,4 @@
-"""What ``info`` tells: a document for machines, and lines for people."""
+"""Documents of ``info`` and ``plan`` for machines, and their lines for people."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Document = dict[str, Any]
 def describe(
     path: str | Path, src: str = "src", dst: str = "dst", ranks: int | None = None
 ) -> Document:
-    """What there is to know about an edge list, a store or a result, without searching it.
+    """Describe an edge list, a store or a result, without searching it.
 
-    ranks: of a store also what so many would hold and send (projection.py).
+    ranks: for a store, the number of ranks to project bytes held and sent for (projection.py).
     """
     path = named(path)
     if is_store(path):
@@ -123,7 +123,7 @@ def _search_facts(result: Result) -> Document:
 
 
 def _each_facts(result: Result) -> Document:
-    """Of all searches together."""
+    """Return the facts on all searches together."""
     sources: set[object] = set()
     for batch in result.batches(1 << 20, ("source",)):
         sources.update(stored(batch.column("source")).unique().to_pylist())
@@ -144,7 +144,7 @@ def _component_facts(result: Result) -> Document:
 
 
 def _value_facts(result: Result) -> Document:
-    """The vertices of the greatest values, of a column of numbers."""
+    """Return the vertices with the greatest values in a column of numbers."""
     import pyarrow.compute as pc  # as arrow.compute has it
 
     (name,) = COLUMNS[result.algorithm]
@@ -202,7 +202,7 @@ def plan_document(plan: Plan) -> Document:
 
 
 def lines(document: Document) -> str:
-    """The document for a person."""
+    """Return the document as text for a person."""
     form = {
         "edge list": _edges_lines,
         "store": _store_lines,
@@ -315,8 +315,8 @@ def _store_lines(document: Document) -> str:
 
 
 def _rounded(weights: Document) -> str:
-    """How many were rounded when they were read; nothing where none were, or where that is not
-    known.
+    """Say how many weights were rounded when they were read; nothing where none were, or where that
+    is not known.
     """
     if not weights["rounded"]:
         return ""
@@ -325,7 +325,7 @@ def _rounded(weights: Document) -> str:
 
 
 def _projection_lines(projection: Document) -> str:
-    """Tables of what ranks would hold and send."""
+    """Return tables of the bytes that ranks would hold and send."""
     names = list(projection["ranks"][0]["edges"])
     head = "".join(f"{name:>16}" for name in names)
     lines = ["", "", f"{'rank':<6}{'vertices':>14}{head}{'bytes':>16}{'by Table I':>16}"]
@@ -350,7 +350,7 @@ _TOLD_APART = {
     *("kind", "algorithm", "files", "vertices", "bytes", "version"),
     *("components", "reached", "unreached", "farthest", "top"),
 }
-"""Of a result; the others are the graph, and options that decided it."""
+"""Facts of a result that have lines of their own; others are the graph and the options."""
 
 
 def _result_lines(document: Document) -> str:
@@ -450,7 +450,9 @@ def _plan_lines(document: Document) -> str:
 
 
 def supersteps_table(steps: Sequence[SuperstepRecord], between: BetweenRecord | None = None) -> str:
-    """What every superstep did, a line each. between: of those that ``steps`` leaves out."""
+    """Return a table with a line for each superstep. between: sums of the supersteps that ``steps``
+    leaves out.
+    """
     lines = [
         f"{'level':>6} {'direction':<10}{'frontier':>14}{'found':>14}{'examined':>16}{'us':>12}"
     ]

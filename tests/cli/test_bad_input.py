@@ -15,7 +15,7 @@ import pytest
 
 @pytest.fixture
 def refused(delegraph, tmp_path):
-    """Runs a command that has to be refused; returns its one line."""
+    """Run a command that must be refused; return its one line."""
 
     def run(*args, says: tuple[str, ...] = ()) -> None:
         before = sorted(tmp_path.rglob("*"))
@@ -165,7 +165,7 @@ def test_a_store_or_a_result_is_no_edge_list(refused, ok, tmp_path):
 
 
 def test_more_rows_than_the_disk_holds(delegraph, tmp_path):
-    """That is no wrong use."""
+    """A full disk is no wrong use."""
     ran = delegraph(*f"generate kronecker --scale 48 -o {tmp_path}/out".split())
     assert ran.code == 1
     assert "bytes" in ran.err

@@ -1,4 +1,4 @@
-"""What begins before a command has imported what it needs."""
+"""Work that begins before a command has imported its modules."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_a_report(ok, store, algorithm):
 
 @pytest.mark.parametrize("what", [[], ["--ablation"], ["--algorithm", "pagerank"]])
 def test_events_of_each_bench(ok, store, tmp_path, what):
-    """Its steps are told as events, and beside them in a file."""
+    """Steps of a bench are told as events, and in a heartbeat file."""
     file = tmp_path / "heartbeat.json"
     asked = ("--sources", 2, "--threads", 1, *(() if "--ablation" in what else ("--device", "cpu")))
     ran = ok("bench", store, *what, *asked, "--log-format", "json", "--heartbeat", file)
@@ -105,7 +105,7 @@ def test_refused(delegraph, store, more, says):
 @pytest.mark.parametrize("graph", ["a store", "kronecker:9"])
 @pytest.mark.parametrize("algorithm", ["pagerank", "sssp", "closeness"])
 def test_by_workers(ok, edge_list, tmp_path, algorithm, graph):
-    """By one and by two; a page tells of both."""
+    """A bench by one worker and by two has a page about both."""
     scaling = "weak" if graph == "kronecker:9" else "strong"
     if scaling == "strong":
         graph = tmp_path / "graph.dg"

@@ -82,7 +82,7 @@ def test_record_schema_is_documented():
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
 def test_what_ranks_would_hold_and_send(ok, delegraph, edge_list, tmp_path, layout):
-    """What a search by as many workers sent keeps within it."""
+    """A search by as many workers sends no more than the projection."""
     store = tmp_path / "graph.dg"
     src, dst = random_edges(1, 3000, 20_000)
     ok("build", edge_list(src, dst), "-o", store, "--partitions", 4, "--layout", layout)
@@ -175,7 +175,7 @@ def test_bench_draws_by_id_whatever_the_order(ok, edge_list, tmp_path):
 
 
 def test_kernels_find_a_place_to_be_kept(edge_list, tmp_path):
-    """Installed read-only and without a home, as in a container."""
+    """Kernels are cached even if installed read-only and without a home, as in a container."""
     code = (
         "import os, delegraph.cli.main as m\n"
         "os.access = lambda *a: False\n"
@@ -245,7 +245,7 @@ def test_no_traceback_without_debug(delegraph, edge_list, tmp_path, monkeypatch)
 
 
 def test_ended_politely_leaves_nothing(edge_list, tmp_path):
-    """SIGTERM in the middle of a build."""
+    """SIGTERM in the middle of a build leaves nothing."""
     edges = edge_list(np.arange(1000), np.arange(1000))
     code = (
         "import os, signal, sys\n"

@@ -45,7 +45,7 @@ def test_from_a_file_to_answers(ok, path, tmp_path):
 
 
 def test_a_typo_among_integers_is_told(ok, tmp_path):
-    """With its file and line: in the talk, in the record, and in JSON."""
+    """A typo is told with its file and line: in messages, in the record, and in JSON."""
     path = tmp_path / "typo.csv"
     path.write_text("src,dst\n1,2\nO3,4\n")
     ran = ok("convert", path, "-o", tmp_path / "edges")
@@ -171,7 +171,7 @@ def test_formats_are_those_of_the_help(ok):
 
 
 def test_options_are_those_of_python():
-    """Of the command, but for what is talk."""
+    """Options of the command are Python's arguments, messages aside."""
     asked = {parameter.name for parameter in convert.params}
     given = set(package.convert.__annotations__) - {"return", "progress"}
     talk = {"as_json", "quiet", "debug", "log_format", "heartbeat"}
@@ -194,8 +194,9 @@ def test_bytes_do_not_depend_on_threads(tmp_path):
 @pytest.mark.parametrize("there", [False, True])
 @pytest.mark.parametrize(("read", "written"), [("links.csv", "edges"), ("g.dg", "g.npz")])
 def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, written, there):
-    """The same command again gives the same, and nothing is left: whether it replaces, after the
-    errors of every second call, or not, after those of the others."""
+    """Running the command again gives equal output, and a failed run leaves nothing: with
+    replacement after errors of every second call, without after errors of the other calls.
+    """
     package.convert(path, tmp_path / "links")
     package.build(tmp_path / "links", tmp_path / "g.dg")
     folder = tmp_path / "folder"
@@ -225,7 +226,7 @@ def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, wri
     "name", [nightly("edges.txt"), slow("edges.csv"), nightly("one-line.graph"), slow("names.tsv")]
 )
 def test_memory_is_bounded_whatever_the_size(tmp_path, name):
-    """300 MB of text; in METIS's, nearly all in the line of one vertex."""
+    """Memory stays bounded for 300 MB of text; in METIS's, nearly all is the line of one vertex."""
     path = tmp_path / name
     half = 10_000_000 if name == "one-line.graph" else 20_000_000
     with open(path, "w") as file:

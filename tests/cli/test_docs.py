@@ -18,13 +18,13 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_commands():
-    """What --help says; lines may break elsewhere by another version of click."""
+    """The page has the text of --help; another version of click may break lines elsewhere."""
     written = (DOCS / "reference" / "commands.md").read_text()
     assert written.split() == command_page.page().split(), "run tests/support/command_page.py"
 
 
 def test_completion():
-    """Of the program that is installed."""
+    """Completion works for the installed program."""
     program = Path(sys.executable).with_name("delegraph")
     asked = {"COMP_WORDS": "delegraph pag", "COMP_CWORD": "1"}
     env = {**os.environ, **asked, "_DELEGRAPH_COMPLETE": "bash_complete"}
@@ -35,7 +35,7 @@ def test_completion():
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # sockets that a cluster leaves
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_python(tmp_path, monkeypatch, capsys):
-    """From top to bottom; what it says is printed is printed."""
+    """Examples run from top to bottom, and print the output that the page shows."""
     pytest.importorskip("duckdb")
     pages = [(DOCS / "guides" / f"{name}.md").read_text() for name in ("python", "networkx")]
     code = "\n".join(re.findall(r"```python\n(.*?)```", "\n".join(pages), re.DOTALL))
@@ -56,7 +56,7 @@ def batches() -> list[tuple[str, str]]:
 
 
 def test_jobs(batches, ok, edge_list, tmp_path, monkeypatch):
-    """They would run, each after those that it needs."""
+    """Jobs would run, each after the jobs that it needs."""
     monkeypatch.chdir(tmp_path)
     edge_list([0, 1], [1, 2]).rename("edges")
     (text,) = (text for kind, text in batches if kind == "toml")
@@ -67,7 +67,7 @@ def test_jobs(batches, ok, edge_list, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("code", "again"), [(143, True), (1, False), (0, False)])
 def test_slurm(batches, tmp_path, code, again):
-    """What was ended by a signal is put in the queue again, and nothing else."""
+    """A job that a signal has ended is queued again, and no other job."""
     script, array = (text for kind, text in batches if kind == "bash")
     commands = {"srun": f"exit {code}", "scontrol": f"echo $* > {tmp_path}/asked"}
     for name, does in commands.items():
@@ -84,7 +84,7 @@ def test_slurm(batches, tmp_path, code, again):
 
 
 def test_airflow_and_kubernetes(batches):
-    """They can be read, and say the exit codes of docs/reference/events.md."""
+    """Examples can be parsed, and have the exit codes of docs/reference/events.md."""
     yaml = pytest.importorskip("yaml")
     (code,) = (text for kind, text in batches if kind == "python")
     compile(code, "batches.md", "exec")

@@ -1,4 +1,4 @@
-"""What a command does where its surroundings are bad: one line, the code that is promised."""
+"""Ends of commands in bad surroundings: one line, and the promised exit code."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_too_few_descriptors(delegraph, edge_list, tmp_path, monkeypatch):
 
 
 def test_causes_that_go_in_a_circle(delegraph, monkeypatch):
-    """As where a thread's exception is raised again while what it came of is handled."""
+    """A thread's exception may be raised again while its own consequence is handled."""
     first, second = ValueError("one"), ValueError("two")
     first.__cause__, second.__cause__ = second, first
     monkeypatch.setattr("delegraph.cli.main._find_cache", Mock(side_effect=first))
@@ -197,7 +197,7 @@ except KeyboardInterrupt:
 
 
 def test_an_interrupt_that_python_swallows():
-    """In what the garbage collector calls, which raises nothing."""
+    """An interrupt in code that the garbage collector calls raises nothing."""
     run = [sys.executable, "-c", SWALLOWED]
     done = subprocess.run(run, capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("heard\n", "")

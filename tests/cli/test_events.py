@@ -71,7 +71,7 @@ def test_a_reader_that_has_left(edge_list, tmp_path):
 
 @pytest.mark.parametrize("way", ["memory", "disk", "scan"])
 def test_levels_of_a_search(ok, edge_list, tmp_path, monkeypatch, way):
-    """Of a graph on disk, too, and of an edge list as it comes."""
+    """Levels are told for a graph on disk, too, and for an edge list that is scanned."""
     monkeypatch.setattr(events, "_OFTEN_SECONDS", 0.0)
     if way == "disk":
         monkeypatch.setattr(StoreGraph, "footprint", lambda *_: Footprint(1 << 60, 0, 1))
@@ -109,7 +109,9 @@ def test_a_heartbeat(ok, delegraph, edge_list, tmp_path):
 
 
 def test_work_that_says_nothing_is_told_of(capsys, monkeypatch, tmp_path):
-    """By the clock: at least a beat every ten seconds, an event every thirty."""
+    """Silent work is told by the clock: at least a beat every ten seconds, an event every
+    thirty.
+    """
     monkeypatch.setattr(events, "_BEAT_SECONDS", 0.01)
     monkeypatch.setattr(events, "_SELDOM_SECONDS", 0.05)
     monkeypatch.setattr("sys.argv", ["delegraph", "bfs", "--log-format", "json"])

@@ -24,7 +24,7 @@ LONG = "9" * 5000
 
 
 def commands(group: click.Group, *above: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """All of them, by the words that call them."""
+    """Yield all commands, by the words that call them."""
     context = click.Context(group)
     for name in group.list_commands(context):
         found = group.get_command(context, name)
@@ -267,7 +267,7 @@ def test_small_files_that_are_none(delegraph, edge_list, tmp_path, kind, option)
     "value", [LONG, "x", "-1", "1", "999999", "2147483648"], ids=lambda v: v[:9]
 )
 def test_the_environment_of_jobs(value):
-    """By hand it makes no job of a command."""
+    """A variable that a user sets makes no job of a command."""
     env = {**os.environ, LIFELINE: value}
     done = subprocess.run(command("info", "x"), env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2

@@ -32,7 +32,7 @@ def sources(tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 def test_wheel(sources, tmp_path):
-    """By ``python -m build``, which makes it of the source distribution: pure, with all sources."""
+    """``python -m build`` makes the wheel from the source distribution: pure, with all sources."""
     pytest.importorskip("build")
     done = subprocess.run(
         [sys.executable, "-m", "build", "-o", tmp_path, sources], capture_output=True, text=True
@@ -52,7 +52,7 @@ def test_wheel(sources, tmp_path):
 
 @pytest.mark.slow
 def test_dockerfile(sources, tmp_path):
-    """All steps but FROM, in an environment of their own; then what the image is started with."""
+    """All steps but FROM run in an environment of their own; then the image's command runs."""
     folders = {"/src": sources, "/data": tmp_path / "data", "/var/cache": tmp_path / "cache"}
     folders["/tmp"] = tmp_path / "tmp"
     for folder in folders.values():

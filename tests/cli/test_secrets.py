@@ -1,4 +1,4 @@
-"""Secrets in URLs are shown nowhere, whatever is asked for."""
+"""Secrets in URLs are shown nowhere, for any command."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def no_secret(text: str) -> bool:
 
 @pytest.mark.parametrize("name", mostly_slow(COMMANDS, *list(COMMANDS)[::3]))
 def test_a_command(delegraph, edge_list, tmp_path, monkeypatch, name):
-    """Of each way to write a secret into a URL; with events, a heartbeat and tracebacks, too."""
+    """Each way to write a secret into a URL is hidden; with events, a heartbeat and tracebacks,
+    too.
+    """
     monkeypatch.chdir(tmp_path)
     edges = edge_list([1, 2], [2, 3])
     heartbeat = tmp_path / "beat.json"
@@ -92,7 +94,7 @@ def test_python(url):
 
 
 def test_a_batch(delegraph, edge_list, tmp_path, monkeypatch):
-    """It is told before anything runs, and neither log nor ledger keeps it."""
+    """The error comes before anything runs, and neither log nor ledger keeps the secret."""
     monkeypatch.chdir(tmp_path)
     edges = edge_list([1, 2], [2, 3])
     jobs = tmp_path / "jobs.toml"

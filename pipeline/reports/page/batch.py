@@ -53,9 +53,9 @@ _DRAWN: dict[State, str] = {
 
 @dataclass(frozen=True)
 class Job:
-    """began, ended: of its last try, in seconds since 1970. It has not begun, or not ended: inf;
-    nobody knows when it ended: None. tries: since it was last done; an earlier delegraph's ledger
-    has none.
+    """A job of a batch. began, ended: of its last try, in seconds since 1970; inf: it has not
+    begun, or not ended; None: its end is not known. tries: number of tries since the job was last
+    done; an earlier delegraph's ledger does not count them.
     """
 
     entry: Entry
@@ -73,29 +73,29 @@ class Job:
 
     @property
     def tried(self) -> int:
-        """How many times."""
+        """Return the number of tries."""
         return len(self.tries) or self.entry.attempts
 
     @property
     def earlier(self) -> Sequence[Try]:
-        """Its tries before the last one."""
+        """Return the tries before the last one."""
         return [one for one in self.tries if one.began != self.entry.began]
 
     @property
     def end(self) -> float | None:
-        """None where none is known."""
+        """Return the end of the last try; None where it is not known."""
         return None if self.ended == inf else self.ended
 
     @property
     def latest(self) -> float:
-        """The last time that is known of it."""
+        """Return the last time that is known of the job."""
         return max(self.began, self.end or 0)
 
 
 @dataclass(frozen=True)
 class Axis:
-    """jobs: those that have a bar, by their begin; earlier: those that ended before. first: a
-    begin; last: the last time that is known.
+    """Axis of time. jobs: those with a bar, by their begin; earlier: those that ended before the
+    axis. first: a begin; last: the last time that is known.
     """
 
     jobs: Sequence[Job]
@@ -105,9 +105,10 @@ class Axis:
 
 
 def jobs_file(path: Path) -> Path | None:
-    """Of the batch that ``path`` is about, its file of jobs or its folder; None: it is no batch.
+    """Return the file of jobs of the batch that ``path`` names by its file or its folder; None: no
+    batch.
 
-    One that has not run is known by the name of the file.
+    A batch that has not run is recognized by the name of the file.
     """
     jobs = path.with_suffix("")
     if folder_of(jobs) == path and os.path.exists(ledger_of(jobs)):
@@ -117,7 +118,7 @@ def jobs_file(path: Path) -> Path | None:
 
 
 def page_of_batch(path: Path) -> Page:
-    """path: the file of jobs, whether or not it is still there."""
+    """Return the page of a batch. path: the file of jobs, whether or not the file still exists."""
     runs = is_running(path)  # asked first: what ends meanwhile is not cut off
     with open_ledger(ledger_of(path), write=False) as ledger:
         tries = ledger.tries()
@@ -155,7 +156,7 @@ def _job(entry: Entry, tries: Sequence[Try], runs: bool) -> Job:
 
 
 def _axis(begun: Sequence[Job]) -> Axis | None:
-    """begun: by their begin."""
+    """Return the axis for jobs that have begun. begun: by their begin."""
     if not begun:
         return None
     last = max(job.latest for job in begun)
@@ -279,7 +280,7 @@ def _drawn(shown: Sequence[Job], axis: Axis) -> Element:
 
 
 def _without_bar(job: Job, axis: Axis) -> str | None:
-    """What stands in place of it; None: it has one."""
+    """Return the text in place of a job's bar; None: the job has a bar."""
     if job.state == "left out":
         return "a job that it needs has failed"
     if job.began == inf:
@@ -324,7 +325,9 @@ def _failed(jobs: Sequence[Job]) -> Section | None:
 
 
 def _earlier(jobs: Sequence[Job]) -> Section | None:
-    """Tries before the last one of each job, since it was last done."""
+    """Return a section on the tries before the last one of each job, since the job was last
+    done.
+    """
     rows = [
         (
             job.name,
@@ -349,7 +352,7 @@ def _earlier(jobs: Sequence[Job]) -> Section | None:
 
 
 def _not_done(jobs: Sequence[Job], runs: bool) -> Section | None:
-    """Those that have neither ended well nor failed, and what becomes of them."""
+    """Return a section on jobs that have neither ended well nor failed, and their next step."""
     then = "" if runs else ", until the batch is run"
     told: dict[State, str] = {
         "running": "at this moment",

@@ -1,4 +1,4 @@
-"""A page about what ``bench --json`` printed: rates of searches, by numbers of ranks, or with and
+"""Page about the output of ``bench --json``: rates of searches, by numbers of ranks, or with and
 without optimizations; or runs of an algorithm.
 """
 
@@ -40,7 +40,7 @@ _CHECKED = "Each result was checked by Graph500's five rules; a bench that finds
 
 
 def is_bench(document: Any) -> bool:
-    """Whether it is one of the four that ``bench --json`` prints."""
+    """Whether a document is one of the four that ``bench --json`` prints."""
     if isinstance(document, list):
         return bool(document) and all(isinstance(at(row, "report"), dict) for row in document)
     return isinstance(document, dict) and any(
@@ -69,7 +69,7 @@ def _of_one(report: Document, path: Path) -> Page:
 
 
 def _of_algorithm(rows: list[Document], path: Path) -> Page:
-    """By one process, or by one number of ranks, or several."""
+    """Return the page of an algorithm, by one process, or by one or more numbers of ranks."""
     report = rows[-1]["report"]
     figures = _ranks(rows)
     for name, key in (("a run", "seconds"), ("an iteration", "iteration_seconds")):
@@ -93,7 +93,7 @@ def _of_algorithm(rows: list[Document], path: Path) -> Page:
 
 
 def _ranks(rows: list[Document]) -> list[Figure]:
-    """Of the last row; none of one process."""
+    """Return the figures on the ranks of the last row; none for one process."""
     last = rows[-1]
     ranks, efficiency = number(last, "ranks"), number(last, "efficiency")
     made = [] if ranks is None else [Figure("ranks", figure(ranks))]
@@ -108,7 +108,7 @@ def _notes(rows: list[Document]) -> list[str]:
 
 
 def _of_ranks(rows: list[Document], path: Path) -> Page:
-    """By one number of ranks, or several."""
+    """Return the page of searches by one or more numbers of ranks."""
     last = rows[-1]
     report = last["report"]
     return Page(
@@ -188,7 +188,7 @@ def _lacks(report: Document) -> list[str]:
 
 
 def _rates(report: Document) -> Section | None:
-    """Quartiles, as boxes; the document has no value of a single search."""
+    """Return a chart of quartiles, as boxes; the document has no value of a single search."""
     rows: list[list[str]] = []
     boxes: list[Element] = []
     mean = number(report, "gteps_harmonic_mean")
@@ -212,7 +212,9 @@ def _rates(report: Document) -> Section | None:
 
 
 def _box(name: str, values: list[float], mean: float | None) -> Element:
-    """One row: whiskers from least to greatest, the box from the first to the third quartile."""
+    """Draw one row: whiskers from least to greatest, the box from the first to the third
+    quartile.
+    """
     least, first, middle, third, most = values
     scale = linear(most)
     at = [f"{100 * scale.place(value):.5g}%" for value in values]
@@ -255,7 +257,7 @@ def _diamond(at: float) -> Element:
 
 
 def _scaling(rows: list[Document]) -> Section | None:
-    """Rates by ranks, beside those of ranks that lost nothing."""
+    """Return a chart of rates by ranks, beside the rates of ranks that lose nothing."""
     found = [
         (int(ranks), rate)
         for row in rows
@@ -312,7 +314,7 @@ def _scaling(rows: list[Document]) -> Section | None:
 
 
 def _rate_of(row: Document) -> float | None:
-    """The median of searches, or of an algorithm the mean."""
+    """Return the median rate of searches, or the mean rate of an algorithm."""
     gteps = numbers(row, "report", "gteps")
     return gteps.get("median", number(row, "report", "evps"))
 
@@ -323,7 +325,9 @@ def _stroke(kind: str) -> Element:
 
 
 def _scaling_row(row: Document, a_rank: float) -> Bar:
-    """With its efficiency as the bar: a rank's rate over that of a rank in the first row."""
+    """Return a row of the table with its efficiency as the bar: a rank's rate over that of a rank
+    in the first row.
+    """
     ranks, efficiency = number(row, "ranks"), number(row, "efficiency")
     seconds = numbers(row, "report", "search_seconds") or numbers(row, "report", "seconds")
     sent = numbers(row, "exchanged", "bytes_sent")
@@ -340,18 +344,20 @@ def _scaling_row(row: Document, a_rank: float) -> Bar:
 
 
 def _levels(exchanged: Any) -> Section | None:
-    """Of the search of median time; on GPUs, where levels have no numbers, if all are listed."""
-    found, of = entries(exchanged, "levels"), "The search with the median time. "
+    """Return the levels of the search with the median time; on GPUs, which do not number levels,
+    only if the record lists all.
+    """
+    found, subject = entries(exchanged, "levels"), "The search with the median time. "
     if any("examined" in level for level in found):
         if (number(exchanged, "supersteps") or 0) > MOST_LISTED:
             return None
-        of = "The search with the median time, on rank 0's GPU. "
+        subject = "The search with the median time, on rank 0's GPU. "
         found = [_superstep(level) for level in found]
-    return levels({"supersteps": found}, of)
+    return levels({"supersteps": found}, subject)
 
 
 def _superstep(level: Document) -> Document:
-    """Of a GPU, by the names of a record."""
+    """Return a superstep of a GPU under the names of a record."""
     parts = (number(level, name) for name in ("found", "normals", "delegates"))
     return {
         "direction": {"all": level.get("direction")},
@@ -362,7 +368,7 @@ def _superstep(level: Document) -> Document:
 
 
 def _exchanged(exchanged: Any) -> Section | None:
-    """What ranks sent each other, and held."""
+    """Return a section on the bytes that ranks sent each other, and held."""
     sent = numbers(exchanged, "bytes_sent")
     if not sent:
         return None
@@ -375,7 +381,7 @@ def _exchanged(exchanged: Any) -> Section | None:
 
 
 def _before(report: Document) -> Section | None:
-    """What came before the searches."""
+    """Return a section on the phases before the searches."""
     phases = {
         "preparation": number(report, "preparation_seconds"),
         "load": number(report, "load_seconds"),
@@ -391,7 +397,7 @@ def _before(report: Document) -> Section | None:
 
 
 def _all_over_none(report: Document) -> list[Figure]:
-    """What all optimizations bring together."""
+    """Return the figures on the effect of all optimizations together."""
     rates = [number(way, "gteps", "median") for way in entries(report, "added")]
     if len(rates) < 2 or not rates[0] or not rates[-1]:
         return []
@@ -403,7 +409,7 @@ def _all_over_none(report: Document) -> list[Figure]:
 
 
 def _added(report: Document) -> Section | None:
-    """Optimizations one after the other."""
+    """Return a chart of optimizations, added one after the other."""
     ways, hand = entries(report, "added"), at(report, "by_hand")
     if not ways:
         return None

@@ -35,7 +35,7 @@ _MOST_LETTERS = 24  # of a name, on a phone
 
 
 class Tick(NamedTuple):
-    """at: from 0 to 1."""
+    """A tick of an axis. at: from 0 to 1."""
 
     at: float
     label: str
@@ -58,8 +58,8 @@ class Point(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """A row of a timeline. start, stop: from 0 to 1; beyond that it goes on, and None: nobody knows
-    when it stopped. told: its numbers; without a start, what stands in place of a bar.
+    """A row of a timeline. start, stop: from 0 to 1; greater values are beyond the axis; stop None:
+    the end is not known. told: its numbers; without a start, the text in place of a bar.
     """
 
     name: str
@@ -72,8 +72,8 @@ class Lane(NamedTuple):
 
 @dataclass(frozen=True)
 class Frame:
-    """What a chart is drawn in. title, description: for those who do not see it. along: at x;
-    none where another chart below has the same.
+    """Frame of a chart. title, description: for readers who cannot see it. along: the axis of x;
+    none where a chart below has the same.
     """
 
     title: str
@@ -131,7 +131,7 @@ def _axes(frame: Frame) -> Layer:
 
 
 def columns(frame: Frame, bars: Sequence[Column]) -> Layer:
-    """Bars from 0 on."""
+    """Draw bars from 0 on."""
     gap = 0.16 if len(bars) <= 60 else 0
     for start, stop, value, kind, told in bars:
         y, width = frame.down(value), stop - start
@@ -147,7 +147,7 @@ def columns(frame: Frame, bars: Sequence[Column]) -> Layer:
 
 
 def stems(frame: Frame, points: Sequence[Point]) -> Layer:
-    """Of dots on a scale that has no 0, where a bar's length would say nothing."""
+    """Draw the stems of dots, on a scale without 0, where a bar's length would mean nothing."""
     for at, value, _ in points:
         x = _percent(at)
         yield tag("line", class_="stem", x1=x, x2=x, y1=frame.down(value), y2=frame.height)
@@ -179,14 +179,14 @@ def dots(frame: Frame, points: Sequence[Point]) -> Layer:
 
 
 def across(frame: Frame, value: float, label: str) -> Layer:
-    """A line at a value, with its name above the left end."""
+    """Draw a line at a value, with its name above the left end."""
     y = frame.down(value)
     yield tag("line", class_="mark", x1=0, x2="100%", y1=y, y2=y)
     yield tag("text", label, class_="named", x=6, y=y - 5)
 
 
 def upright(frame: Frame, at: float, label: str) -> Layer:
-    """A line at a place, with its name on the side that has more room."""
+    """Draw a line at a place of x, with its name on the side that has more room."""
     x = _percent(at)
     yield tag("line", class_="mark", x1=x, x2=x, y1=0, y2=frame.height)
     side = {"dx": 6} if at < 0.5 else {"dx": -6, "text_anchor": "end"}
@@ -194,7 +194,7 @@ def upright(frame: Frame, at: float, label: str) -> Layer:
 
 
 def band(frame: Frame, start: float, stop: float, label: str) -> Layer:
-    """A part of which no values are drawn."""
+    """Draw a part of the chart that has no values."""
     yield tag(
         "rect",
         tag("title", label),
@@ -207,7 +207,9 @@ def band(frame: Frame, start: float, stop: float, label: str) -> Layer:
 
 
 def lanes(frame: Frame, rows: Sequence[Lane]) -> Layer:
-    """A row below the other, each with its name above its bar: a phone has no room beside it."""
+    """Draw rows one below the other, each with its name above its bar: a phone has no room beside
+    the bar.
+    """
     for at, _ in frame.along:
         yield tag("line", class_="grid", x1=_percent(at), x2=_percent(at), y1=0, y2=frame.height)
     for top, lane in zip(range(0, frame.height, LANE), rows, strict=True):
@@ -238,7 +240,7 @@ def lanes(frame: Frame, rows: Sequence[Lane]) -> Layer:
 
 
 def _shortened(name: str) -> str:
-    """Without its middle, as names that begin alike end otherwise."""
+    """Return a name without its middle: names that begin alike differ at the end."""
     half = _MOST_LETTERS // 2
     return name if len(name) <= _MOST_LETTERS else f"{name[: half - 1]}\u2026{name[-half:]}"
 

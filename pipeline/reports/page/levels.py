@@ -1,8 +1,9 @@
-"""A search level by level: frontier, edges examined and time, by the supersteps of its record.
+"""Section about the levels of a search: frontier, edges examined and time, by the supersteps of its
+record.
 
-A chart has at most MOST_COLUMNS columns. Where there are more levels a column is of several, and
-shows their mean. Levels of which a record only has the sums (supersteps_between) are a gap in the
-chart and a row of the table, and the page says so.
+A chart has at most MOST_COLUMNS columns. Where there are more levels, a column is the mean of
+several. Levels of which a record has only the sums (supersteps_between) are a gap in the chart and
+a row of the table, and the page says so.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _COUNTS = ("frontier", "found", "edges_examined", "bytes_read", "seconds")
 
 @dataclass(frozen=True)
 class Bin:
-    """Some levels in a row. ways: the directions that they took. sums: by key, None: not known."""
+    """Levels in a row. ways: the directions of these levels. sums: by key, None: not known."""
 
     first: int
     last: int
@@ -63,8 +64,10 @@ class Bin:
         return None if value is None else value / self.count
 
 
-def levels(document: Any, of: str = "") -> Section | None:
-    """None where the document has no supersteps. of: whose they are, in a sentence."""
+def levels(document: Any, subject: str = "") -> Section | None:
+    """Return the section on a search's levels; None where the document has no supersteps. subject:
+    a sentence that says which search it is.
+    """
     found = entries(document, "supersteps")
     if not any(key in step for step in found for key in _DRAWN):
         return None
@@ -74,7 +77,7 @@ def levels(document: Any, of: str = "") -> Section | None:
     summed = at(document, "supersteps_between")
     between = _as_bin(summed) if len(parts) > 1 and isinstance(summed, dict) else None
     bins = [some for part in parts for some in part]
-    told = [of + _told([*bins, between] if between else bins)]
+    told = [subject + _told([*bins, between] if between else bins)]
     if a_column > 1:
         told.append(f"Each column shows the mean of {a_column:,} levels.")
     if len(parts) > 1:
@@ -113,7 +116,7 @@ def _swatch(way: str) -> Element:
 
 
 def _split(found: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """In two, where levels are left out."""
+    """Split the supersteps in two, where levels are left out."""
     numbered = [number(step, "level") for step in found]
     for i, (one, other) in enumerate(pairwise(numbered), 1):
         if one is not None and other is not None and other > one + 1:
@@ -144,18 +147,18 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 
 def _told(bins: Sequence[Bin]) -> str:
-    """Which levels took most of the time."""
+    """Say which levels took most of the time."""
     whole = sum(some.sums["seconds"] or 0 for some in bins)
     if not whole:
         return "How long levels took is not known."
     longest = max(bins, key=lambda some: some.sums["seconds"] or 0)
-    of = f"{share(longest.sums['seconds'] or 0, whole)} of {duration(whole)}"
+    time = f"{share(longest.sums['seconds'] or 0, whole)} of {duration(whole)}"
     levels = "level" if longest.count == 1 else "levels"
-    return f"Most time went into {levels} {longest.name}: {of}."
+    return f"Most time went into {levels} {longest.name}: {time}."
 
 
 def _panel(parts: Sequence[Sequence[Bin]], key: str, last: bool) -> Element:
-    """last: the one with the axis of all."""
+    """Draw a chart of one key. last: whether the panel has the axis of all panels."""
     name = _DRAWN[key]
     values = [some.mean(key) or 0 for part in parts for some in part]
     unit = time_unit(max(values)) if key == "seconds" else None
@@ -209,7 +212,9 @@ def _whole(value: float | None) -> float | None:
 
 
 def _table(parts: Sequence[Sequence[Bin]], between: Bin | None) -> Element:
-    """What the chart shows; of several levels their sums. Keys that say nothing are left out."""
+    """Return the table of the chart's values; a row of several levels has their sums. Keys without
+    information are left out.
+    """
     bins = [some for part in parts for some in part]
     counts = ("frontier", "found", "edges_examined")
     keys = [key for key in counts if any(some.sums[key] is not None for some in bins)]
@@ -225,7 +230,7 @@ def _table(parts: Sequence[Sequence[Bin]], between: Bin | None) -> Element:
 
 
 def _as_bin(between: Any) -> Bin:
-    """Of the levels that are left out."""
+    """Return the levels that are left out as a bin."""
     directions = at(between, "directions")
     each = directions.values() if isinstance(directions, dict) else ()
     ways = frozenset(str(way) for ways in each if isinstance(ways, dict) for way in ways)

@@ -51,5 +51,5 @@ def _is_float(value: Attribute) -> bool:
 
 
 def _shown(text: object) -> str:
-    """What XML cannot hold, or a reader would not see, in escapes."""
+    """Escape characters that XML cannot hold, or that a reader would not see."""
     return str(text).encode("utf-8", "backslashreplace").decode().translate(_ESCAPES)

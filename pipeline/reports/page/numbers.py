@@ -1,5 +1,5 @@
-"""Numbers for people: thousands apart, with their units; and those of JSON documents, if they are
-there.
+"""Numbers for people, with separated thousands and units; and lookup of numbers in JSON documents,
+which may lack them.
 """
 
 from __future__ import annotations
@@ -11,34 +11,34 @@ _MOST = 1e300
 
 
 def at(document: Any, *keys: str) -> Any:
-    """What stands under these keys, one inside the other; None where nothing does."""
+    """Return the value under nested keys; None where there is none."""
     for key in keys:
         document = document.get(key) if isinstance(document, dict) else None
     return document
 
 
 def number(document: Any, *keys: str) -> float | None:
-    """None for anything but a number that can be drawn."""
+    """Return a number that can be drawn; None for any other value."""
     value = at(document, *keys)
     fits = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MOST
     return value if fits else None
 
 
 def entries(document: Any, *keys: str) -> list[dict[str, Any]]:
-    """The objects of a list."""
+    """Return the objects of a list."""
     value = at(document, *keys)
     return [some for some in value if isinstance(some, dict)] if isinstance(value, list) else []
 
 
 def numbers(document: Any, *keys: str) -> dict[str, float]:
-    """The numbers of an object, by name."""
+    """Return the numbers of an object, by name."""
     value = at(document, *keys)
     found = ((key, number(value, key)) for key in (value if isinstance(value, dict) else ()))
     return {key: some for key, some in found if some is not None}
 
 
 def text(value: Any) -> str:
-    """Of a fact, whatever it is.
+    """Return the text of a fact of any type.
 
     >>> text(1234567), text(True), text(None), text(0.85), text([1, "a"])
     ('1,234,567', 'yes', 'none', '0.85', '1, a')
@@ -55,7 +55,7 @@ def text(value: Any) -> str:
 
 
 def figure(value: float | None) -> str:
-    """A count in full, a fraction to four digits.
+    """Return the text of a number: a count in full, a fraction to four digits.
 
     >>> figure(1234567), figure(1234.5), figure(0.123456), figure(None)
     ('1,234,567', '1,234', '0.1235', 'not known')
@@ -83,7 +83,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def size(value: float | None) -> str:
-    """Bytes, to three digits.
+    """Return the text of a number of bytes, to three digits.
 
     >>> size(12), size(2_110_000), size(25_281_000_000), size(3.2e15)
     ('12 B', '2.11 MB', '25.3 GB', '3,200 TB')
@@ -97,7 +97,7 @@ def size(value: float | None) -> str:
 
 
 def _three(value: float) -> str:
-    """Digits, of what is at least 1."""
+    """Return the digits of a number that is at least 1."""
     return f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
 
 
@@ -108,12 +108,15 @@ def share(part: float, whole: float) -> str:
     >>> share(9999, 10_000), share(1, 1)
     ('99.99%', '100%')
     """
-    of = part / whole if whole else 0
-    if 0 < of < 0.0001:
+    ratio = part / whole if whole else 0
+    if 0 < ratio < 0.0001:
         return "less than 0.01%"
-    if 0.9999 < of < 1:
+    if 0.9999 < ratio < 1:
         return "more than 99.99%"
-    return f"{of:.0%}" if of in (0, 1) else f"{of:.{1 if 0.01 <= of <= 0.999 or of > 1 else 2}%}"
+    if ratio in (0, 1):
+        return f"{ratio:.0%}"
+    digits = 1 if 0.01 <= ratio <= 0.999 or ratio > 1 else 2
+    return f"{ratio:.{digits}%}"
 
 
 def duration(seconds: float | None) -> str:
@@ -132,19 +135,19 @@ def duration(seconds: float | None) -> str:
 
 
 class Unit(NamedTuple):
-    """Of an axis: what its numbers are divided by."""
+    """Unit of an axis. scale: divides the axis' numbers."""
 
     scale: float
     name: str
 
 
 def time_unit(most: float) -> Unit:
-    """In which times up to so many seconds are short numbers."""
+    """Return the unit in which times up to ``most`` seconds are short numbers."""
     return Unit(1, "s") if most >= 1 else Unit(1e-3, "ms") if most >= 1e-3 else Unit(1e-6, "µs")
 
 
 def compact(value: float) -> str:
-    """At an axis, where there is little room.
+    """Return the text of a number at an axis, where there is little room.
 
     >>> compact(0), compact(2500), compact(1e6), compact(0.001), compact(1e-5)
     ('0', '2.5 k', '1 M', '0.001', '10⁻⁵')

@@ -1,4 +1,4 @@
-"""What every page has: a head, key figures, sections, and how it looks (style.css)."""
+"""Parts that every page has: a head, key figures, sections, and a style (style.css)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GENERATOR = "delegraph report"
 
 
 class Figure(NamedTuple):
-    """One of the few numbers that come first. note: what it is to be compared with."""
+    """A key figure, one of the few at the top. note: a figure to compare it with."""
 
     name: str
     value: str
@@ -25,7 +25,9 @@ class Figure(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """wide: as wide as the page, where others stand side by side."""
+    """A section of a page. wide: whether it takes the whole width, where others stand side by
+    side.
+    """
 
     title: str
     content: Sequence[Content]
@@ -34,9 +36,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """kind: what it is about; name: which one. command: what made it, where that is known.
+    """A page. kind: the kind of its subject; name: the subject's name. command: the command that
+    made the subject, where it is known.
 
-    unknown: what cannot be told, and why. notes: what the user was told by the run.
+    unknown: facts that are missing, and why. notes: messages of the run to the user.
     """
 
     kind: str
@@ -49,7 +52,7 @@ class Page:
 
 
 def render(page: Page) -> bytes:
-    """The same page, the same bytes."""
+    """Return the page's bytes. Equal pages have equal bytes."""
     return b"<!DOCTYPE html>\n" + encode(
         tag("html", _head(page), tag("body", *_body(page)), lang="en")
     )
@@ -100,7 +103,7 @@ def _body(page: Page) -> Iterator[Content]:
 
 
 def _told(title: str, lines: Sequence[str]) -> Element | None:
-    """An aside of a few lines, if there are any."""
+    """Return an aside of a few lines, if there are any."""
     if not lines:
         return None
     items = tag("ul", *(tag("li", line) for line in lines))
@@ -113,7 +116,7 @@ def _section(section: Section) -> Element:
 
 
 def _patterns() -> Element:
-    """Of kinds of marks that are told apart without colour (style.css)."""
+    """Return the patterns that tell kinds of marks apart without colour (style.css)."""
     made = (
         _pattern("pull", 6, tag("path", d="M-1 7L7 -1M-1 1L1 -1M5 7L7 5")),
         _pattern("scan", 5, tag("circle", cx=2.5, cy=2.5, r=1.3)),

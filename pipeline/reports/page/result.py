@@ -1,4 +1,4 @@
-"""A page about a result: what was found, by the result itself; how, by its record."""
+"""Page about a result: its values come from the result itself, its making from the run record."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def page_of_result(result: Result, path: Path) -> Page:
 
 
 def _record(result: Result, path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Of this result: one of another graph or algorithm is left out."""
+    """Return the record of this result; a record of another graph or algorithm is left out."""
     record, unknown = run.read_record(path)
-    of = at(record, "graph", "fingerprint")
-    other = result.info is not None and of is not None and of != result.info.graph
+    graph = at(record, "graph", "fingerprint")
+    other = result.info is not None and graph is not None and graph != result.info.graph
     key = FORMS[result.algorithm].key
     every = {form.key for form in FORMS.values()} - {key}
     if record and (other or (key not in record and every & record.keys())):
@@ -66,7 +66,7 @@ def _record(result: Result, path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _figures(result: Result, found: dict[str, Any], did: dict[str, Any]) -> list[Figure]:
-    """What was found, by the result's own columns where these say it."""
+    """Return the key figures, from the result's own columns where they suffice."""
     vertices = number(found, "vertices")
     made = []
     if "reached" in found and vertices is not None:
@@ -103,7 +103,7 @@ def _spent(result: Result, record: dict[str, Any]) -> list[Figure]:
 
 
 def _by_distance(found: dict[str, Any]) -> Section | None:
-    """Counted in the result itself."""
+    """Return a chart of vertices by distance, counted in the result itself."""
     what = "rows" if "rows_by_distance" in found else "vertices"
     counts = found.get(f"{what}_by_distance")
     if not counts:
@@ -146,7 +146,7 @@ def _distances(first: int, count: int) -> str:
 
 
 def _iterations(record: dict[str, Any], found: dict[str, Any]) -> Section | None:
-    """PageRank's, by the change of each."""
+    """Return a chart of PageRank's iterations, by the change of each."""
     every = entries(record, "iterations")
     known = [(i, number(some, "change") or 0) for i, some in enumerate(every, 1)]
     drawn = [(i, change) for i, change in known if change > 0]
@@ -193,12 +193,12 @@ def _iterations(record: dict[str, Any], found: dict[str, Any]) -> Section | None
 
 
 def _each(items: list[Item], step: int) -> list[Item]:
-    """Every so many of them, the last one among these."""
+    """Return each ``step``-th item, and the last one."""
     return items[::-step][::-1]
 
 
 def _top(algorithm: str, found: dict[str, Any]) -> Section | None:
-    """The vertices of the greatest values."""
+    """Return a table of the vertices with the greatest values."""
     top = found.get("top")
     if not top:
         return None
@@ -211,7 +211,7 @@ def _top(algorithm: str, found: dict[str, Any]) -> Section | None:
 
 
 def _steps(record: dict[str, Any]) -> Section | None:
-    """None where they are the phases, and none was reused."""
+    """Return a section on steps; None where steps are the phases, and none was reused."""
     found = entries(record, "plan", "steps")
     named = {text(step.get("name")) for step in found}
     reused = any(step.get("reused") is True for step in found)
@@ -219,7 +219,7 @@ def _steps(record: dict[str, Any]) -> Section | None:
 
 
 def _asked(result: Result, did: dict[str, Any]) -> list[tuple[str, Content]]:
-    """What decides the result, and what its record says of the work beside."""
+    """Return the options that decide the result, and the record's other facts about the work."""
     info = result.info
     # Where both have a name the record's says more: of sources, how many; in options, a digest.
     shown = (info.options if info else {}) | {

@@ -1,4 +1,4 @@
-"""What a record says of any run: what ran and where, its phases, its steps, its memory."""
+"""Sections from a run record: command and machine, phases, steps, memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ _WHAT = "What ran, and for how long:"
 
 
 def read_record(output: Path) -> tuple[Record, list[str]]:
-    """The record beside an output, and what is not known without it, or because of its age."""
+    """Return the record beside an output, and the facts that are unknown without a record, or
+    because of its age.
+    """
     path = record_path(output)
     try:
         record = read_json(path)
@@ -55,7 +57,7 @@ def read_record(output: Path) -> tuple[Record, list[str]]:
 
 
 def command(document: Record) -> str | None:
-    """As it can be typed again, but for the program's folder."""
+    """Return the command as a user can type it again, without the program's folder."""
     words = document.get("command")
     if not isinstance(words, list) or not words:
         return None
@@ -70,9 +72,8 @@ def notes(document: Record) -> list[str]:
 
 
 def the_run(document: Record, path: Path, more: Sequence[tuple[str, Content]] = ()) -> Section:
-    """Where and by what a document was made. path: of the file or folder that the page is about.
-
-    more: of the subject.
+    """Return the section on where and by what a document was made. path: the file or folder that
+    the page is about. more: further items about the subject.
     """
     hardware = at(document, "hardware")
     versions = at(document, "versions")
@@ -96,14 +97,14 @@ def the_run(document: Record, path: Path, more: Sequence[tuple[str, Content]] = 
 
 
 def _written(path: Path) -> str:
-    """Records hold no time: that of the file, or of a folder's newest."""
+    """Return the time of the file, or of a folder's newest file: records hold no time."""
     found = list(path.iterdir()) if path.is_dir() else [path]
     newest = max((file.stat().st_mtime for file in found), default=path.stat().st_mtime)
     return f"{datetime.fromtimestamp(int(newest), UTC):%Y-%m-%d %H:%M:%S} UTC, by the file's time"
 
 
 def phases(document: Record) -> Section | None:
-    """Of an answer: load, compile, search, write."""
+    """Return a section on the phases of an answer: load, compile, search, write."""
     seconds = numbers(document, "seconds")
     whole = sum(seconds.values())
     if not seconds or not whole:
@@ -126,7 +127,7 @@ PHASES = {
 
 
 def steps(document: Record) -> Section | None:
-    """Of a plan's steps: what each took."""
+    """Return a section on the time of each step of a plan."""
     found = entries(document, "plan", "steps")
     if not found:
         return None
@@ -145,7 +146,9 @@ def steps(document: Record) -> Section | None:
 
 
 def memory(document: Record) -> Section | None:
-    """What each step was to hold, and what was held, against the limit."""
+    """Return a section on the memory planned for each step, and the memory held, against the
+    limit.
+    """
     plan = at(document, "plan")
     measured = number(plan, "measured_peak_bytes")
     limit = number(plan, "memory_limit_bytes")
@@ -180,7 +183,7 @@ def memory(document: Record) -> Section | None:
 
 
 def peak(document: Record) -> Figure | None:
-    """Among key figures."""
+    """Return the key figure on peak memory."""
     measured = number(document, "plan", "measured_peak_bytes")
     limit = number(document, "plan", "memory_limit_bytes")
     if measured is None:

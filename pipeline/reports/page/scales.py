@@ -18,7 +18,9 @@ _CLOCK = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 
 
 @dataclass(frozen=True)
 class Scale:
-    """low, high: values at both ends. log: whether equal ratios, not differences, are as far."""
+    """A scale of an axis. low, high: values at both ends. log: whether equal distances are equal
+    ratios rather than differences.
+    """
 
     low: float
     high: float
@@ -26,7 +28,7 @@ class Scale:
     log: bool = False
 
     def place(self, value: float) -> float:
-        """Within the scale."""
+        """Return the place of a value on the scale, from 0 to 1."""
         low, high = self.low, self.high
         if self.log:
             low, high, value = log10(low), log10(high), log10(max(value, self.low))
@@ -34,7 +36,8 @@ class Scale:
 
 
 def linear(most: float, whole: bool = False) -> Scale:
-    """From 0 to a round number that is not less. whole: values are counts.
+    """Return a scale from 0 to a round number that is not less than ``most``. whole: whether values
+    are counts.
 
     >>> linear(17).ticks, linear(0.3).high, linear(2, whole=True).ticks
     ((0.0, 5.0, 10.0, 15.0, 20.0), 0.3, (0.0, 1.0, 2.0))
@@ -54,8 +57,8 @@ def linear(most: float, whole: bool = False) -> Scale:
 
 
 def logarithmic(least: float, most: float) -> Scale:
-    """By powers of ten, or between few of them by 1, 2, 5, from somewhat below the least value, so
-    that it is seen above the axis.
+    """Return a scale by powers of ten, or between few of them by 1, 2, 5. It begins below the least
+    value, which is then visible above the axis.
 
     >>> logarithmic(1, 2500).ticks, logarithmic(3, 19).ticks
     ((1.0, 10.0, 100.0, 1000.0, 10000.0), (2.0, 5.0, 10.0, 20.0))
@@ -73,7 +76,7 @@ def logarithmic(least: float, most: float) -> Scale:
 
 
 def integers(first: int, last: int, most: int = 6) -> list[int]:
-    """At most so many round numbers from ``first`` to ``last``, both of them among these.
+    """Return at most ``most`` round numbers from ``first`` to ``last``, both included.
 
     >>> integers(1, 5), integers(1, 100), integers(0, 4000)
     ([1, 2, 3, 4, 5], [1, 20, 40, 60, 80, 100], [0, 1000, 2000, 3000, 4000])
@@ -89,8 +92,8 @@ def integers(first: int, last: int, most: int = 6) -> list[int]:
 
 
 def moments(first: int, last: int) -> list[tuple[int, str]]:
-    """At most five round times from ``first`` to ``last``, in seconds since 1970, and what a clock
-    calls them; midnight by its date. All in UTC.
+    """Return at most five round times from ``first`` to ``last``, in seconds since 1970, and their
+    text as clocks show it; midnight has its date. All times are in UTC.
 
     >>> moments(5, 10)
     [(6, '00:00:06'), (8, '00:00:08'), (10, '00:00:10')]

@@ -80,7 +80,7 @@ def _separates(info: GraphInfo) -> bool:
 
 
 def _degrees(info: GraphInfo) -> Section:
-    """Vertices by degree, both by powers."""
+    """Return a chart of vertices by degree, both by powers."""
     counts = info.degree_histogram
     first = next((bucket for bucket, count in enumerate(counts) if count), 0)
     shown = counts[first:]
@@ -91,7 +91,7 @@ def _degrees(info: GraphInfo) -> Section:
     ]
 
     def place(degree: int) -> float:
-        """Of the least degree of what is right of it."""
+        """Return the place whose right side begins with this degree."""
         return ((1 + log2(degree) if degree else 0) - first) / len(shown)
 
     ends = [0, *(10**power for power in range(20))]
@@ -137,7 +137,7 @@ _CHOSEN = {
 
 
 def _kinds(info: GraphInfo) -> Section | None:
-    """None where nothing is separated."""
+    """Return a section on kinds of edges; None where edges are not separated."""
     if not _separates(info):
         return None
     whole = sum(info.subgraph_edges.values())
@@ -153,7 +153,7 @@ def _kinds(info: GraphInfo) -> Section | None:
 
 
 def _partitions(store: Store) -> Section | None:
-    """How even they are; None of one."""
+    """Return a section on the balance of partitions; None for one partition."""
     info = store.info
     if info.partitions == 1:
         return None
@@ -187,7 +187,9 @@ def _partitions(store: Store) -> Section | None:
 
 
 def _fullest(entries: Sequence[int]) -> tuple[Element, str]:
-    """A column for each partition, or for the fullest of several in a row, as is said then."""
+    """Draw a column for each partition, or for the fullest of several in a row; return the chart
+    and a sentence that says which.
+    """
     together = -(-len(entries) // MOST_COLUMNS)
     values = [max(entries[i : i + together]) for i in range(0, len(entries), together)]
     width = 1 / len(values)
@@ -209,7 +211,7 @@ def _fullest(entries: Sequence[int]) -> tuple[Element, str]:
 
 
 def _rows(info: GraphInfo) -> Section:
-    """What became of the input."""
+    """Return a section on the fate of the input's rows."""
     parts = {
         "edges": info.edges,
         "duplicates": info.duplicates,

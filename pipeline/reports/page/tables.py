@@ -1,4 +1,6 @@
-"""Tables, facts and bars in tables: what stands beside a chart, or needs none."""
+"""Tables, lists of facts, and tables with bars: companions of charts, or sections without a
+chart.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ MOST_ROWS = 12
 
 
 class Bar(NamedTuple):
-    """A row with a bar: what it is of, how long (None: not known), in words, and more cells."""
+    """A row with a bar. label: its subject. value: the bar's length; None: not known. told: the
+    value in words. more: further cells.
+    """
 
     label: str
     value: float | None
@@ -28,7 +32,9 @@ def facts(rows: Sequence[tuple[str, Content]]) -> Element:
 
 
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Element:
-    """The first cell of a row names it; the others are numbers, or words as short."""
+    """Return a table. The first cell of a row names it; the others are numbers, or words as
+    short.
+    """
     body = (
         tag("tr", tag("th", cells[0], scope="row"), *(tag("td", cell) for cell in cells[1:]))
         for cells in rows
@@ -39,8 +45,8 @@ def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> E
 def bars(
     caption: str, head: Sequence[str], rows: Sequence[Bar], most: float | None = None
 ) -> Element:
-    """head: of the label, of the bar with its words, and of more cells. most: the longest bar; by
-    default that of the greatest value. Longer ones are cut, and marked so.
+    """Return a table with bars. head: of the label, of the bar with its words, and of more cells.
+    most: the longest bar; by default that of the greatest value. Longer bars are cut, and marked.
     """
     longest = most or max((row.value or 0 for row in rows), default=0) or 1
     body = [
@@ -84,5 +90,5 @@ def _framed(caption: str, head: Sequence[Element], body: Sequence[Element]) -> E
 
 
 def beside(summary: str, made: Element, rows: int) -> Element:
-    """A chart's table, folded where it is long."""
+    """Return a chart's table, folded where it is long."""
     return tag("details", tag("summary", summary), made) if rows > MOST_ROWS else made

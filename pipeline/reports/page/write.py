@@ -1,4 +1,4 @@
-"""From a path to its page: what stands there, and how the page appears."""
+"""Writing of a page: ``path`` decides the kind of page, and the output appears whole."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _MARK = f'<meta name="generator" content="{GENERATOR} '.encode()
 
 
 def write_page(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
-    """Write a page about a store, a result, a batch, or what ``bench --json`` printed.
+    """Write a page about a store, a result, a batch, or the output of ``bench --json``.
 
-    overwrite: whether another such page may be replaced. Raises InputError for what is none of the
-    four, and for an output that may not be written.
+    overwrite: whether another such page may be replaced. Raises InputError for a path that is none
+    of the four, and for an output that may not be written.
     """
     refuse_remote(path, "report reads only from a disk of this machine: copy it there")
     check_file(output, "report", _is_page, overwrite, path)
@@ -78,7 +78,9 @@ def page_of(path: Path) -> Page:
 
 
 def _json(path: Path) -> Any:
-    """None for a file of anything else: a result may be a file, too, and a large one."""
+    """Return a JSON document; None for any other file: a result may be a file, too, and a large
+    one.
+    """
     with naming_file(path), open(path, "rb") as file:
         if file.read(1000).lstrip()[:1] not in (b"{", b"["):
             return None
@@ -90,7 +92,7 @@ def _json(path: Path) -> Any:
 
 
 def _is_page(path: Path) -> bool:
-    """Whether a file is a page of ours."""
+    """Whether a file is a page that delegraph wrote."""
     try:
         with open(open_regular(path), "rb") as file:
             return _MARK in file.read(1000)

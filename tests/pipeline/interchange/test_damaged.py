@@ -1,4 +1,4 @@
-"""Whatever is damaged in a file: an edge list, or a line that names the file and leaves nothing."""
+"""Damaged files give an edge list, or a line that names the file, and leave nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FILES = {
     ],
 )
 def test_odd_bytes(tmp_path, name, data):
-    """Control characters part words, as blanks do; others are named."""
+    """Control characters separate words, as blanks do; an error names other bytes."""
     (tmp_path / name).write_bytes(data)
     if b"\x0b" in data:
         record = delegraph.convert(tmp_path / name, tmp_path / "edges").record

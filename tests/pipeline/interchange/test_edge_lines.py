@@ -1,4 +1,4 @@
-"""Formats with an edge a line: CSV, TSV, SNAP's text, GAP's."""
+"""Formats with an edge on each line: CSV, TSV, SNAP's text, GAP's."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 
 @given(st.lists(st.tuples(words, words, st.integers(-9, 9)), min_size=1), st.integers(20, 300))
 def test_any_names_in_blocks_of_any_size(tmp_path_factory, rows, size):
-    """What Python's csv writes; names of the header are quoted, too."""
+    """Names that Python's csv writes are read back; names of the header are quoted, too."""
     folder = tmp_path_factory.mktemp("csv")
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(
@@ -295,7 +295,9 @@ def test_any_blanks_in_blocks_of_any_size(tmp_path_factory, lines, size):
 
 @given(st.lists(st.sampled_from(["0 1", "7 x", "1", "3 4 5", "", "# c", "-1 2", "2 -0"])))
 def test_arrow_and_python_agree(tmp_path_factory, lines):
-    """What Arrow refuses, Python finds the line of; and nothing else."""
+    """Python finds the wrong line of a text that Arrow refuses, and accepts a text that Arrow
+    reads.
+    """
     path = tmp_path_factory.mktemp("lines") / "edges.el"
     data = "\n".join(lines).encode()
     path.write_bytes(data)

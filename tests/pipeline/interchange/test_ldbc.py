@@ -63,7 +63,7 @@ def test_vertices_that_are_missing(tmp_path):
 
 
 def test_text_of_other_results(tmp_path, edge_list):
-    """Every value as the result has it; names that a line cannot tell apart are refused."""
+    """Every value is the result's; names that a line cannot tell apart are refused."""
     edges = edge_list(["a", "b", "d"], ["b", "c", "e"])
     delegraph.pagerank(edges, output=tmp_path / "ranks")
     delegraph.convert(tmp_path / "ranks", tmp_path / "ranks.txt")

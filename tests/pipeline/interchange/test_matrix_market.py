@@ -97,7 +97,7 @@ def test_a_header_that_promises_more_vertices_than_memory_holds(tmp_path):
 
 
 def test_a_header_that_promises_more_vertices_than_the_file_is_large(tmp_path):
-    """They would all be written, of a file of 69 bytes."""
+    """All promised vertices would be written, from a file of 69 bytes."""
     path = tmp_path / "a.mtx"
     path.write_text(f"{BANNER} pattern general\n900000000 900000000 1\n1 2\n")
     with pytest.raises(

@@ -25,12 +25,12 @@ def rows_of(src, dst, vertices, weighted) -> bytes:
 
 
 def weight_of(src, dst):
-    """The same both ways."""
+    """Return a weight that is equal in both directions."""
     return np.minimum(src, dst).astype(np.int64) - 3 * np.maximum(src, dst).astype(np.int64)
 
 
 def write(path: Path, src, dst, vertices, directed) -> Path:
-    """As GAP's writer.h does."""
+    """Write a graph as GAP's writer.h does."""
     weighted = path.suffix == ".wsg"
     if not directed:
         src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])

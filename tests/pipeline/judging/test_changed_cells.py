@@ -72,7 +72,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def other_values(rng: np.random.Generator, value: Any, kind: pa.DataType, name: str) -> list[Any]:
-    """What a cell may hold instead."""
+    """Return other values that a cell may hold."""
     if name in ("distance", "eccentricity") and pa.types.is_integer(kind):
         known = value or 0
         return [known + 1, known - 1, 2 * known + 3, int(rng.integers(0, 9)), 2**31 - 1, None]

@@ -1,4 +1,4 @@
-"""What each judge looks at, how it does within limits, and what it says of the rest."""
+"""Judges: the rules of each, judging within limits, and the part that is left unjudged."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def test_a_nearest_source_that_is_no_vertex(edge_list, tmp_path):
 @pytest.mark.parametrize("name", ["closeness", "eccentricity"])
 @pytest.mark.parametrize("sources", [[1, 2], 2, None])
 def test_rows_of_vertices_that_were_not_asked_for(edge_list, tmp_path, name, sources):
-    """As many rows, each with its right value, but not of those that the result says."""
+    """Rows are as many, each with its right value, but of other vertices than the result's
+    sources.
+    """
     edges = edge_list([1, 2, 3, 4], [2, 3, 4, 1])  # all vertices are alike
     getattr(delegraph, name)(edges, output=tmp_path / "out", sources=sources, threads=1)
     assert rules_of(edges, tmp_path / "out") == set()
@@ -76,7 +78,7 @@ def test_rows_of_vertices_that_were_not_asked_for(edge_list, tmp_path, name, sou
 
 
 def test_a_share_less_than_jumps_make(edge_list, tmp_path):
-    """Of very many vertices one may lack its value, and all together change nearly nothing."""
+    """One of very many vertices may lack its value, which changes the sum very little."""
     n = 300_000
     edges = edge_list(np.arange(n), (np.arange(n) + 1) % n)
     delegraph.pagerank(edges, output=tmp_path / "out", tolerance=1e-4, dangling="none", threads=1)
@@ -85,7 +87,7 @@ def test_a_share_less_than_jumps_make(edge_list, tmp_path):
 
 
 class TestBetweenness:
-    """Of the path 1-2-3-4-5."""
+    """Betweenness of the path 1-2-3-4-5."""
 
     @pytest.fixture
     def edges(self, edge_list):
@@ -160,7 +162,7 @@ class TestBetweenness:
 
 @pytest.fixture
 def results(edge_list, tmp_path):
-    """A graph, and what was found of it."""
+    """Return a graph and results of it."""
     src, dst = random_edges(5, 300, 900)
     edges = edge_list(src, dst)
     delegraph.build(edges, tmp_path / "graph.dg", directed=True, partitions=2, threads=1)
@@ -170,7 +172,7 @@ def results(edge_list, tmp_path):
 
 
 def test_without_room_for_rows(results, monkeypatch):
-    """Distances are found from edges that are streamed; paths are not counted."""
+    """Distances are computed from streamed edges; paths are not counted."""
     monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)
     for name in ("closeness", "eccentricity"):
         verdict: Any = delegraph.validate(results / "graph.dg", results / name, threads=1)
@@ -217,7 +219,7 @@ def test_sums_alone_find_what_is_changed(ok, delegraph, results, monkeypatch):
 
 @pytest.mark.parametrize("together", [True, False])
 def test_rows_of_each_source_in_any_order(edge_list, tmp_path, together, monkeypatch):
-    """What another program has written may have the rows of a source here and there."""
+    """Rows of a source need not be adjacent: another program may have written them."""
     monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)  # few at a time
     edges = edge_list(*random_edges(5, 300, 900))
     vertices = pq.read_table(edges)["src"].unique().to_pylist()[:11]
@@ -255,7 +257,7 @@ def test_more_paths_than_a_double_can_say(edge_list, tmp_path, edges_of):
 
 
 def test_uuids(edge_list, tmp_path):
-    """Sources and vertices of 16 bytes are found again in what a result says of them."""
+    """Sources and vertices of 16 bytes are recognized in the record of a result."""
     ids = [UUID(int=number) for number in (7, 1, 5, 3)]
     values = pa.array([value.bytes for value in ids], pa.uuid())
     edges = edge_list(values.slice(0, 3), values.slice(1, 3))

@@ -47,7 +47,7 @@ INTEGERS = st.integers(0, 9)
 
 @st.composite
 def graphs(draw, kinds=tuple(KINDS), weights: Any = INTEGERS, loops=True) -> Any:
-    """Small ones, with nodes without edges, parallel edges, edges without a weight."""
+    """Draw a small graph, with nodes without edges, parallel edges, edges without a weight."""
     graph = KINDS[draw(st.sampled_from(kinds))]()
     nodes = draw(st.lists(st.sampled_from(NODES), min_size=1, max_size=len(NODES), unique=True))
     graph.add_nodes_from(nodes)
@@ -62,7 +62,9 @@ NODES = [*range(7), "a", "b", ("c", 1), 2.5, b"e", frozenset({3})]
 
 
 def same(function: str, graph: Any, *args: Any, ordered: bool = True, **options: Any) -> None:
-    """The same answer, or the same error; of dicts and lists in the same order."""
+    """Check that both give the same answer, or the same error; dicts and lists in the same
+    order.
+    """
     wanted, found = (
         _outcome(getattr(nx, function), graph, *args, backend=name, **options)
         for name in ("networkx", "delegraph")
@@ -229,7 +231,7 @@ PATH = nx.path_graph(4)
     ],
 )
 def test_left_to_networkx(function, graph, args, options, why, caplog):
-    """Where the answer would be another; NetworkX tells why in its log."""
+    """NetworkX answers where delegraph's answer would differ, and its log says why."""
     caplog.set_level(logging.DEBUG, "networkx")
     seed = {"seed": random.Random(1)} if function == "betweenness_centrality" else {}
     told = backend.can_run(function, (graph, *args), {**options, **seed})
@@ -264,7 +266,7 @@ def large() -> nx.Graph:
 
 
 def calls(monkeypatch, function: str) -> list[tuple[Any, ...]]:
-    """Of a backend's function, from now on."""
+    """Record the calls of a backend's function from now on."""
     made, inner = [], getattr(backend, function)
 
     @functools.wraps(inner)
@@ -297,7 +299,9 @@ def test_by_priority(monkeypatch, large):
 
 
 def test_what_it_may_use(tmp_path, monkeypatch):
-    """As NetworkX is configured; what does not fit is told as ever, and nothing stays."""
+    """Limits of NetworkX's configuration hold; a graph beyond them is refused as usual, and leaves
+    nothing.
+    """
     asked, inner = [], api.build
     monkeypatch.setattr(api, "build", lambda *a, **k: asked.append(k) or inner(*a, **k))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -309,7 +313,9 @@ def test_what_it_may_use(tmp_path, monkeypatch):
 
 
 def test_a_graph_that_is_kept():
-    """It is one for NetworkX, too, which converts it back for what delegraph has not."""
+    """NetworkX accepts a converted graph, too, and converts it back for functions that delegraph
+    lacks.
+    """
     for kind in KINDS.values():
         graph = kind([(0, "a", {"km": 2}), ("a", ("b",), {"km": 3})], name="roads")
         graph.add_node("alone")
@@ -333,7 +339,7 @@ def test_a_graph_that_is_kept():
 
 
 def test_nothing_stays():
-    """The store goes with the graph, or when that is changed."""
+    """The store is removed with the graph, or when the graph is changed."""
     graph = nx.path_graph(5)
     nx.is_connected(graph, backend="delegraph")
     ((kept,),) = (cache.values() for cache in graph.__networkx_cache__["backends"].values())
@@ -385,7 +391,7 @@ sys.exit(code)
 
 @pytest.mark.nightly
 def test_by_tests_of_networkx(tmp_path):
-    """All pass, by the backend's functions where it can run."""
+    """NetworkX's own tests pass, by the backend's functions where these can run."""
     modules = [f"networkx.algorithms.{name}" for name in OF_NETWORKX]
     few = ["-k", "not test_use_bounds_on_off_consistency or 0.4-10-0"]
     env = {**os.environ, "NETWORKX_TEST_BACKEND": "delegraph", "NETWORKX_FALLBACK_TO_NX": "True"}

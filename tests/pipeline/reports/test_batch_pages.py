@@ -31,14 +31,14 @@ def page(path) -> PageText:
 
 
 def figures(made: PageText) -> dict[str, list[str]]:
-    """What stands under each name, and its note."""
+    """Return the text under each name, and its note."""
     pairs = made.root.findall(".//dl[@class='figures']/div")
     words = (["".join(some.itertext()).strip() for some in pair.findall("dd/*")] for pair in pairs)
     return {pair.findtext("dt", ""): some for pair, some in zip(pairs, words, strict=True)}
 
 
 def bars(made: PageText) -> dict[str, tuple[str, float, float]]:
-    """Of each job its kind, begin and length, in per cent; of a torn one no length."""
+    """Return each job's kind, begin and length, in per cent; a torn bar has no length."""
     found = {}
     for drawing in made.root.findall(".//figure/svg[@class='chart']/g/*"):
         mark = drawing if drawing.tag == "rect" else drawing.find("path")
@@ -84,7 +84,9 @@ def test_numbers_are_those_of_the_ledger(batch):
 
 
 def test_each_state(batch):
-    """By its word, and by a bar's form; one that runs is cut off if nobody runs it."""
+    """A word and a bar's form show each state; the bar of a running job is cut off if nobody runs
+    it.
+    """
     jobs = batch(*every_state())
     made = page(jobs)
     drawn = bars(made)
@@ -186,7 +188,7 @@ def test_nothing_of_a_ledger_is_markup(tmp_path):
 
 
 def test_by_its_file_or_its_folder(batch, tmp_path):
-    """The same page each time; the ledger is read, and no more."""
+    """Both paths give equal pages; only the ledger is read."""
     jobs = batch(*every_state())
     before = ledger_of(jobs).read_bytes(), sorted(os.listdir(folder_of(jobs)))
     first = render(page_of(jobs))
@@ -199,7 +201,9 @@ def test_by_its_file_or_its_folder(batch, tmp_path):
 
 
 def test_every_try_is_told(tmp_path):
-    """Those before the last one, since the job was last done; one that runs is none of them."""
+    """Tries before the last one are told, since the job was last done; a running try is not among
+    them.
+    """
     first = tried("between", "running", 10)
     second = tried("between", "failed", 40, 20, exit_code=75, error="too little memory")
     last = tried("between", "running", 75)

@@ -15,7 +15,9 @@ from support.graphs import grid, random_edges
 
 @pytest.fixture
 def pages(ok, edge_list, tmp_path):
-    """Of a store, a search of few levels, one of many, a PageRank, a bench, and a batch."""
+    """Return pages of a store, a search of few levels, one of many, a PageRank, a bench, and a
+    batch.
+    """
     edges = edge_list(*random_edges(1, 300, 2000))
     ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 3)
     ok("bfs", edges, "--source", 1, "-o", tmp_path / "few")

@@ -52,7 +52,7 @@ def graph(ok, edge_list, tmp_path):
 
 @pytest.fixture
 def found(ok, graph, tmp_path):
-    """A search of it, with its record."""
+    """Return a search of the graph, with its record."""
     ok("bfs", graph, "--source", 1, "-o", tmp_path / "found")
     return tmp_path / "found"
 
@@ -214,7 +214,7 @@ def test_bench_by_ranks(bench_file):
 
 
 def test_bench_on_gpus(bench_file):
-    """Levels are told otherwise there."""
+    """Benches on GPUs have levels in another form."""
     rows = scaling_rows()
     level = {"direction": "pull", "normals": 3, "delegates": 4, "examined": 5678, "seconds": 0.002}
     rows[-1]["exchanged"]["levels"] = [level]
@@ -262,7 +262,7 @@ def test_result_of_another_program(tmp_path):
 
 
 def changed(document):
-    """The document with one thing after the other left out, or replaced by what is none."""
+    """Yield the document with one value after the other left out, or replaced by a wrong one."""
     places = []
 
     def walk(inner, place):
@@ -346,7 +346,7 @@ def test_ids_may_be_anything(ok, edge_list, tmp_path):
 
 @pytest.mark.slow
 def test_very_many_levels(found, tmp_path):
-    """As records had them before they were shortened, and as a result alone has them."""
+    """Older records list all levels, and a result without a record has all of them."""
     count = 300_000
     record = json.loads(record_of(found).read_text())
     step = record["supersteps"][0]
