@@ -188,8 +188,13 @@ def check(store: Store, result: Result, threads: int, resources: Resources) -> N
     with TemporaryFolder() as folder:
         written = Path(folder) / "result"
         result.write(written)
-        of = str(store.path), str(written), None, Executor(threads), resources
-        verdict = validate_result(*of)
+        verdict = validate_result(
+            str(store.path),
+            str(written),
+            build_options=None,
+            executor=Executor(threads),
+            resources=resources,
+        )
     broken = [rule["meaning"] for rule in verdict["rules"] if rule["violations"]]
     if broken:
         raise DelegraphError(f"{result.name} breaks a rule: {'; '.join(broken)}")

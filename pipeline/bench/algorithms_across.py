@@ -148,8 +148,9 @@ def _generated(
     workers have the devices.
     """
     alone = replace(resources, cluster=ClusterOptions(), device="cpu", device_memory_limit=None)
-    of = recipe, Executor(options.threads, options.progress), alone, cluster.workers
-    return open_store(stack.enter_context(generated_store(*of)))
+    executor = Executor(options.threads, options.progress)
+    generated = generated_store(recipe, executor, alone, partitions=cluster.workers)
+    return open_store(stack.enter_context(generated))
 
 
 def _report(
@@ -174,5 +175,11 @@ def _report(
     result = Result(question.answer(found, subject.names, method), ran, run)
     check(asked.store, result, options.threads, alone)
     threads, facts = len(done.results) * cluster.threads, facts_of_runs(asked.store, asked.recipe)
-    of = question.name, facts, given.seconds[1:], result.record, threads, options.seed
-    return report_of_runs(*of)
+    return report_of_runs(
+        question.name,
+        graph=facts,
+        seconds=given.seconds[1:],
+        record=result.record,
+        threads=threads,
+        seed=options.seed,
+    )

@@ -267,9 +267,16 @@ def plan_ahead(
 
 def facts_ahead(edges: EdgeList, options: BuildOptions, closely: bool = True) -> Facts:
     """What is known of the graph by the input's metadata alone. closely: as of facts_of."""
-    by_degree, places = options.order == "degree", options.places_for(edges.rows)
-    of = edges, dense_domain(edges), options.directed, by_degree
-    return facts_of(*of, *places, closely)
+    partitions, grid = options.places_for(edges.rows)
+    return facts_of(
+        edges,
+        domain=dense_domain(edges),
+        directed=options.directed,
+        by_degree=options.order == "degree",
+        partitions=partitions,
+        grid=grid,
+        closely=closely,
+    )
 
 
 def _choose_plan(
@@ -330,8 +337,18 @@ def begin(
                 text = facts.reading._replace(distinct=encoded.text_bytes)
                 facts = replace(facts, reading=text)
             plan = _choose_plan(facts, budget, edges, through_files=True, shape=_shape_of(work))
-    of = edges, options, executor, work, plan, source, scratch, decode, characters
-    return Preparation(*of, rounding)
+    return Preparation(
+        edges=edges,
+        options=options,
+        executor=executor,
+        work=work,
+        plan=plan,
+        source=source,
+        scratch=scratch,
+        decode=decode,
+        characters=characters,
+        rounding=rounding,
+    )
 
 
 def decoder(numbering: Ids) -> Callable[[NDArray[np.uint32]], pa.Array]:

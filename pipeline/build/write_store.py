@@ -199,8 +199,8 @@ def _write_rest(
         entries = writer.write_offsets(subgraph.partition, subgraph.name, counts, keys(subgraph))
         if subgraph.name in written:
             written[subgraph.name] += entries
-    of = run.edges, run.options, counted, written
-    writer.finish(graph_info(*of, _weight_info(run, shards)))
+    weights = _weight_info(run, shards)
+    writer.finish(graph_info(run.edges, run.options, counted, entries=written, weights=weights))
 
 
 def graph_info(

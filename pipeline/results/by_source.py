@@ -139,11 +139,11 @@ class RowsBySource:
             if number != held:  # the same for all sources of a small graph
                 vertex, held = self.names.piece(number)[0], number
             there, distance = self._distances.of(source, self._pieces[number])
-            of = vertex.take(as_arrow(np.flatnonzero(there)))
+            reached = vertex.take(as_arrow(np.flatnonzero(there)))
             step = self._rows_of(source)
             for first in range(0, len(distance), step):
                 rows = slice(first, first + step)
-                arrays = [pa.repeat(self._ids[source], len(distance[rows])), of[rows]]
+                arrays = [pa.repeat(self._ids[source], len(distance[rows])), reached[rows]]
                 yield pa.record_batch([*arrays, as_arrow(distance[rows])], schema=self.schema)
 
     def _rows_of(self, source: int) -> int:

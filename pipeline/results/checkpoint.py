@@ -78,8 +78,8 @@ class SavedArray(NamedTuple):
 
     def pieces(self) -> Iterator[tuple[int, NDArray]]:
         """Some elements after another, and where they begin. Raises InputError for damage."""
-        of = self.path, self.record, Values(self.dtype)
-        return (read_array_block(*of, k) for k in range(len(self.record.xxh3)))
+        path, record, values = self.path, self.record, Values(self.dtype)
+        return (read_array_block(path, record, values, k) for k in range(len(record.xxh3)))
 
 
 class State(NamedTuple):
