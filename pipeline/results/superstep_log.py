@@ -1,6 +1,6 @@
 """The supersteps of a search, however many: a graph may have a level for each of its vertices.
 
-The latest stand in arrays, older ones are packed, about a dozen bytes each.
+The latest supersteps stand in arrays; older ones are packed, about a dozen bytes each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBERS = ("level", "frontier", "found", "edges_examined", "bytes_read", "block
 
 
 class SuperstepLog(Sequence[SuperstepRecord]):
-    """Records in order, to be appended to and read again."""
+    """Log of superstep records in order, to be appended to and read again."""
 
     def __init__(self, steps: Iterable[SuperstepRecord] = ()) -> None:
         self._packs: list[bytes] = []
@@ -42,7 +42,7 @@ class SuperstepLog(Sequence[SuperstepRecord]):
     def add(
         self, level: int, direction: str, frontier: int, found: int, examined: int, seconds: float
     ) -> None:
-        """A superstep of all edges alike, that read nothing from disk and sent nothing."""
+        """Add a superstep that treats all edges alike, read nothing from disk and sent nothing."""
         latest = self._make_room()
         latest.numbers.extend((level, frontier, found, examined, 0, 0))
         latest.seconds.append(seconds)
@@ -81,8 +81,9 @@ class SuperstepLog(Sequence[SuperstepRecord]):
         return isinstance(other, Sequence) and list(self) == list(other)
 
     def tables(self, places: range | None = None) -> Iterator[pa.Table]:
-        """Those at some places, by default all. A row for each, a column for each number, each
-        subgraph's direction, each kind of message; not the same columns in each table.
+        """Yield tables of the supersteps at the given places, by default all. A row for each
+        superstep, a column for each number, each subgraph's direction, each kind of message; tables
+        may differ in their columns.
         """
         wanted = range(len(self)) if places is None else places
         for i in range(len(self._packs) + 1):
@@ -94,19 +95,19 @@ class SuperstepLog(Sequence[SuperstepRecord]):
 
     @property
     def schema(self) -> pa.Schema:
-        """Of a table with all columns."""
+        """Return the schema of a table with all columns."""
         return pa.unify_schemas([_Latest().table().schema, *(t.schema for t in self.tables())])
 
     @property
     def found(self) -> NDArray[np.int64]:
-        """Vertices that each found."""
+        """Return the number of vertices that each superstep found."""
         nothing = np.empty(0, np.int64)
         return np.concatenate([nothing, *(as_numpy(some["found"]) for some in self.tables())])
 
 
 class _Latest:
-    """Some supersteps, column by column. kinds: of each, the place in ``_told`` of its directions
-    and of the kinds of messages that were sent, whose bytes stand one after the other in ``sent``.
+    """The latest supersteps, column by column. kinds: for each, the place in ``_told`` of its
+    directions and of the kinds of sent messages, whose bytes stand one after the other in ``sent``.
     """
 
     def __init__(self) -> None:
@@ -139,7 +140,7 @@ class _Latest:
 
 
 def records_of(table: pa.Table) -> list[SuperstepRecord]:
-    """The records of such a table. Raises KeyError for another one."""
+    """Return the records of a table of supersteps. Raises KeyError for another table."""
     columns = {name: table[name].to_pylist() for name in table.column_names}
     nested: dict[str, dict[str, list[Any]]] = {name: {} for name in _NESTED}
     for full, values in columns.items():
