@@ -129,10 +129,10 @@ class _Reading:
         """used: receives the defaults that are taken."""
         before = len(self.faults)
         own = {**{key: defaults[key] for key in _OF_DEFAULTS if key in defaults}, **table}
-        name = self._of(number, own, "name", str, None)
-        command = self._of(number, own, "command", str, None)
+        name = self._value_of(number, own, "name", str, None)
+        command = self._value_of(number, own, "command", str, None)
         needs = self._needs(number, own)
-        retries = self._of(number, own, "retries", int, 0)
+        retries = self._value_of(number, own, "retries", int, 0)
         timeout = self._timeout(number, own.get("timeout"))
         if name is not None and not _NAME.fullmatch(name):
             told = (
@@ -160,7 +160,7 @@ class _Reading:
             self._fault(number, key, f"{shown(key)}: {command} has no such option{meant}")
         variables = {**self._variables, "name": name or ""}
         filled = {
-            key: self._filled(number, key, value, variables)
+            key: self._fill_variables(number, key, value, variables)
             for key, value in {**general, **given}.items()
             if key in known
         }
@@ -201,7 +201,9 @@ class _Reading:
             sorter.done(*ready)
         return ordered
 
-    def _of(self, number: int, table: Mapping[str, Any], key: str, kind: type, missing: Any) -> Any:
+    def _value_of(
+        self, number: int, table: Mapping[str, Any], key: str, kind: type, missing: Any
+    ) -> Any:
         """Return the value of a job's own key, or ``missing``; None: the key must be there. Faults
         are noted.
         """
@@ -216,7 +218,7 @@ class _Reading:
 
     def _needs(self, number: int, table: Mapping[str, Any]) -> tuple[str, ...]:
         """Return names of needed jobs; none where the names are wrong, which is noted."""
-        needs = self._of(number, table, "needs", list, [])
+        needs = self._value_of(number, table, "needs", list, [])
         if all(isinstance(need, str) for need in needs):
             return tuple(needs)
         self._fault(number, "needs", "'needs' must be a list of names")
@@ -236,7 +238,9 @@ class _Reading:
             return None
         return seconds
 
-    def _filled(self, number: int, key: str, value: Any, variables: Mapping[str, str]) -> Any:
+    def _fill_variables(
+        self, number: int, key: str, value: Any, variables: Mapping[str, str]
+    ) -> Any:
         """Return the text with its {variables} replaced."""
         if not isinstance(value, str):
             return value

@@ -66,7 +66,7 @@ create table if not exists tries (
 """
 
 _MOST_TRIES = 100
-"""Of a job that are kept, the last ones."""
+"""Most tries of a job that the ledger keeps: the last ones."""
 
 
 class Entry(NamedTuple):
@@ -159,7 +159,7 @@ class Ledger:
             rows = self._connection.execute(
                 f"select {', '.join(Entry._fields)} from jobs order by rowid"
             )
-            return {row[0]: _checked(Entry(*row)) for row in rows}
+            return {row[0]: _checked_row(Entry(*row)) for row in rows}
 
     def tries(self) -> dict[str, list[Try]]:
         """Return the tries of each job since it was last done, in the order in which they began."""
@@ -170,7 +170,7 @@ class Ledger:
                 return found
             asked = f"select {', '.join(Try._fields)} from tries order by began, rowid"
             for row in self._connection.execute(asked):
-                found.setdefault(row[0], []).append(_checked(Try(*row)))
+                found.setdefault(row[0], []).append(_checked_row(Try(*row)))
         return found
 
     def put(self, *entries: Entry, tried: Try | None = None) -> None:
@@ -217,7 +217,7 @@ class Ledger:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        with _told(self._path):
+        with _sqlite_errors(self._path):
             yield
 
 
@@ -230,10 +230,10 @@ def open_ledger(path: Path, write: bool) -> Iterator[Ledger]:
         raise InputError(f"{path.parent}: no batch has run here")
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: not a ledger (a folder, a pipe or a device): move it away")
-    with _told(path):
+    with _sqlite_errors(path):
         connection = sqlite3.connect(path, timeout=10)
     try:
-        with _told(path):
+        with _sqlite_errors(path):
             connection.execute("pragma synchronous = full")
             _check_version(path, connection, write)
         yield Ledger(path, connection)
@@ -260,7 +260,7 @@ def _check_version(path: Path, connection: sqlite3.Connection, write: bool) -> N
 _hints_of = cache(get_type_hints)
 
 
-def _checked(entry: Row) -> Row:
+def _checked_row(entry: Row) -> Row:
     """Check the values of a row: SQLite keeps anything in any column. Raises ValueError for a value
     that we would not write.
     """
@@ -282,7 +282,7 @@ def _checked(entry: Row) -> Row:
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _sqlite_errors(path: Path) -> Iterator[None]:
     """Turn errors of SQLite into an error of one line."""
     try:
         yield

@@ -25,12 +25,12 @@ Fault = tuple[int, str]
 """A line of the file, and what is wrong there."""
 
 _RECORD = ".run.json"
-"""What the name of an output's record ends with (disk/outputs.py)."""
+"""The end of the name of an output's record (disk/outputs.py)."""
 _LONGEST_NAME = 255 - len(f"{_RECORD}..partial")
 """Bytes of an output's name, beside which its record is written."""
 _LONGEST_FOLDER = 255
 _FEW_FILES = 1000
-"""Of a glob, that are compared with the job's output."""
+"""Most files of a glob that are compared with the job's output."""
 
 
 def check_places(path: Path, jobs: Sequence[Job]) -> Iterator[Fault]:

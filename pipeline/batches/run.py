@@ -150,7 +150,7 @@ class _Run:
             if running.process.code() == 0:
                 self._look(running)
                 continue
-            entry = _left(self.entries[running.job.name])
+            entry = _with_output_look(self.entries[running.job.name])
             ended = entry._replace(ended=_now(), exit_code=running.process.code())
             self._put(
                 entry._replace(state="waiting", attempts=entry.attempts - 1),
@@ -204,7 +204,7 @@ class _Run:
 
     def _begin(self, job: Job, memory: int) -> None:
         try:
-            words, entry = self._asked(job, memory)
+            words, entry = self._next_try(job, memory)
         except (OSError, DelegraphError) as error:
             self._fail(job, self.entries[job.name], f"cannot begin: {error}")
             return
@@ -240,7 +240,7 @@ class _Run:
         process.begin(words, log)
         return process
 
-    def _asked(self, job: Job, memory: int) -> tuple[list[str], Entry]:
+    def _next_try(self, job: Job, memory: int) -> tuple[list[str], Entry]:
         """Return the words of a job's command, and the entry that the ledger is to hold for the
         try.
         """
@@ -257,8 +257,8 @@ class _Run:
             words.append("--restart")  # what was left is of something else
         owned = output if not there or ours else ""
         attempts, began = entry.attempts + 1, _now()
-        anew = Entry(job.name, "running", key, owned, attempts=attempts, began=began)
-        return [*words, "--", *job.line.arguments], anew
+        next_entry = Entry(job.name, "running", key, owned, attempts=attempts, began=began)
+        return [*words, "--", *job.line.arguments], next_entry
 
     def _let_go(self, wanted: Collection[str | None] = ()) -> None:
         """End waiting processes, except those that keep what is wanted."""
@@ -285,7 +285,7 @@ class _Run:
         )
         if code == 0:
             self._keep(running)
-            self._end(job, _left(entry._replace(state="done")), "done")
+            self._end(job, _with_output_look(entry._replace(state="done")), "done")
             self.tell(job.name, f"done in {seconds:.1f} s")
             return
         running.process.end(0)
@@ -295,15 +295,15 @@ class _Run:
         elif code == _TRY_AGAIN and now < self.orphaned.get(job.name, 0.0):
             # One that an earlier batch has left still saves.
             self.trying.discard(job.name)
-            self._again(job, entry._replace(attempts=entry.attempts - 1), why, 1.0)
+            self._try_later(job, entry._replace(attempts=entry.attempts - 1), why, 1.0)
             self.ledger.forget_try(job.name, entry.began)
         elif (code == _TRY_AGAIN or told.get("retry")) and entry.attempts <= job.retries:
             doublings = min(entry.attempts - 1, _MOST_DOUBLINGS)
             pause = min(_PAUSE_SECONDS * 2**doublings, _LONGEST_PAUSE)
-            self._again(job, entry, why, pause)
+            self._try_later(job, entry, why, pause)
         elif running.process.jobs > 1:  # by what others have left there, for all we know
             self.apart.add(job.name)
-            self._again(job, entry._replace(attempts=entry.attempts - 1), why, 0.0)
+            self._try_later(job, entry._replace(attempts=entry.attempts - 1), why, 0.0)
         else:
             self._fail(job, entry, why)
 
@@ -316,20 +316,21 @@ class _Run:
         else:
             process.let_go()
 
-    def _again(self, job: Job, entry: Entry, why: str, pause: float) -> None:
+    def _try_later(self, job: Job, entry: Entry, why: str, pause: float) -> None:
         self.later[job.name] = time.monotonic() + pause
-        self._put(*self._ended(_left(entry)._replace(state="waiting", error=why), "failed"))
+        waiting = _with_output_look(entry)._replace(state="waiting", error=why)
+        self._put(*self._entry_and_try(waiting, "failed"))
         self.tell(job.name, f"{why}; next try in {pause:g} s")
 
     def _fail(self, job: Job, entry: Entry, why: str) -> None:
-        self._end(job, _left(entry)._replace(state="failed", error=why), "failed")
+        self._end(job, _with_output_look(entry)._replace(state="failed", error=why), "failed")
         self.tell(job.name, f"failed: {why}")
 
     def _end(self, job: Job, entry: Entry, how: TryState = "failed") -> None:
         self.undecided.discard(job.name)
-        self._put(*self._ended(entry, how))
+        self._put(*self._entry_and_try(entry, how))
 
-    def _ended(self, entry: Entry, how: TryState) -> tuple[Entry, Try | None]:
+    def _entry_and_try(self, entry: Entry, how: TryState) -> tuple[Entry, Try | None]:
         """Record the end of a job, and of its try if one has begun."""
         begun = entry.name in self.trying
         self.trying.discard(entry.name)
@@ -340,7 +341,7 @@ class _Run:
         self.entries[entry.name] = entry
 
 
-def _left(entry: Entry) -> Entry:
+def _with_output_look(entry: Entry) -> Entry:
     """Return the entry with the present state of the batch's own output, whatever became of the
     try.
     """

@@ -3,9 +3,8 @@ bounded.
 
 Python's reader has no bounds: it recurses into each bracket, takes the square of a dotted key's
 parts, and fails at long integers without a line. So the file's brackets, dots and words are checked
-first; text and comments are passed over.
-(Text without an end is taken as far as it goes: to search for the end again from each of its quotes
-would take the square of its length.)
+first; text and comments are passed over. (Text without an end is taken as far as it goes: to search
+for the end again from each of its quotes would take the square of its length.)
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from ...partition.errors import InputError, one_line
 from ...partition.numbers import shown
 
 MOST_BYTES = 1 << 22
-"""Of a file of jobs: ten thousand of them take a quarter of that."""
+"""Most bytes of a file of jobs: ten thousand jobs take a quarter of them."""
 
 _MOST_DEPTH = 100
-"""Of brackets in brackets, and of parts of a dotted key."""
+"""Most brackets in brackets, and most parts of a dotted key."""
 _MOST_WORD = 300
 """Characters of a number or a bare key: as long as no integer that Python refuses to read."""
 

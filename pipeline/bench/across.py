@@ -130,7 +130,7 @@ def bench_generated(
         workers = workers_of(cluster)
         for ranks, _ in runs:
             placing.grid_for(ranks or len(workers))
-        return _searched(scale(cluster, workers, jobs, _enough, reported, options.progress))
+        return _searched(scale(cluster, workers, jobs, _first_way, reported, options.progress))
 
 
 def bench_stored(
@@ -270,6 +270,6 @@ def scaling_runs(recipe: Recipe, ranks: int, scaling: str) -> list[tuple[int, Re
     return [(s, replace(recipe, scale=recipe.scale - last + s.bit_length())) for s in steps]
 
 
-def _enough(ranks: int, baseline: int, needs: Sequence[int]) -> int:
+def _first_way(ranks: int, baseline: int, needs: Sequence[int]) -> int:
     """Accept any memory of hosts: the way is the first one."""
     return 0

@@ -61,7 +61,7 @@ class AlgorithmRow(NamedTuple):
         return self._asdict()
 
 
-class _Asked(NamedTuple):
+class _StoreQuestions(NamedTuple):
     """Questions about a store. questions: run by run. subject: the store, whose names stand in
     memory. recipe: of the store's graph.
     """
@@ -102,13 +102,15 @@ def bench_algorithm_by_workers(
     with ExitStack() as stack:
         cluster, device = stack.enter_context(open_ranks(resources, options.threads))
         generated = partial(_generated, resources, options, cluster, stack)
-        asked: dict[Recipe | None, _Asked] = {}
+        asked: dict[Recipe | None, _StoreQuestions] = {}
         for _, recipe in steps:
             if recipe not in asked:
                 store = stored if recipe is None else generated(recipe)
                 assert store is not None
                 subject = subject_of(store, names_of_store(store, Team(options.threads)))
-                asked[recipe] = _Asked(store, subject, runs_of(store, algorithm, options), recipe)
+                asked[recipe] = _StoreQuestions(
+                    store, subject, runs_of(store, algorithm, options), recipe
+                )
         stores = {some.store.path.resolve(): some for some in asked.values()}
         beside = None if cluster.local else next(iter(stores)).parent  # that all workers see
         folder = stack.enter_context(TemporaryFolder(parent=beside))
@@ -160,7 +162,7 @@ def _generated(
 
 
 def _report(
-    asked: _Asked,
+    asked: _StoreQuestions,
     done: Done,
     job: ProgramJob,
     cluster: Cluster,

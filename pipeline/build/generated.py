@@ -28,7 +28,7 @@ from ...partition.store.order import Threshold, VertexOrder, choose_threshold
 from ..ranks.communicator import Communicator
 
 NN_SHARE = 0.0005
-"""Of a threshold that is chosen here: a device looks at delegates faster than it follows nn."""
+"""Share of nn rows for a threshold chosen here: a device handles delegates faster than nn rows."""
 _PIECE = 1 << 28  # targets whose places in a grid are found at once
 _DELEGATE_ROWS = (SUBGRAPHS.index("dn"), SUBGRAPHS.index("dd"))
 

@@ -26,7 +26,7 @@ from .names import PARENT_BYTES, Names
 from .result import ResultInfo, parts_of
 
 _LEAST_ROWS = 1 << 16
-"""Of a row group, where vertices have fewer pieces."""
+"""Least rows of a row group, where vertices have fewer pieces."""
 
 
 class Distances(Protocol):
@@ -123,7 +123,7 @@ class RowsBySource:
         """Yield the rows of a file in batches: of a piece each, or of several short pieces."""
         some: list[pa.RecordBatch] = []
         most = max(_LEAST_ROWS, *self.names.pieces)
-        for batch in self._of_pieces(part):
+        for batch in self._batches_of_pieces(part):
             some.append(batch)
             rows = sum(one.num_rows for one in some)
             if rows >= most or sum(one.nbytes for one in some) >= TEXT_BYTES:
@@ -132,7 +132,7 @@ class RowsBySource:
         if some:
             yield pa.concat_batches(some)
 
-    def _of_pieces(self, part: range) -> Iterator[pa.RecordBatch]:
+    def _batches_of_pieces(self, part: range) -> Iterator[pa.RecordBatch]:
         held, vertex = -1, self._ids[:0]
         for place in part:
             source, number = divmod(place, len(self.names.pieces))

@@ -20,14 +20,17 @@ def wanted_of(info: ResultInfo) -> dict[str, str]:
     return {
         "the command": info.algorithm,
         "the graph": info.graph,
-        "--directed": _told(info.directed),
-        **{f"--{name.replace('_', '-')}": _told(value) for name, value in info.options.items()},
+        "--directed": _option_text(info.directed),
+        **{
+            f"--{name.replace('_', '-')}": _option_text(value)
+            for name, value in info.options.items()
+        },
     }
 
 
-def _told(value: Option) -> str:
+def _option_text(value: Option) -> str:
     """
-    >>> [_told(value) for value in (None, True, False, 0.85)]
+    >>> [_option_text(value) for value in (None, True, False, 0.85)]
     ['none', 'given', 'not given', '0.85']
     """
     if isinstance(value, bool):

@@ -32,7 +32,7 @@ from ...partition.store.store import Store
 ROW_GROUP = 1 << 20
 _FILES, _LEAST_ROWS, _MOST_ROWS = 16, 1 << 18, 1 << 21
 PARENT_BYTES = 1 << 22
-"""Of characters of parents that are written at once, in rows of one piece."""
+"""Bytes of parents' characters that are written at once, in rows of one piece."""
 
 
 class Names(Protocol):

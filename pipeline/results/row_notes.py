@@ -13,7 +13,7 @@ from .result import ResultInfo
 _COMBINED = {"min": "the least", "max": "the greatest", "sum": "the sum"}
 
 SUM_ROUNDING = 2.0**-24
-"""Of a sum of weights that becomes a float of 32 bits, as a share of it."""
+"""Rounding of a sum of weights that becomes a float of 32 bits, as a share of the sum."""
 
 
 def row_notes(graph: GraphRecord, info: ResultInfo | None = None) -> list[str]:

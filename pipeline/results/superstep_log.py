@@ -106,8 +106,9 @@ class SuperstepLog(Sequence[SuperstepRecord]):
 
 
 class _Latest:
-    """The latest supersteps, column by column. kinds: for each, the place in ``_told`` of its
-    directions and of the kinds of sent messages, whose bytes stand one after the other in ``sent``.
+    """The latest supersteps, column by column. kinds: for each, the number in ``_kind_numbers`` of
+    its directions and of the kinds of sent messages, whose bytes stand one after the other in
+    ``sent``.
     """
 
     def __init__(self) -> None:
@@ -115,21 +116,21 @@ class _Latest:
         self.seconds = array("d")
         self.kinds = array("q")
         self.sent = array("q")
-        self._told: dict[tuple[tuple[tuple[str, str], ...], tuple[str, ...]], int] = {}
+        self._kind_numbers: dict[tuple[tuple[tuple[str, str], ...], tuple[str, ...]], int] = {}
 
     def tell(self, told: tuple[tuple[tuple[str, str], ...], tuple[str, ...]]) -> None:
-        self.kinds.append(self._told.setdefault(told, len(self._told)))
+        self.kinds.append(self._kind_numbers.setdefault(told, len(self._kind_numbers)))
 
     def table(self) -> pa.Table:
         numbers = np.array(self.numbers, np.int64).reshape(-1, len(_NUMBERS))
         columns: dict[str, Any] = {name: as_arrow(numbers[:, i]) for i, name in enumerate(_NUMBERS)}
         columns["seconds"] = as_arrow(np.array(self.seconds, np.float64))
         kinds = np.array(self.kinds, np.int64)
-        directions = [dict(some) for some, _ in self._told]
+        directions = [dict(some) for some, _ in self._kind_numbers]
         for key in {key: None for some in directions for key in some}:
             ways = [some.get(key) for some in directions]
             columns[f"direction.{key}"] = strings([ways[kind] for kind in self.kinds])
-        messages = [some for _, some in self._told]
+        messages = [some for _, some in self._kind_numbers]
         counts = np.array([len(some) for some in messages], np.int64)[kinds]
         first, sent = np.cumsum(counts) - counts, np.array(self.sent, np.int64)
         for key in {key: None for some in messages for key in some}:

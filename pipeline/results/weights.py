@@ -36,7 +36,7 @@ from ...partition.numbers import shown
 from .names import Names
 
 WEIGHT_BYTES = 64
-"""Of a vertex that is named, with an id of eight bytes: as it is read, sorted and found."""
+"""Bytes of a named vertex with an id of eight bytes, while it is read, sorted and found."""
 
 _ROWS_AT_ONCE = 1 << 16
 

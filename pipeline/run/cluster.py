@@ -37,7 +37,7 @@ CONNECT_SECONDS = 30
 WORKERLESS_SECONDS = 60
 _LOOK_SECONDS = 1
 _MOST_FILE_BYTES = 1 << 20
-"""Of the file that a scheduler writes."""
+"""Most bytes of the file that a scheduler writes."""
 _RETURN_SECONDS = 5  # of a worker whose rank nobody wanted any more (ranks/sessions.py)
 _NEEDED = ["delegraph", "numba", "numpy", "pyarrow", "xxhash"]
 
@@ -121,7 +121,7 @@ class Cluster:
         left = iter(enumerate(items))
         results: list[Any] = [None] * len(items)
         running: dict[Any, int] = {}
-        alone_since = None
+        no_worker_since = None
         try:
             with cluster_errors():
                 while True:
@@ -131,7 +131,7 @@ class Cluster:
                         return results
                     self.contact.first_ended(list(running), _LOOK_SECONDS)
                     ended = [future for future in running if future.done()]
-                    alone_since = None if ended else self._alone_since(alone_since)
+                    no_worker_since = None if ended else self._no_worker_since(no_worker_since)
                     for future in ended:
                         i = running.pop(future)
                         results[i] = self._result(future)
@@ -150,7 +150,7 @@ class Cluster:
             raise self.contact.error_of(future)
         return self.contact.wait(self.client._gather([future]))[0]
 
-    def _alone_since(self, since: float | None) -> float | None:
+    def _no_worker_since(self, since: float | None) -> float | None:
         """Return the time since which the cluster has no worker. Raises BusyError if that is too
         long ago, DelegraphError if a worker is silent.
         """
@@ -194,7 +194,7 @@ def open_cluster(
         else:
             there = options.scheduler or _address_in(str(options.scheduler_file))
         if hasattr(there, "submit"):
-            client = _usable(there)
+            client = _usable_client(there)
         else:
             client = stack.enter_context(_connected(there, timeout))
         cluster = Cluster(client, bool(options.workers), timeout)
@@ -203,7 +203,7 @@ def open_cluster(
         yield cluster
 
 
-def _usable(client: Client) -> Client:
+def _usable_client(client: Client) -> Client:
     """Return the client. Raises InputError unless it is connected and this thread may wait for
     it.
     """
@@ -255,7 +255,7 @@ def _connected(there: Any, timeout: float) -> Iterator[Any]:
 
 
 def unlike(packages: dict[str, str | None]) -> str:
-    """What a worker's packages, by name, lack that this process needs; empty if nothing.
+    """Return how a worker's packages, by name, differ from this process's needs; empty if nothing.
 
     >>> unlike({"delegraph": "0.0", "numba": None})
     'lacks numba'

@@ -20,41 +20,41 @@ LIFELINE = "DELEGRAPH_LIFELINE"
 KEEP = "DELEGRAPH_KEEP"
 """There where the process may be given other jobs on the same graph, which is kept for them."""
 
-_asked = threading.Event()
-_watching = _looked = _saved = False
+_end_requested = threading.Event()
+_may_save = _run_will_save = _saved = False
 
 
 @contextlib.contextmanager
 def watching() -> Iterator[None]:
     """Mark the block as one in which a run may save its state."""
-    global _watching, _looked
-    _watching, _looked = True, False
+    global _may_save, _run_will_save
+    _may_save, _run_will_save = True, False
     try:
         yield
     finally:
-        _watching = False
+        _may_save = False
 
 
 def asked() -> bool:
     """Return whether to save and end. A run that calls this function is counted as one that will do
     so.
     """
-    global _looked
-    _looked = _watching
-    return _asked.is_set()
+    global _run_will_save
+    _run_will_save = _may_save
+    return _end_requested.is_set()
 
 
 def ask() -> bool:
     """Ask for an end. Returns whether a run saves its state first, and raises KeyboardInterrupt
     then.
     """
-    _asked.set()
-    return _watching and _looked
+    _end_requested.set()
+    return _may_save and _run_will_save
 
 
 def end_if_asked() -> None:
     """End the run if a signal asked for it. Called once a state is saved."""
-    if _asked.is_set():
+    if _end_requested.is_set():
         end()
 
 
@@ -67,7 +67,7 @@ def end() -> NoReturn:
 
 def forget() -> None:
     """Forget the request: a worker goes on to other work when a rank has ended."""
-    _asked.clear()
+    _end_requested.clear()
 
 
 def saved() -> bool:

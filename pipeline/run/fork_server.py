@@ -32,7 +32,7 @@ from .semaphores import remove_dead_semaphores, semaphore_mark
 _METHOD = "delegraph"
 
 FORKED = {"distributed.worker.multiprocessing-method": _METHOD}
-"""Of Dask's configuration."""
+"""The key of Dask's configuration that names the workers' start method."""
 
 _PACKAGE = __name__.partition(".")[0]
 _PRELOADED = f"{_PACKAGE}.pipeline.run.preloaded"
@@ -122,7 +122,7 @@ class _Server(forkserver.ForkServer):
         resource_tracker.ensure_running()  # it unblocks SIGINT, which is blocked after that
         # A socket's path has 107 bytes; that of the folder may have more.
         folder = f"/proc/{os.getpid()}/fd/{self._descriptor}"
-        with _sockets_in(folder), _environment({**_ENVIRONMENT, **told}), _deaf_to_ctrl_c():
+        with _sockets_in_folder(folder), _environment({**_ENVIRONMENT, **told}), _ctrl_c_blocked():
             super().ensure_running()
 
     def end(self) -> None:
@@ -184,7 +184,7 @@ def _mark_semaphores(mark: str) -> None:
 
 
 @contextlib.contextmanager
-def _sockets_in(folder: str) -> Iterator[None]:
+def _sockets_in_folder(folder: str) -> Iterator[None]:
     """Put the sockets in our folder. Multiprocessing's own folder would remain where a process is
     killed.
     """
@@ -198,7 +198,7 @@ def _sockets_in(folder: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
+def _ctrl_c_blocked() -> Iterator[None]:
     """Keep Ctrl-C from processes that begin in the block, and from all that they fork: this process
     ends them.
     """

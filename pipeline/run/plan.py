@@ -15,7 +15,7 @@ from ...partition.input.pages import Reading
 from ...partition.store.grid import Grid
 
 SLACK = 8 << 20
-"""What a process holds before any work varies by some megabytes."""
+"""Bytes by which the memory that a process holds before any work may vary."""
 
 
 @dataclass(frozen=True)
