@@ -1,4 +1,4 @@
-"""Which jobs of a batch are to run, why, and within how much memory."""
+"""The jobs of a batch that are to run, with the reason and the memory of each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .places import order_of
 
 @dataclass(frozen=True)
 class BatchOptions:
-    """at_once: jobs side by side. memory_limit: bytes of all of them."""
+    """Options of a batch. at_once: jobs side by side. memory_limit: bytes of all jobs together."""
 
     at_once: int = 1
     memory_limit: int = 1 << 40
@@ -36,7 +36,7 @@ _MOST_COMPARED = 200
 
 
 class Planned(NamedTuple):
-    """A job, why it would run (empty: it would not), and within how many bytes."""
+    """A planned job: why it would run (empty: it would not), and within how many bytes."""
 
     job: Job
     why: str
@@ -44,7 +44,7 @@ class Planned(NamedTuple):
 
 
 def plan_batch(path: Path, jobs: Sequence[Job], options: BatchOptions) -> list[Planned]:
-    """What a run would do now, in order."""
+    """Plan what a run would do now, in order."""
     entries: Mapping[str, Entry] = {}
     runs = is_running(path)  # asked first: what ends meanwhile is not cut off
     if ledger_of(path).exists():
@@ -74,8 +74,8 @@ def check_memory(path: Path, jobs: Sequence[Job], options: BatchOptions) -> None
 
 
 def held_back(jobs: Sequence[Job], options: BatchOptions) -> list[tuple[Job, Job]]:
-    """Pairs of jobs that would run side by side if the memory limit had room for both: of the
-    largest ones, each with one that is as large or larger.
+    """Return pairs of jobs that would run side by side if the memory limit had room for both: each
+    of the largest jobs with a job that is as large or larger.
     """
     if options.at_once < 2:
         return []
@@ -93,7 +93,9 @@ def held_back(jobs: Sequence[Job], options: BatchOptions) -> list[tuple[Job, Job
 
 
 def too_little_for_both(together: int, options: BatchOptions) -> str:
-    """What is said of jobs that go one by one as their limits do not fit. together: bytes."""
+    """Return the message about jobs that run one by one because their limits do not fit. together:
+    bytes.
+    """
     return (
         f"together they may take {format_bytes(together)}, but the batch may use "
         f"{format_bytes(options.memory_limit)}: raise --memory-limit, or lower those of the jobs"
@@ -101,13 +103,13 @@ def too_little_for_both(together: int, options: BatchOptions) -> str:
 
 
 def share_of(job: Job, options: BatchOptions) -> int:
-    """Bytes."""
+    """Return a job's share of the memory limit in bytes."""
     return job.line.memory_limit or options.memory_limit // options.at_once
 
 
 def why_due(job: Job, entry: Entry | None, runs: bool = False) -> str:
-    """Why a job has to run whose needs are done; empty: it has not. runs: whether another process
-    runs its batch at this moment.
+    """Return why a job, whose needs are done, has to run; empty: it need not. runs: whether another
+    process runs the job's batch at this moment.
     """
     state = "waiting" if entry is None else entry.state
     if entry is None or state != "done":
@@ -124,7 +126,9 @@ def why_due(job: Job, entry: Entry | None, runs: bool = False) -> str:
 
 
 def key_of(job: Job) -> str:
-    """Of what a job is to do, and of the files that it reads, as they are now."""
+    """Return the key of a job: a digest of its command and of the present state of the files that
+    it reads.
+    """
     digest = xxhash.xxh3_128(json.dumps(list(job.line.asked)).encode())
     for option, file in sorted(job.line.inputs.items()):
         digest.update(f"\n{option} {file}".encode())
@@ -138,7 +142,9 @@ def key_of(job: Job) -> str:
 
 
 def looks_of(output: str) -> str:
-    """Of what is there: the bytes of its files, and what its record says, whatever the time."""
+    """Return the look of an output: a digest of its files' bytes and of its record, whatever the
+    time.
+    """
     if is_remote(output):
         return xxhash.xxh3_128("\n".join(facts_of_remote(output)).encode()).hexdigest()
     digest, path = xxhash.xxh3_128(), Path(output)
@@ -155,7 +161,9 @@ def is_there(output: str) -> bool:
 
 
 def _files(name: str) -> Iterator[Path]:
-    """All of a folder, a file, or those that a pattern names; with the record beside it."""
+    """Return all files of a folder, a file, or the files that a pattern names; with the record
+    beside it.
+    """
     path = Path(name)
     there = [path] if path.exists() else [Path(one) for one in iglob(name, recursive=True)]
     for one in [*there, path.with_name(f"{path.name}.run.json")]:

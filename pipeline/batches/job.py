@@ -10,12 +10,12 @@ from typing import NamedTuple
 class Line(NamedTuple):
     """The command line of a job.
 
-    options: words after the program's name. arguments: after these. asked: what
-    of all that decides what it gives. inputs: files that it reads, by option. output: what it
-    writes; None for nothing. memory_limit: bytes that it is given; None: it takes what the batch
-    gives it, if ``takes_limit``. takes_restart: whether it can be told to start over. shares: what
-    its process may keep for another job, in words: a graph and how it is held, or workers; None:
-    nothing.
+    options: words after the program's name. arguments: words after the options. asked: the options
+    that decide the output. inputs: files that the command reads, by option. output: the path that
+    it writes; None for nothing. memory_limit: the command's limit in bytes; None: the batch gives
+    it a limit, if ``takes_limit``. takes_restart: whether the command can be told to start over.
+    shares: what the process may keep for another job, in words: a graph and how it is held, or
+    workers; None: nothing.
     """
 
     options: Sequence[str]
@@ -31,8 +31,9 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """needs: names. timeout: seconds for a try; None for any. at: its line in the file, and those
-    of what it reads, by option; output_at: of what it writes.
+    """A job of a batch. needs: names of jobs. timeout: seconds for a try; None for any. at: the
+    job's line in the file, and the lines of the files that it reads, by option; output_at: the line
+    of its output.
     """
 
     name: str

@@ -41,27 +41,29 @@ _MOST_OF_RING = 10
 
 
 class Commands(Protocol):
-    """What jobs may run."""
+    """The commands that jobs may run."""
 
     def names(self) -> Collection[str]:
-        """Of commands."""
+        """Return the names of the commands."""
         ...
 
     def options(self, command: str) -> Collection[str] | None:
-        """Of a command, by name; None: there is none."""
+        """Return a command's options by name; None: there is no such command."""
         ...
 
     def line(
         self, command: str, options: Mapping[str, Any]
     ) -> tuple[Line | None, Mapping[str, str]]:
-        """With some of its options; what is wrong, by option, and no line if anything is."""
+        """Return the command line with the given options; or what is wrong, by option, and no
+        line.
+        """
         ...
 
 
 def read_jobs(path: Path, variables: Mapping[str, str], commands: Commands) -> list[Job]:
-    """The jobs of a file, each after those that it needs.
+    """Read the jobs of a file, each after the jobs that it needs.
 
-    variables: what stands for {NAME} in text. InputError: all that is wrong, a line each.
+    variables: the text for each {NAME}. Raises InputError with all faults, a line each.
     """
     document, text = read_toml(path)
     reading = _Reading(document, _lines_of(text), variables, commands)
@@ -77,8 +79,8 @@ def read_jobs(path: Path, variables: Mapping[str, str], commands: Commands) -> l
 
 
 class _Reading:
-    """faults: lines, and what is wrong there. places: of each key, by table and key. options: that
-    the commands of all jobs have.
+    """A reading of a file of jobs. faults: lines, each with its fault. places: of each key, by
+    table and key. options: that the commands of all jobs have.
     """
 
     def __init__(
@@ -127,10 +129,10 @@ class _Reading:
         """used: receives the defaults that are taken."""
         before = len(self.faults)
         own = {**{key: defaults[key] for key in _OF_DEFAULTS if key in defaults}, **table}
-        name = self._of(number, own, "name", str, None)
-        command = self._of(number, own, "command", str, None)
+        name = self._value_of(number, own, "name", str, None)
+        command = self._value_of(number, own, "command", str, None)
         needs = self._needs(number, own)
-        retries = self._of(number, own, "retries", int, 0)
+        retries = self._value_of(number, own, "retries", int, 0)
         timeout = self._timeout(number, own.get("timeout"))
         if name is not None and not _NAME.fullmatch(name):
             told = (
@@ -158,7 +160,7 @@ class _Reading:
             self._fault(number, key, f"{shown(key)}: {command} has no such option{meant}")
         variables = {**self._variables, "name": name or ""}
         filled = {
-            key: self._filled(number, key, value, variables)
+            key: self._fill_variables(number, key, value, variables)
             for key, value in {**general, **given}.items()
             if key in known
         }
@@ -172,7 +174,9 @@ class _Reading:
         return Job(name, command, line, needs, retries, timeout, at, inputs_at, output_at)
 
     def in_order(self, jobs: Sequence[Job]) -> list[Job]:
-        """Each after those it needs; by their order in the file where that leaves a choice."""
+        """Return the jobs, each after the jobs that it needs; by their order in the file where that
+        leaves a choice.
+        """
         named = {job.name: job for job in jobs}
         for job in jobs:
             for need in set(job.needs) - self._names:
@@ -197,8 +201,12 @@ class _Reading:
             sorter.done(*ready)
         return ordered
 
-    def _of(self, number: int, table: Mapping[str, Any], key: str, kind: type, missing: Any) -> Any:
-        """A key of a job's own, or ``missing``; None: it must be there. What is wrong is noted."""
+    def _value_of(
+        self, number: int, table: Mapping[str, Any], key: str, kind: type, missing: Any
+    ) -> Any:
+        """Return the value of a job's own key, or ``missing``; None: the key must be there. Faults
+        are noted.
+        """
         value = table.get(key, missing)
         if key not in table and missing is None:
             self._fault(number, key, f"the job has no '{key}'")
@@ -209,8 +217,8 @@ class _Reading:
         return value
 
     def _needs(self, number: int, table: Mapping[str, Any]) -> tuple[str, ...]:
-        """Names of jobs; none where they are wrong, which is noted."""
-        needs = self._of(number, table, "needs", list, [])
+        """Return names of needed jobs; none where the names are wrong, which is noted."""
+        needs = self._value_of(number, table, "needs", list, [])
         if all(isinstance(need, str) for need in needs):
             return tuple(needs)
         self._fault(number, "needs", "'needs' must be a list of names")
@@ -230,8 +238,10 @@ class _Reading:
             return None
         return seconds
 
-    def _filled(self, number: int, key: str, value: Any, variables: Mapping[str, str]) -> Any:
-        """Text with what stands for its {variables}."""
+    def _fill_variables(
+        self, number: int, key: str, value: Any, variables: Mapping[str, str]
+    ) -> Any:
+        """Return the text with its {variables} replaced."""
         if not isinstance(value, str):
             return value
         filled: list[str] = []
@@ -252,20 +262,24 @@ class _Reading:
         return "".join(filled)
 
     def _fault(self, table: int | str, key: str, fault: str) -> None:
-        """table: a job's number, or "defaults"."""
+        """Note a fault. table: a job's number, or "defaults"."""
         self._note(self._place(table, key), fault)
 
     def _note(self, line: int, fault: str) -> None:
         self.faults.append((line, fault))
 
     def _place(self, table: int | str, key: str) -> int:
-        """Of a key; of its table where it has none; of the defaults where these have it."""
+        """Return the place of a key; of its table where it has none; of the defaults where these
+        have the key.
+        """
         ways = (table, key), ("defaults", key), (table, "")
         return next((self._places[way] for way in ways if way in self._places), 1)
 
 
 def _lines_of(text: str) -> dict[tuple[int | str, str], int]:
-    """Where each key stands, by its table, a job's number or "defaults"; of no key, the table."""
+    """Return the line of each key, by its table, a job's number or "defaults"; without a key, the
+    line of the table.
+    """
     places: dict[tuple[int | str, str], int] = {}
     table: int | str = ""
     jobs = 0

@@ -1,4 +1,5 @@
-"""What became of the jobs of a batch: an SQLite file. Each change is on the disk before the next.
+"""The ledger of a batch: what became of its jobs, in an SQLite file. Each change is on the disk
+before the next.
 
 batch       version
 jobs        name, state, key, owned, made, attempts, and of the last attempt: began, ended,
@@ -65,13 +66,14 @@ create table if not exists tries (
 """
 
 _MOST_TRIES = 100
-"""Of a job that are kept, the last ones."""
+"""Most tries of a job that the ledger keeps: the last ones."""
 
 
 class Entry(NamedTuple):
-    """A job. key: what it was to do, and from what. owned: the output that is the batch's own, and
-    may be replaced: nothing stood there when it began. made: what it looked like when the last try
-    had ended; empty: nobody knows. attempts: for this key. began, ended: UTC.
+    """A job in the ledger. key: of what the job was to do, and from which files. owned: the output
+    that is the batch's own, and may be replaced: nothing stood there when the job began. made: the
+    look of the output when the last try had ended; empty: nobody knows. attempts: for this key.
+    began, ended: UTC.
     """
 
     name: str
@@ -89,7 +91,7 @@ class Entry(NamedTuple):
 
 
 class Try(NamedTuple):
-    """One try of a job; its facts as of Entry."""
+    """One try of a job; its facts as in Entry."""
 
     name: str
     state: TryState
@@ -105,18 +107,20 @@ Row = TypeVar("Row", Entry, Try)
 
 
 def try_of(entry: Entry, state: TryState) -> Try:
-    """The last try of a job, which has begun, and what became of it."""
+    """Return the last try of a job, which has begun, and what became of it."""
     facts = {name: getattr(entry, name) for name in Try._fields}
     return Try(**{**facts, "state": state})
 
 
 def with_cut_off(tries: Sequence[Try]) -> list[Try]:
-    """Of a job that nobody runs, its tries: one that the ledger has as running was cut off."""
+    """Return the tries of a job that nobody runs: a try that the ledger has as running was cut
+    off.
+    """
     return [one._replace(state="cut off") if one.state == "running" else one for one in tries]
 
 
 def folder_of(path: Path) -> Path:
-    """Where a batch keeps what it knows. path: of the file of jobs."""
+    """Return the folder of a batch's ledger and logs. path: of the file of jobs."""
     return path.with_name(f"{path.name}.batch")
 
 
@@ -125,12 +129,12 @@ def ledger_of(path: Path) -> Path:
 
 
 def log_of(path: Path, name: str) -> Path:
-    """Of a job: its events."""
+    """Return the log of a job's events."""
     return folder_of(path) / f"{name}.log"
 
 
 def is_running(path: Path) -> bool:
-    """Whether a process runs the batch at this moment."""
+    """Return whether a process runs the batch at this moment."""
     try:
         with open(open_regular(folder_of(path) / LOCK), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -142,7 +146,9 @@ def is_running(path: Path) -> bool:
 
 
 class Ledger:
-    """Of one batch. Its writer holds the lock of the batch; others may read meanwhile."""
+    """The ledger of one batch. Its writer holds the lock of the batch; other processes may read
+    meanwhile.
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self._path = path
@@ -153,10 +159,10 @@ class Ledger:
             rows = self._connection.execute(
                 f"select {', '.join(Entry._fields)} from jobs order by rowid"
             )
-            return {row[0]: _checked(Entry(*row)) for row in rows}
+            return {row[0]: _checked_row(Entry(*row)) for row in rows}
 
     def tries(self) -> dict[str, list[Try]]:
-        """Of each job, since it was last done, as they began."""
+        """Return the tries of each job since it was last done, in the order in which they began."""
         found: dict[str, list[Try]] = {}
         there = "select count(*) from sqlite_master where type = 'table' and name = 'tries'"
         with self._errors():
@@ -164,12 +170,12 @@ class Ledger:
                 return found
             asked = f"select {', '.join(Try._fields)} from tries order by began, rowid"
             for row in self._connection.execute(asked):
-                found.setdefault(row[0], []).append(_checked(Try(*row)))
+                found.setdefault(row[0], []).append(_checked_row(Try(*row)))
         return found
 
     def put(self, *entries: Entry, tried: Try | None = None) -> None:
-        """All of them, or none. A job keeps its place among the others. tried: a try of it that
-        begins, or has ended.
+        """Write all entries, or none. A job keeps its place among the other jobs. tried: a try of
+        the job that begins, or has ended.
         """
         marks = ", ".join("?" * len(Entry._fields))
         fields = ", ".join(Entry._fields)
@@ -196,7 +202,7 @@ class Ledger:
             self._connection.execute(change, facts)
 
     def forget_try(self, name: str, began: str | None) -> None:
-        """One that did nothing."""
+        """Forget a try that did nothing."""
         with self._errors(), self._connection:
             self._connection.execute(
                 "delete from tries where name = ? and began = ?", (name, began)
@@ -211,21 +217,23 @@ class Ledger:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        with _told(self._path):
+        with _sqlite_errors(self._path):
             yield
 
 
 @contextlib.contextmanager
 def open_ledger(path: Path, write: bool) -> Iterator[Ledger]:
-    """Make it if it is to be written. InputError: there is none, or it is no ledger of ours."""
+    """Open the ledger; make it if it is to be written. Raises InputError where there is none, or
+    the file is no ledger of ours.
+    """
     if not write and not path.exists():
         raise InputError(f"{path.parent}: no batch has run here")
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: not a ledger (a folder, a pipe or a device): move it away")
-    with _told(path):
+    with _sqlite_errors(path):
         connection = sqlite3.connect(path, timeout=10)
     try:
-        with _told(path):
+        with _sqlite_errors(path):
             connection.execute("pragma synchronous = full")
             _check_version(path, connection, write)
         yield Ledger(path, connection)
@@ -252,8 +260,10 @@ def _check_version(path: Path, connection: sqlite3.Connection, write: bool) -> N
 _hints_of = cache(get_type_hints)
 
 
-def _checked(entry: Row) -> Row:
-    """SQLite keeps anything in any column. ValueError: we would not."""
+def _checked_row(entry: Row) -> Row:
+    """Check the values of a row: SQLite keeps anything in any column. Raises ValueError for a value
+    that we would not write.
+    """
     hints = _hints_of(type(entry))
     kinds = {**hints, "state": str}
     for name, kind in kinds.items():
@@ -272,8 +282,8 @@ def _checked(entry: Row) -> Row:
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Errors of SQLite, in a line."""
+def _sqlite_errors(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite into an error of one line."""
     try:
         yield
     except (sqlite3.DatabaseError, TypeError, ValueError) as error:

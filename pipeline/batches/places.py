@@ -1,7 +1,7 @@
-"""Checks where the jobs of a batch read and write, before any of them begins.
+"""Checks of where the jobs of a batch read and write, before any job begins.
 
-Names are compared by where they lead: a link makes two of them one. Of a glob the files are looked
-at that are there, and whether the output will be one of them.
+Names are compared by where they lead: two links to one place are one name. For a glob, the existing
+files are checked, and whether the output will be one of the files that match.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Fault = tuple[int, str]
 """A line of the file, and what is wrong there."""
 
 _RECORD = ".run.json"
-"""What the name of an output's record ends with (disk/outputs.py)."""
+"""The end of the name of an output's record (disk/outputs.py)."""
 _LONGEST_NAME = 255 - len(f"{_RECORD}..partial")
 """Bytes of an output's name, beside which its record is written."""
 _LONGEST_FOLDER = 255
 _FEW_FILES = 1000
-"""Of a glob, that are compared with the job's output."""
+"""Most files of a glob that are compared with the job's output."""
 
 
 def check_places(path: Path, jobs: Sequence[Job]) -> Iterator[Fault]:
-    """All that is wrong. path: of the file of jobs. jobs: each after those that it needs."""
+    """Return all faults. path: of the file of jobs. jobs: each after the jobs that it needs."""
     wrong: set[str] = set()
     for job in jobs:
         if job.line.output is not None and not is_remote(job.line.output):
@@ -46,7 +46,7 @@ def check_places(path: Path, jobs: Sequence[Job]) -> Iterator[Fault]:
 
 
 def _wrong_output(output: str, path: Path) -> str:
-    """What is wrong with it whatever the job reads; empty: nothing."""
+    """Return what is wrong with an output whatever the job reads; empty: nothing."""
     real, jobs = os.path.realpath(output), os.path.realpath(path)
     ledger = os.path.realpath(folder_of(path))
     folders, name = [os.fsencode(part) for part in real.split("/")], os.fsencode(real)
@@ -68,7 +68,7 @@ def _wrong_output(output: str, path: Path) -> str:
 
 
 def _in_its_input(job: Job) -> str:
-    """What is wrong with an output beside what the job itself reads; empty: nothing."""
+    """Return what is wrong with an output beside the job's own inputs; empty: nothing."""
     output = os.path.realpath(str(job.line.output))
     for file in job.line.inputs.values():
         if is_remote(file):
@@ -88,7 +88,7 @@ def _in_its_input(job: Job) -> str:
 
 
 def _would_match(output: str, pattern: str) -> bool:
-    """Whether a glob names an output, or a folder that the output stands in.
+    """Return whether a glob names an output, or a folder that the output stands in.
 
     >>> _would_match("/a/b.parquet", "/a/*.parquet"), _would_match("/a/b/c", "/a/*.parquet")
     (True, False)
@@ -104,8 +104,8 @@ def _would_match(output: str, pattern: str) -> bool:
 
 
 class _Places:
-    """Of several jobs. wrong: names of those whose outputs are told of already. makers: a job by
-    where it writes; inside: those that write into a folder.
+    """The places of several jobs. wrong: names of jobs whose outputs have been reported. makers: a
+    job by where it writes; inside: jobs that write into a folder.
     """
 
     def __init__(self, jobs: Sequence[Job], wrong: Collection[str]) -> None:
@@ -156,8 +156,8 @@ class _Places:
 
 
 def order_of(jobs: Sequence[Job]) -> Callable[[Job, Job], bool]:
-    """Tells whether a job comes before another one, which needs it or what needs it. jobs: each
-    after those that it needs.
+    """Return a function that tells whether a job comes before another job, which needs it directly
+    or indirectly. jobs: each after the jobs that it needs.
     """
     bits = {job.name: 1 << number for number, job in enumerate(jobs)}
     before: dict[str, int] = {}  # a bit for each job: sets of names would fill the memory
@@ -169,17 +169,17 @@ def order_of(jobs: Sequence[Job]) -> Callable[[Job, Job], bool]:
 
 
 def _real(name: str) -> str:
-    """The same name for whatever leads to one place."""
+    """Return one name for all paths that lead to one place."""
     return name if is_remote(name) else os.path.realpath(name)
 
 
 def _is_within(inner: str, outer: str) -> bool:
-    """Whether a place is another one, or stands in it."""
+    """Return whether a place is another one, or stands in it."""
     return inner == outer or inner.startswith(outer if outer == "/" else f"{outer}/")
 
 
 def _folders_of(name: str) -> Iterator[str]:
-    """Those in which it stands.
+    """Yield the folders in which a place stands.
 
     >>> list(_folders_of("s3://bucket/a/b"))[:2]
     ['s3://bucket/a', 's3://bucket']
@@ -190,7 +190,7 @@ def _folders_of(name: str) -> Iterator[str]:
 
 
 def _not_there(name: str) -> str | None:
-    """What is said where no file and no folder is there, nor files that a glob names."""
+    """Return the message where no file and no folder is there, nor files that a glob names."""
     if is_remote(name):
         return None if facts_of_remote(name) else f"{quoted(name)}: no such file or folder"
     try:

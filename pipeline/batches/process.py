@@ -1,9 +1,9 @@
 """A process that runs jobs: one, or one after another that use the same graph.
 
-It and the batch have a socket. The batch sends a line for each further job; the process sends one
-when a job is done. What fails ends the process, and its exit code is the job's. When the batch
-closes the socket, or is killed, a process that runs a job saves what that has done, and ends; one
-that waits ends at once. cli/batched.py is its other end.
+The process and the batch share a socket. The batch sends a line for each further job; the process
+sends one when a job is done. A failure ends the process, and its exit code is the job's. When the
+batch closes the socket, or is killed, a process that runs a job saves the job's state, and ends; a
+waiting process ends at once. cli/batched.py is the other end of the socket.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _END_SECONDS = 30.0
 
 
 class JobProcess:
-    """stays: whether it may run several. jobs: how many it has begun. log: of the last one."""
+    """A process that runs jobs. stays: whether the process may run several jobs. jobs: how many it
+    has begun. log: of the last job.
+    """
 
     def __init__(self, stays: bool) -> None:
         self.stays = stays
@@ -37,8 +39,8 @@ class JobProcess:
         self._socket, self._theirs = socket.socketpair()
 
     def begin(self, words: Sequence[str], log: Path) -> None:
-        """Run a command. log: takes its events; what it prints stands beside it. OSError: it
-        cannot be begun.
+        """Run a command. log: takes its events; its printed output stands beside the log. Raises
+        OSError where the command cannot begin.
         """
         log.touch()
         self.log, self._log_from, self._is_done = log, log.stat().st_size, False
@@ -67,8 +69,8 @@ class JobProcess:
             )
 
     def code(self) -> int | None:
-        """The exit code of its job; None while it runs. What becomes of the process once the job
-        is done is nothing of the job's.
+        """Return the exit code of the job; None while it runs. The end of the process after the job
+        is done does not count.
         """
         assert self._process is not None
         with contextlib.suppress(OSError):  # nothing is told, or will be
@@ -79,7 +81,7 @@ class JobProcess:
         return self._process is None or self._process.poll() is None
 
     def last_event(self) -> dict[str, Any]:
-        """How its job said that it ended; nothing if it did not."""
+        """Return the event by which the job reported its end; nothing if there is none."""
         with self.log.open("rb") as file:
             file.seek(max(self._log_from, self.log.stat().st_size - (1 << 16)))
             lines = file.read().splitlines()
@@ -90,7 +92,7 @@ class JobProcess:
         return event if isinstance(event, dict) and event.get("event") == "end" else {}
 
     def send(self, number: int) -> None:
-        """A signal; SIGKILL to its workers, too."""
+        """Send a signal; SIGKILL to its workers, too."""
         process = self._process
         assert process is not None
         with contextlib.suppress(ProcessLookupError):
@@ -100,13 +102,13 @@ class JobProcess:
                 process.send_signal(number)
 
     def let_go(self) -> None:
-        """It waits, and there is nothing more to do."""
+        """Release a waiting process that has nothing more to do."""
         self._close()
         self.end(_END_SECONDS)
 
     def end(self, seconds: float) -> None:
-        """It was told to, or ends by itself: it is killed if it takes longer than that. (While it
-        saves, its socket stays open: to close that would be a second signal.)
+        """End a process that was told to end, or ends by itself: it is killed if it takes longer
+        than that. (While it saves, its socket stays open: to close that would be a second signal.)
         """
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -122,7 +124,7 @@ class JobProcess:
 
 
 def told_by(code: int) -> str:
-    """What an exit code says of a job that did not say anything."""
+    """Describe the exit code of a job that reported nothing."""
     if code == -signal.SIGKILL:
         return "killed by SIGKILL: out of memory?"
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

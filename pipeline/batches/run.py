@@ -1,10 +1,9 @@
-"""Runs the jobs of a batch, each in a process, several side by side within one memory limit.
+"""Execution of a batch's jobs, each in a process, several side by side within one memory limit.
 
     jobs.toml.batch/    ledger.sqlite, lock, and of each job NAME.log (its events) and NAME.out
 
-A batch that was ended goes on where it was: what is done is not done again, unless what it was made
-from has changed. Jobs on one graph that run one after another share a process, which keeps the
-graph.
+A batch that was ended resumes where it was: finished jobs do not run again, unless their inputs
+have changed. Jobs on one graph that run one after another share a process, which keeps the graph.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def run_batch(
     tell: Tell,
     progress: Progress = lambda step, done, total: None,
 ) -> list[Entry]:
-    """Run what is not done; what has become of each, in order.
+    """Run the jobs that are not done, and return what has become of each job, in order.
 
     Raises BusyError where another process runs the same batch; InputError for a job that asks for
     more memory than there is.
@@ -89,7 +88,7 @@ def _alone(path: Path) -> contextlib.AbstractContextManager[None]:
 
 @dataclass
 class _Running:
-    """until: when its time is over. ended: whether it was told to end."""
+    """A running job. until: when its time is over. ended: whether it was told to end."""
 
     job: Job
     process: JobProcess
@@ -101,12 +100,12 @@ class _Running:
 
 @dataclass
 class _Run:
-    """waiting: jobs that are done and have left a process, by what it keeps; until the next one
-    begins, and while no other runs, which may need what is kept. apart: jobs that are to have a
-    process of their own. later: when jobs that are tried again may begin. orphaned: until when
-    those of a batch that was killed may still be there. trying: jobs that have begun a try.
-    held_back: jobs of which it was told that they wait for memory. undecided: jobs of which it is
-    open what becomes of them.
+    """A run of a batch. waiting: finished jobs that left a process, by what the process keeps;
+    until the next job begins, and while no other runs that may need what is kept. apart: jobs that
+    are to have a process of their own. later: when jobs that are tried again may begin. orphaned:
+    until when jobs of a batch that was killed may still be there. trying: jobs that have begun a
+    try. held_back: jobs already reported as waiting for memory. undecided: jobs whose outcome is
+    open.
     """
 
     path: Path
@@ -136,7 +135,7 @@ class _Run:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Jobs that run save what they have done, even where the ledger cannot be written."""
+        """Let running jobs save their state, even where the ledger cannot be written."""
         try:
             for running in list(self.running.values()):
                 self._look(running)  # some may have ended by themselves
@@ -151,7 +150,7 @@ class _Run:
             if running.process.code() == 0:
                 self._look(running)
                 continue
-            entry = _left(self.entries[running.job.name])
+            entry = _with_output_look(self.entries[running.job.name])
             ended = entry._replace(ended=_now(), exit_code=running.process.code())
             self._put(
                 entry._replace(state="waiting", attempts=entry.attempts - 1),
@@ -159,7 +158,7 @@ class _Run:
             )
 
     def goes_on(self) -> bool:
-        """Look at what runs, and begin what can; whether anything is left."""
+        """Check the running jobs, and begin further ones; return whether any job is left."""
         for running in list(self.running.values()):
             self._look(running)
         for job in self.jobs:
@@ -205,7 +204,7 @@ class _Run:
 
     def _begin(self, job: Job, memory: int) -> None:
         try:
-            words, entry = self._asked(job, memory)
+            words, entry = self._next_try(job, memory)
         except (OSError, DelegraphError) as error:
             self._fail(job, self.entries[job.name], f"cannot begin: {error}")
             return
@@ -224,8 +223,8 @@ class _Run:
         self.tell(job.name, "begun" if tries == 1 else f"begun, try {tries}")
 
     def _process_with(self, words: Sequence[str], job: Job, memory: int) -> JobProcess:
-        """A process that has begun a job: one that keeps what the job needs, and no more than the
-        job may hold, or a new one.
+        """Return a process that has begun a job: either one that keeps what the job needs, and no
+        more than the job may hold, or a new one.
         """
         log = log_of(self.path, job.name)
         kept = None if job.name in self.apart else job.line.shares
@@ -241,8 +240,10 @@ class _Run:
         process.begin(words, log)
         return process
 
-    def _asked(self, job: Job, memory: int) -> tuple[list[str], Entry]:
-        """The words of its command, and what the ledger is to know of the try."""
+    def _next_try(self, job: Job, memory: int) -> tuple[list[str], Entry]:
+        """Return the words of a job's command, and the entry that the ledger is to hold for the
+        try.
+        """
         entry = self.entries[job.name]
         output = absolute(job.line.output) if job.line.output else ""
         there, key = bool(output) and is_there(output), key_of(job)
@@ -256,11 +257,11 @@ class _Run:
             words.append("--restart")  # what was left is of something else
         owned = output if not there or ours else ""
         attempts, began = entry.attempts + 1, _now()
-        anew = Entry(job.name, "running", key, owned, attempts=attempts, began=began)
-        return [*words, "--", *job.line.arguments], anew
+        next_entry = Entry(job.name, "running", key, owned, attempts=attempts, began=began)
+        return [*words, "--", *job.line.arguments], next_entry
 
     def _let_go(self, wanted: Collection[str | None] = ()) -> None:
-        """End processes that wait, but those that keep what is wanted."""
+        """End waiting processes, except those that keep what is wanted."""
         for kept in self.waiting.keys() - set(wanted):
             self.waiting.pop(kept).process.let_go()
 
@@ -284,7 +285,7 @@ class _Run:
         )
         if code == 0:
             self._keep(running)
-            self._end(job, _left(entry._replace(state="done")), "done")
+            self._end(job, _with_output_look(entry._replace(state="done")), "done")
             self.tell(job.name, f"done in {seconds:.1f} s")
             return
         running.process.end(0)
@@ -294,20 +295,20 @@ class _Run:
         elif code == _TRY_AGAIN and now < self.orphaned.get(job.name, 0.0):
             # One that an earlier batch has left still saves.
             self.trying.discard(job.name)
-            self._again(job, entry._replace(attempts=entry.attempts - 1), why, 1.0)
+            self._try_later(job, entry._replace(attempts=entry.attempts - 1), why, 1.0)
             self.ledger.forget_try(job.name, entry.began)
         elif (code == _TRY_AGAIN or told.get("retry")) and entry.attempts <= job.retries:
             doublings = min(entry.attempts - 1, _MOST_DOUBLINGS)
             pause = min(_PAUSE_SECONDS * 2**doublings, _LONGEST_PAUSE)
-            self._again(job, entry, why, pause)
+            self._try_later(job, entry, why, pause)
         elif running.process.jobs > 1:  # by what others have left there, for all we know
             self.apart.add(job.name)
-            self._again(job, entry._replace(attempts=entry.attempts - 1), why, 0.0)
+            self._try_later(job, entry._replace(attempts=entry.attempts - 1), why, 0.0)
         else:
             self._fail(job, entry, why)
 
     def _keep(self, running: _Running) -> None:
-        """The process of a job that is done, if it stays and was not told to end."""
+        """Keep the process of a finished job, if the process stays and was not told to end."""
         kept, process = running.job.line.shares, running.process
         stays = process.stays and process.is_alive() and not running.ended
         if kept is not None and stays and kept not in self.waiting:
@@ -315,21 +316,22 @@ class _Run:
         else:
             process.let_go()
 
-    def _again(self, job: Job, entry: Entry, why: str, pause: float) -> None:
+    def _try_later(self, job: Job, entry: Entry, why: str, pause: float) -> None:
         self.later[job.name] = time.monotonic() + pause
-        self._put(*self._ended(_left(entry)._replace(state="waiting", error=why), "failed"))
+        waiting = _with_output_look(entry)._replace(state="waiting", error=why)
+        self._put(*self._entry_and_try(waiting, "failed"))
         self.tell(job.name, f"{why}; next try in {pause:g} s")
 
     def _fail(self, job: Job, entry: Entry, why: str) -> None:
-        self._end(job, _left(entry)._replace(state="failed", error=why), "failed")
+        self._end(job, _with_output_look(entry)._replace(state="failed", error=why), "failed")
         self.tell(job.name, f"failed: {why}")
 
     def _end(self, job: Job, entry: Entry, how: TryState = "failed") -> None:
         self.undecided.discard(job.name)
-        self._put(*self._ended(entry, how))
+        self._put(*self._entry_and_try(entry, how))
 
-    def _ended(self, entry: Entry, how: TryState) -> tuple[Entry, Try | None]:
-        """A job, and its try if one has begun."""
+    def _entry_and_try(self, entry: Entry, how: TryState) -> tuple[Entry, Try | None]:
+        """Record the end of a job, and of its try if one has begun."""
         begun = entry.name in self.trying
         self.trying.discard(entry.name)
         return entry, try_of(entry, how) if begun else None
@@ -339,8 +341,10 @@ class _Run:
         self.entries[entry.name] = entry
 
 
-def _left(entry: Entry) -> Entry:
-    """With what now stands in the output that is the batch's own, whatever became of the try."""
+def _with_output_look(entry: Entry) -> Entry:
+    """Return the entry with the present state of the batch's own output, whatever became of the
+    try.
+    """
     if not entry.owned or entry.made:
         return entry
     try:
@@ -354,7 +358,7 @@ def _now() -> str:
 
 
 def retry(path: Path, jobs: Sequence[Job], name: str) -> list[str]:
-    """Have a job, and all that need it, run again; their names."""
+    """Mark a job, and all jobs that need it, to run again; return their names."""
     if name not in {job.name for job in jobs}:
         raise InputError(f"{path}: no job has the name '{name}'")
     again = [name]

@@ -1,9 +1,10 @@
-"""Reads a TOML file that may be anything: its size, its depth and its words' lengths are bounded.
+"""A reader of TOML files that may hold anything: a file's size, depth and lengths of words are
+bounded.
 
 Python's reader has no bounds: it recurses into each bracket, takes the square of a dotted key's
-parts, and fails at long integers without a line. So the file's brackets, dots and words are looked
-at first; what stands in text and comments is passed over. (Text without an end is taken as far as
-it goes: to look for it again from each of its quotes would take the square of its length.)
+parts, and fails at long integers without a line. So the file's brackets, dots and words are checked
+first; text and comments are passed over. (Text without an end is taken as far as it goes: to search
+for the end again from each of its quotes would take the square of its length.)
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from ...partition.errors import InputError, one_line
 from ...partition.numbers import shown
 
 MOST_BYTES = 1 << 22
-"""Of a file of jobs: ten thousand of them take a quarter of that."""
+"""Most bytes of a file of jobs: ten thousand jobs take a quarter of them."""
 
 _MOST_DEPTH = 100
-"""Of brackets in brackets, and of parts of a dotted key."""
+"""Most brackets in brackets, and most parts of a dotted key."""
 _MOST_WORD = 300
 """Characters of a number or a bare key: as long as no integer that Python refuses to read."""
 
@@ -43,8 +44,8 @@ _TOKEN = re.compile(
 
 
 def read_toml(path: Path) -> tuple[dict[str, Any], str]:
-    """The document, and its text. InputError, with the line where there is one: it is no TOML, it
-    is larger or deeper than a file of jobs, or it cannot be read.
+    """Return the document, and its text. Raises InputError, with the line where there is one, where
+    the file is no TOML, is larger or deeper than a file of jobs, or cannot be read.
     """
     try:
         text = read_small(path, MOST_BYTES).decode()
@@ -60,7 +61,7 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def _out_of_bounds(text: str) -> Iterator[tuple[int, str]]:
-    """What Python's reader would not survive: where, and what it is."""
+    """Return what Python's reader would not survive: where, and what it is."""
     depth = dots = 0
     for token in _TOKEN.finditer(text):
         kind = token.lastgroup

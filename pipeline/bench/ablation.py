@@ -1,6 +1,7 @@
-"""What each of five optimizations of breadth-first search by masked products brings, as Table 2 of
-Yang, Buluc, Owens: Implementing Push-Pull Efficiently in GraphBLAS, has it: one added after the
-other. And what is lost without each of them alone. The search's own kernels stand beside.
+"""The gain of each of five optimizations of breadth-first search by masked products, as in Table 2
+of Yang, Buluc, Owens: Implementing Push-Pull Efficiently in GraphBLAS: optimizations are added one
+after the other. The loss without each single optimization, and the search's own kernels, are
+measured beside them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ OPTIMIZATIONS = tuple(switch.name for switch in fields(Switches))
 
 
 class WayReport(RatesReport):
-    """Searches in one way. on: its optimizations. speed_up: see AblationReport."""
+    """Searches in one way. on: the way's optimizations. speed_up: see AblationReport."""
 
     on: list[str]
     edges_examined: float
@@ -55,9 +56,9 @@ class WayReport(RatesReport):
 
 
 class AblationReport(MeasuredReport):
-    """added: without any, and then with one more from row to row; speed_up: over the row before.
-    without: all but one, by its name; speed_up: of all over these. by_hand: the search's own
-    kernels; speed_up: over all optimizations.
+    """Report of an ablation. added: without any optimization, and then with one more from row to
+    row; speed_up: over the row before. without: all but one, by its name; speed_up: of all
+    optimizations over the row. by_hand: the search's own kernels; speed_up: over all optimizations.
     """
 
     added: list[WayReport]
@@ -78,7 +79,9 @@ WAYS: tuple[Way, ...] = tuple(dict.fromkeys([None, *ADDED, *WITHOUT.values()]))
 
 @dataclass
 class _Timings:
-    """seconds, edges: of each way, a value a search. rows: by their ends, that it reaches."""
+    """Timings of an ablation. seconds, edges: of each way, a value a search. rows: input rows, by
+    their ends, that each search reaches.
+    """
 
     rows: list[int] = field(default_factory=list)
     depths: list[int] = field(default_factory=list)
@@ -144,8 +147,9 @@ def _time_all(
     drawn: Sources,
     options: BenchOptions,
 ) -> _Timings:
-    """All ways of one search, then of the next, each time from another way on: what else a machine
-    does meets all of them. The first search is made twice, as it touches what the others find.
+    """Time all ways of one search, then of the next, each time beginning with another way, so that
+    other load of the machine affects all ways. The first search runs twice, as it touches memory
+    that the others then find ready.
     """
     graph, searcher, timings = engine.graph, CpuSearcher(engine, rows_from), _Timings()
     assert graph is not None
@@ -204,6 +208,8 @@ def _report(way: Way, timings: _Timings, directed: bool, speed_up: float | None)
 
 
 def _speed_up(timings: _Timings, before: Way, after: Way) -> float:
-    """The median over searches: both of each were made at nearly the same time."""
+    """Return the median speed-up over searches: both times of a search were measured close
+    together.
+    """
     pairs = zip(timings.seconds[before], timings.seconds[after], strict=True)
     return median(slow / fast for slow, fast in pairs)

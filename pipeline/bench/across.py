@@ -1,5 +1,5 @@
-"""Graph500's protocol by several workers: of a store, or of graphs that they generate; and by 1, 2,
-4, ... of them, to see how it scales.
+"""Graph500's protocol by several workers: on a store, or on graphs that the workers generate; and
+by 1, 2, 4, ... workers, to show how it scales.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ R = TypeVar("R")
 
 
 class ScalingRow(NamedTuple):
-    """A graph that was searched by so many ranks. efficiency: its rate, at the median, over that of
-    the first row times the ranks. notes: lines for the user, of devices that would not do.
+    """Searches of a graph by a number of ranks. efficiency: their rate, at the median, over that of
+    the first row times the ranks. notes: lines for the user, about devices that cannot be used.
     """
 
     ranks: int
@@ -66,10 +66,11 @@ def bench_by_workers(
     shaped: set[str],
     options: BenchOptions,
 ) -> list[ScalingRow]:
-    """graph: a store, or the name of a graph to generate. scaling: "strong", "weak" or None.
+    """Run the protocol by workers. graph: a store, or the name of a graph to generate. scaling:
+    "strong", "weak" or None.
 
-    shape: of a generated graph its layout, grid and threshold; shaped: which of these were asked
-    for. Raises InputError for what does not go together.
+    shape: layout, grid and threshold of a generated graph; shaped: which of these the user chose.
+    Raises InputError for options that do not go together.
     """
     recipe = parse_recipe(graph)
     workers = resources.cluster.workers or 0
@@ -129,7 +130,7 @@ def bench_generated(
         workers = workers_of(cluster)
         for ranks, _ in runs:
             placing.grid_for(ranks or len(workers))
-        return _searched(scale(cluster, workers, jobs, _enough, reported, options.progress))
+        return _searched(scale(cluster, workers, jobs, _first_way, reported, options.progress))
 
 
 def bench_stored(
@@ -176,8 +177,8 @@ def bench_stored(
 
 
 class Scaled(NamedTuple, Generic[R]):
-    """What so many ranks have measured. efficiency: its rate over that of the first one times the
-    ranks. notes: as of a ScalingRow.
+    """The measurement of a number of ranks. efficiency: its rate over the rate of the first
+    measurement times the ranks. notes: as in a ScalingRow.
     """
 
     ranks: int
@@ -194,11 +195,11 @@ def scale(
     reported: Callable[[Done], tuple[R, float]],
     progress: Progress | None,
 ) -> list[Scaled[R]]:
-    """Do one job after the other, each by so many ranks; 0: as many as there are workers.
+    """Run one job after the other, each by its number of ranks; 0: as many as there are workers.
 
-    check_room: see run_on_workers. reported: gives what was measured, and its rate. Where a worker
-    is lost, what it was part of is measured on those that are left, and what would take more of
-    them is left out. Raises InputError for more ranks than workers.
+    check_room: see run_on_workers. reported: returns the measurement, and its rate. Where a worker
+    is lost, the job that it was part of is measured on the remaining workers, and jobs that need
+    more workers are left out. Raises InputError for more ranks than workers.
     """
     most, left = max(asked or len(workers) for asked, _ in jobs), list(workers)
     if most > len(workers):
@@ -229,7 +230,7 @@ def _searched(
 
 
 def check_scaling(scaling: str | None, workers: int, recipe: Recipe | None) -> None:
-    """InputError where it does not go. recipe: of the graph; None of a store."""
+    """Raise InputError where the scaling is impossible. recipe: of the graph; None for a store."""
     if scaling is not None and not workers:
         raise InputError("--scaling needs --workers, the greatest number of workers to measure")
     if scaling == "weak" and recipe is None:
@@ -240,7 +241,7 @@ def check_scaling(scaling: str | None, workers: int, recipe: Recipe | None) -> N
 
 
 def ranks_up_to(ranks: int) -> list[int]:
-    """By powers of two.
+    """Return numbers of ranks by powers of two.
 
     >>> ranks_up_to(4)
     [1, 2, 4]
@@ -252,8 +253,9 @@ def ranks_up_to(ranks: int) -> list[int]:
 
 
 def scaling_runs(recipe: Recipe, ranks: int, scaling: str) -> list[tuple[int, Recipe]]:
-    """Up to so many ranks, by powers of two: of the same graph ("strong"), or ("weak") of graphs
-    with as many vertices a rank, of which ``recipe`` is the last.
+    """Return numbers of ranks up to the given one, by powers of two, with the graph of each: the
+    same graph ("strong"), or ("weak") graphs with as many vertices a rank, of which ``recipe`` is
+    the last.
 
     >>> graph = Recipe("kronecker", scale=20)
     >>> [(ranks, some.scale) for ranks, some in scaling_runs(graph, 4, "weak")]
@@ -268,6 +270,6 @@ def scaling_runs(recipe: Recipe, ranks: int, scaling: str) -> list[tuple[int, Re
     return [(s, replace(recipe, scale=recipe.scale - last + s.bit_length())) for s in steps]
 
 
-def _enough(ranks: int, baseline: int, needs: Sequence[int]) -> int:
-    """Of the hosts nothing is asked."""
+def _first_way(ranks: int, baseline: int, needs: Sequence[int]) -> int:
+    """Accept any memory of hosts: the way is the first one."""
     return 0

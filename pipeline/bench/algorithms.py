@@ -1,5 +1,5 @@
-"""Algorithms beside breadth-first search, timed over a store that stays loaded: of a generated
-graph a temporary one.
+"""Timings of algorithms other than breadth-first search over a store that stays loaded; for a
+generated graph, over a temporary store.
 
 A run's time is the algorithm's alone, from the graph as it is loaded to the arrays of its result.
 Shortest paths begin at a random vertex with an edge to follow, another one in each run (Graph500,
@@ -68,8 +68,8 @@ def needs_weights(name: str) -> bool:
 
 
 class AlgorithmReport(TypedDict):
-    """seconds: of runs. iteration_seconds: of PageRank, by run. evps: vertices and edges over the
-    seconds, their harmonic mean.
+    """Report of an algorithm's runs. seconds: of runs. iteration_seconds: of PageRank, by run.
+    evps: vertices and edges over the seconds, their harmonic mean.
     """
 
     algorithm: str
@@ -94,10 +94,10 @@ def bench_algorithm(
     resources: Resources,
     recipe: Recipe | None = None,
 ) -> AlgorithmReport:
-    """Runs of an algorithm over a store, of which the last one is validated.
+    """Run an algorithm over a store several times and validate the last result.
 
-    graph: the store, open. options: of its ``sources`` the runs. recipe: that the store is of.
-    Raises DelegraphError if the result breaks a rule.
+    graph: the open store. options: the number of runs is its ``sources``. recipe: of the store's
+    graph. Raises DelegraphError if the result breaks a rule.
     """
     seconds: list[float] = []
     found: Any = None
@@ -125,7 +125,7 @@ def runs_of(store: Store, algorithm: str, options: BenchOptions) -> list[Program
 
 
 def facts_of_runs(store: Store, recipe: Recipe | None) -> dict[str, Any]:
-    """Of the graph. recipe: that the store is of."""
+    """Return the facts of the graph. recipe: of the store's graph."""
     info = store.info
     if recipe is not None:
         return facts_of(recipe, info.vertices, info.rows, info.edges)
@@ -140,7 +140,7 @@ def report_of_runs(
     threads: int,
     seed: int,
 ) -> AlgorithmReport:
-    """record: of a run."""
+    """Return the report of runs. record: of one run."""
     size = graph["vertices"] + graph["edges"]
     report = AlgorithmReport(
         algorithm=algorithm,
@@ -165,7 +165,7 @@ def report_of_runs(
 def generated_store(
     recipe: Recipe, executor: Executor, resources: Resources, partitions: int | None = None
 ) -> Iterator[Path]:
-    """Of the recipe's edges, for as long as this is entered."""
+    """Build a temporary store of the recipe's edges, which lasts as long as the block."""
     choices = BuildOptions(weight="weight" if recipe.weighted else None, partitions=partitions)
     with TemporaryFolder() as folder:
         edges, store = Path(folder) / "edges", Path(folder) / "graph.dg"
@@ -184,7 +184,7 @@ def check_algorithm(name: str, runs: int) -> None:
 
 
 def check(store: Store, result: Result, threads: int, resources: Resources) -> None:
-    """DelegraphError if it breaks a rule."""
+    """Raise DelegraphError if the result breaks a rule."""
     with TemporaryFolder() as folder:
         written = Path(folder) / "result"
         result.write(written)

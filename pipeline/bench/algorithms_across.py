@@ -1,7 +1,8 @@
-"""Algorithms beside breadth-first search, timed by several workers: each loads its share once.
+"""Timings of algorithms other than breadth-first search, by several workers: each loads its share
+once.
 
-A run's time is from one meeting of all ranks to the next: as in algorithms.py, from the graph as it
-is loaded to the arrays of a result, of CPUs still on their ranks.
+A run's time is from one meeting of all ranks to the next: as in algorithms.py, from the loaded
+graph to the arrays of a result, which on CPUs are still on their ranks.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from .protocol import BenchOptions
 
 
 class AlgorithmRow(NamedTuple):
-    """Runs by so many ranks. efficiency, notes: as of a ScalingRow, of EVPS."""
+    """Runs by a number of ranks. efficiency, notes: as in a ScalingRow, for EVPS."""
 
     ranks: int
     report: AlgorithmReport
@@ -61,9 +62,9 @@ class AlgorithmRow(NamedTuple):
         return self._asdict()
 
 
-class _Asked(NamedTuple):
-    """questions: run by run. subject: the store, whose names stand in memory. recipe: that it is
-    of.
+class _StoreQuestions(NamedTuple):
+    """Questions about a store. questions: run by run. subject: the store, whose names stand in
+    memory. recipe: of the store's graph.
     """
 
     store: Store
@@ -83,11 +84,12 @@ class _Asked(NamedTuple):
 def bench_algorithm_by_workers(
     graph: str, algorithm: str, scaling: str | None, resources: Resources, options: BenchOptions
 ) -> list[AlgorithmRow]:
-    """graph: a store, or the name of a graph to generate, of which a store is built beforehand.
+    """Time an algorithm by workers. graph: a store, or the name of a graph to generate, from which
+    a store is built beforehand.
 
-    scaling: "strong", "weak" or None. options: of its ``sources`` the runs. Raises InputError for
-    what does not go together, LimitError where a share does not fit, DelegraphError if the last
-    result of a number of ranks breaks a rule.
+    scaling: "strong", "weak" or None. options: the number of runs is its ``sources``. Raises
+    InputError for options that do not go together, LimitError where a share does not fit,
+    DelegraphError if the last result of a number of ranks breaks a rule.
     """
     check_algorithm(algorithm, options.sources)
     steps = _steps(parse_recipe(graph), algorithm, scaling, resources.cluster.workers or 0)
@@ -99,13 +101,15 @@ def bench_algorithm_by_workers(
     with ExitStack() as stack:
         cluster, device = stack.enter_context(open_ranks(resources, options.threads))
         generated = partial(_generated, resources, options, cluster, stack)
-        asked: dict[Recipe | None, _Asked] = {}
+        asked: dict[Recipe | None, _StoreQuestions] = {}
         for _, recipe in steps:
             if recipe not in asked:
                 store = stored if recipe is None else generated(recipe)
                 assert store is not None
                 subject = subject_of(store, names_of_store(store, Team(options.threads)))
-                asked[recipe] = _Asked(store, subject, runs_of(store, algorithm, options), recipe)
+                asked[recipe] = _StoreQuestions(
+                    store, subject, runs_of(store, algorithm, options), recipe
+                )
         stores = {some.store.path.resolve(): some for some in asked.values()}
         shared_folder = None if cluster.local else next(iter(stores)).parent  # that all workers see
         folder = stack.enter_context(TemporaryFolder(parent=shared_folder))
@@ -126,7 +130,9 @@ def bench_algorithm_by_workers(
 def _steps(
     recipe: Recipe | None, algorithm: str, scaling: str | None, workers: int
 ) -> list[tuple[int, Recipe | None]]:
-    """Ranks, 0 for as many as there are workers, and the graph, None for the store."""
+    """Return numbers of ranks, 0 for as many as there are workers, each with its graph, None for
+    the store.
+    """
     check_scaling(scaling, workers, recipe)
     if recipe is not None and not workers:
         raise InputError(
@@ -145,8 +151,8 @@ def _generated(
     stack: ExitStack,
     recipe: Recipe,
 ) -> Store:
-    """With a partition for each worker, for as long as the stack; made by this process's CPUs, as
-    workers have the devices.
+    """Build a store of the recipe with a partition for each worker, which lasts as long as the
+    stack. This process's CPUs build it, as workers have the devices.
     """
     alone = replace(resources, cluster=ClusterOptions(), device="cpu", device_memory_limit=None)
     return open_store(
@@ -159,14 +165,16 @@ def _generated(
 
 
 def _report(
-    asked: _Asked,
+    asked: _StoreQuestions,
     done: Done,
     job: Job,
     cluster: Cluster,
     resources: Resources,
     options: BenchOptions,
 ) -> AlgorithmReport:
-    """Of runs that are done, the last of which is judged. job: the attempt that was."""
+    """Return the report of finished runs, and judge the last one. job: the attempt that
+    finished.
+    """
     given: ProgramDone = done.results[0]
     question, subject = asked.questions[-1], asked.subject
     method, record = method_of(done, job), subject.record

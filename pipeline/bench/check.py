@@ -1,8 +1,9 @@
-"""Graph500's rules over what several ranks found of a store, on their hosts, in any layout.
+"""Graph500's rules over the results of several ranks' searches of a store, on their hosts, in any
+layout.
 
 The definition is kernels/bfs/check.py. All ranks get the distances and parents of all vertices;
-each checks the edges that it has, and rank 0 the tree, too, and that some rank has an edge that
-joins a vertex to its parent. So each violation counts once, as where one process checks.
+each checks the edges that it has. Rank 0 also checks the tree, and that some rank has an edge that
+joins each vertex to its parent. So each violation counts once, as where one process checks.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ Edges = Iterator[EdgeBlock]
 class RankCheck:
     """Checks of one rank's searches; all ranks call it together.
 
-    delegates: their global ids. edges: gives those that the rank has, in global ids, undirected
-    ones in both directions. rows_from: input rows that leave each vertex, by global id, on rank 0.
+    delegates: global ids of delegates. edges: yields the edges that the rank has, in global ids,
+    undirected edges in both directions. rows_from: input rows that leave each vertex, by global id,
+    on rank 0.
     """
 
     communicator: Communicator
@@ -53,7 +55,8 @@ class RankCheck:
     rows_from: NDArray[np.int64] | None
 
     def __call__(self, source: int, result: RankResult) -> tuple[Violations, int, int]:
-        """On all ranks the violations of all, and the depth; on rank 0 rows that were reached.
+        """Check a search. Returns on all ranks the violations of all ranks, and the depth; on rank
+        0 also the input rows that were reached.
 
         source: a global id. rows: by their ends.
         """
@@ -71,7 +74,7 @@ class RankCheck:
         return self._sum(violations), rows, int(distance.max())
 
     def _gather(self, result: RankResult) -> Part:
-        """By global id, from all ranks."""
+        """Return an array by global id, gathered from all ranks."""
         size = self.communicator.size
         told: Message = [column for p in sorted(result.parts) for column in result.parts[p]]
         told += [] if result.delegates is None else result.delegates
@@ -85,7 +88,7 @@ class RankCheck:
         return put_together(self.vertices, self.partitions, parts, self.delegates, delegates)
 
     def _joined_anywhere(self, joined: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """On rank 0 of all ranks together; else empty."""
+        """Return on rank 0 the vertices joined on any rank; on other ranks an empty array."""
         bits = np.packbits(joined)
         nothing = np.empty(0, np.uint8)
         size = self.communicator.size
@@ -101,7 +104,7 @@ class RankCheck:
 
 
 def edges_of(graph: RankGraph) -> Edges:
-    """All that a rank holds in memory, in global ids."""
+    """Yield all edges that a rank holds in memory, in global ids."""
     table = by_table(graph.delegates)
     for adjacency in (flow.forward for flow in graph.flows):
         place = adjacency.partition, adjacency.name
@@ -112,7 +115,7 @@ def edges_of(graph: RankGraph) -> Edges:
 
 
 def check_bytes(store: Store, rank: int, ranks: int) -> int:
-    """Bytes that a check holds at most, beside what the rank has found."""
+    """Return the bytes that a check holds at most, beside the rank's own results."""
     info = store.info
     n = info.vertices
     gathered = 2 * (4 + 4) * n  # as they come, and by global id
@@ -127,12 +130,12 @@ def check_bytes(store: Store, rank: int, ranks: int) -> int:
 
 
 def warm_up(offset_types: Iterable[np.dtype]) -> None:
-    """Compile, or load from the cache, what a check calls; offset_types: of the subgraphs."""
+    """Compile, or load from the cache, the kernels of a check; offset_types: of the subgraphs."""
     compile_kernels(rules, offsets=set(offset_types))
 
 
 def stored_edges(store: Store, rank: int, ranks: int, team: Team) -> Edges:
-    """The same as ``edges_of``, from the store."""
+    """Yield all edges of a rank, as ``edges_of`` does, from the store."""
     for blocks in store.edge_blocks(team, range(rank, store.info.partitions, ranks)):
         for read in blocks:
             yield read()

@@ -30,7 +30,8 @@ _PIECE = 1 << 28  # rows generated at once
 
 
 def parse_recipe(name: str) -> Recipe | None:
-    """The graph that ``name`` asks for; None where it is no such name. InputError for half of one.
+    """Return the graph that ``name`` names; None where it is no such name. Raises InputError for an
+    incomplete name.
 
     >>> parse_recipe("kronecker:20").facts["scale"], parse_recipe("graph.dg")
     (20, None)
@@ -97,7 +98,7 @@ def facts_of(recipe: Recipe, vertices: int, rows: int, edges: int) -> dict[str, 
 
 
 def make_edges(recipe: Recipe, device: Device, rank: int = 0, ranks: int = 1) -> list[Columns]:
-    """All rows of a graph, or a rank's share of them, made on the device piece by piece."""
+    """Make all rows of a graph, or a rank's share of them, on the device piece by piece."""
     begin, end = (recipe.candidates * at // ranks for at in (rank, rank + 1))
     starts = range(begin, end, _PIECE)
     return [recipe.rows_on(device, first, min(first + _PIECE, end)) for first in starts]
@@ -106,7 +107,8 @@ def make_edges(recipe: Recipe, device: Device, rank: int = 0, ranks: int = 1) ->
 def draw_positions(
     id_of_position: Array, used: int, options: BenchOptions, device: Device
 ) -> tuple[list[int], list[int | str]]:
-    """Vertices to search from, by position and by id: by rising id, as of a store, the same ones.
+    """Draw vertices to search from, by position and by id: the same vertices as for a store, by
+    rising id.
 
     used: positions from there on have no edges.
     """

@@ -48,7 +48,7 @@ class Quartiles(TypedDict):
 
 
 class MeasuredReport(TypedDict):
-    """Of searches of one graph, whatever is compared."""
+    """Report of searches of one graph, with the fields of every measurement."""
 
     graph: dict[str, Any]
     versions: dict[str, str]
@@ -75,8 +75,8 @@ class BenchReport(MeasuredReport, RatesReport):
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """sources: searches to run, from vertices drawn by ``seed``. threads: cores to use. strategy:
-    what one GPU searches over.
+    """Options of a measurement. sources: searches to run, from vertices drawn by ``seed``. threads:
+    cores to use. strategy: what one GPU searches over.
     """
 
     sources: int = 64
@@ -91,7 +91,7 @@ class BenchOptions:
 
 
 class Timings(NamedTuple):
-    """What was measured, a value a search. rows: input rows in the searched component."""
+    """Timings of searches, a value a search. rows: input rows in the searched component."""
 
     seconds: list[float]
     rows: list[float]
@@ -99,7 +99,7 @@ class Timings(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Searches of a graph that was loaded for them. method: as a search's record has it."""
+    """Searches of a graph loaded for them. method: as in a search's record."""
 
     timings: Timings
     load_seconds: float
@@ -108,7 +108,7 @@ class Measured(NamedTuple):
 
 
 class Benched(NamedTuple):
-    """What was benched. graph: facts for the report. sources: in the user's ids."""
+    """A graph's measured searches. graph: facts for the report. sources: in the user's ids."""
 
     graph: dict[str, Any]
     directed: bool
@@ -153,7 +153,7 @@ def timed_engines(
 def measure(
     engine: Engine, rows_from: NDArray[np.int64], drawn: Sources, progress: Progress | None = None
 ) -> Measured:
-    """Load, and search from all sources. rows_from: input rows that leave each vertex."""
+    """Load a graph, and search from all sources. rows_from: input rows that leave each vertex."""
     began = time.perf_counter()
     engine.load()
     searcher: CpuSearcher | DeviceSearcher
@@ -198,13 +198,15 @@ class CpuSearcher:
         self.engine.compile()
 
     def search(self, source: int) -> float:
-        """Search from a vertex; gives its seconds."""
+        """Search from a vertex and return the seconds."""
         began = time.perf_counter()
         self.found = self.engine.search(source)
         return time.perf_counter() - began
 
     def check(self, source: int) -> tuple[Violations, int, int]:
-        """Rules that the last search broke, rows (by their ends) that it reached, its depth."""
+        """Return the rules that the last search broke, the rows (by their ends) that it reached,
+        and its depth.
+        """
         found, graph = self.found, self.engine.graph
         assert found is not None
         assert graph is not None
@@ -226,7 +228,7 @@ class CpuSearcher:
 
 
 def searcher_bytes(vertices: int) -> int:
-    """What a DeviceSearcher holds beside the graph and its search."""
+    """Return the bytes that a DeviceSearcher holds beside the graph and its search."""
     return 4 * _BUSY + (8 + 1) * vertices
 
 
@@ -263,7 +265,7 @@ class DeviceSearcher:
 
 
 class Sources(NamedTuple):
-    """places: global ids. ids: the user's."""
+    """Sources of searches. places: global ids. ids: the user's."""
 
     places: list[int]
     ids: list[int | str]
@@ -272,7 +274,7 @@ class Sources(NamedTuple):
 def draw_sources(
     names: VertexNames, rows_from: NDArray[np.int64], options: BenchOptions
 ) -> Sources:
-    """Vertices to search from, each of which has an edge to follow.
+    """Draw vertices to search from, each of which has an edge to follow.
 
     rows_from: input rows that leave each vertex, by global id.
     """
@@ -285,18 +287,20 @@ def draw_sources(
 
 
 def check_bytes(store: Store) -> int:
-    """Bytes that ``CpuSearcher.check`` holds at most beside the graph and what was found."""
+    """Return the bytes that ``CpuSearcher.check`` holds at most beside the graph and the search's
+    result.
+    """
     n = store.info.vertices
     return n + TREE_BYTES * n
 
 
 def rows_bytes(store: Store) -> int:
-    """Bytes that ``rows_from_vertex`` holds at most."""
+    """Return the bytes that ``rows_from_vertex`` holds at most."""
     return store.files["vertices.parquet"].bytes + 32 * store.info.vertices
 
 
 def draw(able: int, options: BenchOptions) -> NDArray[np.int64]:
-    """Which of so many vertices, by rising user id, to search from."""
+    """Draw which of so many vertices, by rising user id, to search from."""
     drawn = min(options.sources, able)
     return np.random.default_rng(options.seed).choice(able, drawn, replace=False)
 
@@ -304,7 +308,8 @@ def draw(able: int, options: BenchOptions) -> NDArray[np.int64]:
 class Searcher(Protocol):
     """Searches of one graph.
 
-    check: of the last one the rules broken, rows (by their ends) that were reached, its depth.
+    check: returns for the last search the broken rules, the input rows (by their ends) that were
+    reached, and the depth.
     """
 
     def search(self, source: int) -> float: ...
@@ -334,8 +339,8 @@ def run_all(
 
 
 def check(searcher: Searcher, source: int, name: int | str) -> tuple[int, int]:
-    """Rows (by their ends) that the last search reached, and its depth. Raises DelegraphError if it
-    breaks a rule.
+    """Check the last search. Returns the input rows (by their ends) that it reached, and its depth.
+    Raises DelegraphError if the search breaks a rule.
     """
     violations, rows, depth = searcher.check(source)
     if violations:
@@ -347,8 +352,8 @@ def check(searcher: Searcher, source: int, name: int | str) -> tuple[int, int]:
 def report(
     measured: Measured, benched: Benched, seed: int, device: Device | str | None
 ) -> BenchReport:
-    """seed: of the choice of sources. device: where searches ran, of several ranks in words; None
-    for the CPU.
+    """Return the report of searches. seed: of the choice of sources. device: where searches ran,
+    for several ranks in words; None for the CPU.
     """
     timings = measured.timings
     rates = rates_of(timings.rows, timings.seconds, benched.directed)
@@ -372,13 +377,13 @@ def report(
 
 
 def rates_of(rows: Sequence[float], seconds: Sequence[float], directed: bool) -> list[float]:
-    """GTEPS of searches. rows: by their ends."""
+    """Return the rates of searches in GTEPS. rows: by their ends."""
     ends = 1 if directed else 2  # an undirected row leaves both of its ends
     return [some / ends / spent / 1e9 for some, spent in zip(rows, seconds, strict=True)]
 
 
 def preparation_seconds(store: Store) -> float | None:
-    """What the build took, by its record beside the store; None without one."""
+    """Return the seconds of the build, by its record beside the store; None without a record."""
     try:
         record = read_record(store.path)
         same = record["graph"]["fingerprint"] == store.info.fingerprint
@@ -388,7 +393,7 @@ def preparation_seconds(store: Store) -> float | None:
 
 
 def rows_from_vertex(store: Store, team: Team) -> NDArray[np.int64]:
-    """Input rows that leave each vertex, by global id (undirected: that touch it)."""
+    """Return the input rows that leave each vertex, by global id (undirected: that touch it)."""
     name = "out_degree" if store.info.directed else "degree"
     table = store.vertices(team, ["global_id", name])
     rows = np.empty(store.info.vertices, np.int64)

@@ -43,10 +43,11 @@ _INPUTS_TOLD = 20
 
 
 class Built(NamedTuple):
-    """A store; whether it was there already; the steps that an earlier attempt had finished.
+    """A built store, whether it was there already, and the steps that an earlier attempt had
+    finished.
 
-    notes: lines for the user: of what was left out, of a device that was chosen, or that would not
-    do.
+    notes: lines for the user, about what was left out, and about a device that was chosen or cannot
+    be used.
     """
 
     store: Store
@@ -114,10 +115,10 @@ def plan_graph(
     exact: bool = False,
     progress: Progress | None = None,
 ) -> Plan:
-    """What building the edge list at ``path`` would hold and write, step by step.
+    """Plan what building the edge list at ``path`` would hold and write, step by step.
 
-    By the metadata alone: upper bounds. exact: by the passes that count, which leave nothing.
-    Raises InputError for bad input or a plan that does not fit.
+    Without ``exact`` the plan comes from metadata alone: upper bounds. exact: run the passes that
+    count, which leave no files. Raises InputError for bad input or a plan that does not fit.
     """
     edges = _opened(path, options, resources)
     if resources.cluster.any and resources.device == "cuda":
@@ -150,7 +151,9 @@ def _opened(path: str | Path, options: BuildOptions, resources: Resources) -> Ed
 
 
 def _open_device(edges: EdgeList, options: BuildOptions, resources: Resources) -> Device | None:
-    """The chosen device, its kernels compiled: what that takes counts as held before any work."""
+    """Return the chosen device with its kernels compiled: the bytes of compiling count as held
+    before any work.
+    """
     device = resources.chosen_device()
     if device is not None:
         from ...kernels.gpu import prepare as gpu_prepare
@@ -167,7 +170,8 @@ def _open_device(edges: EdgeList, options: BuildOptions, resources: Resources) -
 def _build_anywhere(
     run: Preparation, device: Device | None, resources: Resources
 ) -> tuple[Device | str | None, tuple[str, ...]]:
-    """Write the store's files, on devices if their memory allows; where it was, and why not.
+    """Write the store's files, on devices if their memory allows; return where the store was built,
+    and why not on devices.
 
     device: of this process; a cluster's workers have their own.
     """
@@ -196,7 +200,7 @@ def _build_anywhere(
 
 
 def may_have_devices(cluster: Cluster, device: str) -> bool:
-    """Whether workers are to be asked for their GPUs: local ones have those of this machine."""
+    """Return whether to ask workers for their GPUs: local workers have those of this machine."""
     if cluster.local and device == "auto":
         return has_device_each(device, cluster.workers)
     return device != "cpu"
@@ -210,7 +214,7 @@ def build_files(run: Preparation) -> None:
 
 
 def _counted_plan(run: Preparation, counted: Counted) -> Plan:
-    """The plan of the same shape, now that everything is counted."""
+    """Return the plan of the same shape, now that everything is counted."""
     assert run.plan.facts is not None
     facts = replace(run.plan.facts, vertices=counted.order.vertices, exact=True)
     tasks = len(tasks_of(run.source.chunk_rows))
@@ -228,7 +232,9 @@ def open_pool(
     resources: Resources,
     progress: Progress | None,
 ) -> Iterator[tuple[Executor, Budget]]:
-    """Where tasks run, warmed up, and the budget that is left to them by measurement."""
+    """Open the pool where tasks run, warmed up, and return it with the budget that is left to tasks
+    by measurement.
+    """
     limit = resources.limit
     weighted = edges.weight is not None
     compiling = partial(compile_tasks, edges.id_type, edges.rows, weighted)
@@ -257,7 +263,7 @@ def _cluster_budget(cluster: Cluster, limit: int) -> Budget:
 
 
 def purpose_of(edges: EdgeList, options: BuildOptions) -> dict[str, str]:
-    """What decides a store's bytes, and the input as it was found."""
+    """Return all that decides a store's bytes, and the input as it was found."""
     return {
         **choices_of(options, edges.rows),
         **inputs_of(edges),
@@ -267,12 +273,14 @@ def purpose_of(edges: EdgeList, options: BuildOptions) -> dict[str, str]:
 
 
 def inputs_of(edges: EdgeList) -> dict[str, str]:
-    """Size and time of each file of the input."""
+    """Return the size and time of each file of the input."""
     return {file.path: file_facts(file.bytes, file.modified) for file in edges.files}
 
 
 def first_inputs_of(edges: EdgeList) -> dict[str, str]:
-    """The same of the first files, and how many more there are: for records that stay small."""
+    """Return the size and time of the first input files, and how many more there are: for records
+    that stay small.
+    """
     first = inputs_of(replace(edges, files=edges.files[:_INPUTS_TOLD]))
     more = edges.files[_INPUTS_TOLD:]
     if more:
@@ -281,7 +289,7 @@ def first_inputs_of(edges: EdgeList) -> dict[str, str]:
 
 
 def choices_of(options: BuildOptions, rows: int) -> dict[str, str]:
-    """What decides a store's bytes beside the input, in the user's words."""
+    """Return the choices that decide a store's bytes beside the input, in the user's words."""
     partitions, grid = options.places_for(rows)
     chosen = {
         "--directed": "given" if options.directed else "not given",
@@ -302,7 +310,7 @@ def choices_of(options: BuildOptions, rows: int) -> dict[str, str]:
 
 
 def _built_with(info: GraphInfo) -> dict[str, str]:
-    """What a store was built with, as ``choices_of`` says it."""
+    """Return the choices that a store was built with, as ``choices_of`` words them."""
     wanted = info.threshold if info.threshold_chosen_by == "user" else None
     weights = (info.weights.column, info.weights.duplicates) if info.weights else (None, "min")
     options = BuildOptions(
@@ -320,7 +328,9 @@ def _built_with(info: GraphInfo) -> dict[str, str]:
 
 
 def check_built(output: Path, edges: EdgeList, options: BuildOptions) -> None:
-    """Raises InputError, with the difference in words, unless ``output`` is what is asked for."""
+    """Raise InputError, with the difference in words, unless ``output`` is the store that is asked
+    for.
+    """
     info = open_store(output).info
     theirs, ours = _built_with(info), choices_of(options, edges.rows)
     ours_is = graph_fingerprint(edges, options.directed, options.duplicates)
@@ -345,10 +355,12 @@ def build_store_for(
     device: Device | None = None,
     notes: list[str] | None = None,
 ) -> Store:
-    """``build_store`` for a step after it. then: what that is called, and holds at most.
+    """Build a store for a step that follows. then: the step's name, and the bytes that it holds at
+    most.
 
-    refused: why the edge list cannot be taken as it is. LimitError: of all that was refused, what
-    does with the least; the limit that it names is enough for the build and for what follows.
+    refused: why the edge list cannot be read directly. Raises the LimitError of the refused ways
+    that needs the least memory; the limit that it names is enough for the build and for the step
+    that follows.
     """
     try:
         return build_store(edges, output, options, executor, resources, device, notes)
@@ -368,10 +380,10 @@ def build_store(
     device: Device | None = None,
     notes: list[str] | None = None,
 ) -> Store:
-    """Build the store ``output``, or go on building it, without a record of its own.
+    """Build the store ``output``, or resume building it, without a record of its own.
 
-    Scratch files lie beside it. executor: of the run that needs it; gets this one's steps. device:
-    where to build if it has room; None for the CPU. notes: take lines for the user.
+    Scratch files lie beside the store. executor: of the run that needs the store; gets the build's
+    steps. device: where to build if it has room; None for the CPU. notes: take lines for the user.
     """
     if is_store(output):
         store = _verified(output, executor.threads)
@@ -393,7 +405,9 @@ def build_store(
 
 
 def _verified(path: Path, threads: int) -> Store:
-    """A store that an earlier attempt left in scratch. LostScratchError where it is damaged."""
+    """Return the store that an earlier attempt left in scratch. Raises LostScratchError where it is
+    damaged.
+    """
     try:
         return _check_blocks(path, threads)
     except InputError as error:
@@ -401,7 +415,9 @@ def _verified(path: Path, threads: int) -> Store:
 
 
 def _check_blocks(path: Path, threads: int) -> Store:
-    """A store all of whose files are as they were written. InputError names one that is not."""
+    """Return a store all of whose files are as they were written. Raises InputError naming a file
+    that is not.
+    """
     store, team = open_store(path), Team(threads)
     for name, record in store.files.items():
         verify_file(path / name, record, team)

@@ -20,7 +20,9 @@ from .prepare import Preparation, rows_of, tasks_of
 
 @dataclass(frozen=True)
 class Counted:
-    """What the passes over the edges have counted, and what follows from it."""
+    """Counts from the passes over the edges, and the order, threshold and layout that follow from
+    them.
+    """
 
     order: VertexOrder
     table: PositionTable
@@ -30,7 +32,9 @@ class Counted:
 
 
 def count(run: Preparation) -> Counted:
-    """Degrees, order and threshold: everything about the graph but its edges' places."""
+    """Count degrees, and choose order and threshold: everything about the graph but its edges'
+    places.
+    """
     spans, parts, loops = _degrees(run)
     order = _order(run, parts)
     table = PositionTable(run.scratch, tuple(spans))
@@ -41,7 +45,7 @@ def count(run: Preparation) -> Counted:
 
 
 def _degrees(run: Preparation) -> tuple[list[range], list[list[str]], int]:
-    """The spans, the names of what was counted of each, and the self-loops."""
+    """Return the spans, the names of each span's counts, and the number of self-loops."""
     directed = run.options.directed
 
     def degrees() -> Step:
@@ -87,7 +91,7 @@ def _add_degrees(item: tuple[int, list[str]], **shared: Any) -> None:
 
 
 def _order(run: Preparation, parts: list[list[str]]) -> VertexOrder:
-    """parts: for each span, the names of what tasks have counted of it."""
+    """Choose the order. parts: for each span, the names of the counts that tasks have saved."""
     chosen, scratch = run.options.order, run.scratch
 
     def order() -> Step:
@@ -134,5 +138,5 @@ def _threshold(
 
 
 def no_delegates(order: VertexOrder) -> Threshold:
-    """In a grid, one partition included."""
+    """Return a threshold without delegates, for a grid, one partition included."""
     return Threshold(int(order.distinct[0]), 0, 1.0, "no delegates")

@@ -1,4 +1,4 @@
-"""Edges from where they come to a device, dense ids and weights, by several threads."""
+"""Copying of edges to a device, as dense ids and weights, by several threads."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Spread = Callable[[Callable[[int], None], list[int], Sequence[int]], object]
 def copy_edges(
     device: Device, source: EdgeSource, batch_rows: int, spread: Spread, weights: bool = False
 ) -> tuple[Columns, Rounding]:
-    """All edges on the device; tasks read a chunk each, batch by batch. weights: with theirs. And
-    what 32 bits have changed of these, where they were read for it.
+    """Copy all edges to the device; tasks read a chunk each, batch by batch. weights: copy weights,
+    too. Also returns the rounding of weights to 32 bits, where they were read for the copy.
     """
     rows = source.chunk_rows
     starts = list(accumulate(rows, initial=0))
@@ -42,7 +42,7 @@ def copy_edges(
 
 @contextmanager
 def sums_that_fit() -> Iterator[None]:
-    """Weights of the same edge whose sum does not fit are bad input."""
+    """Raise an error for weights of the same edge whose sum does not fit: they are bad input."""
     try:
         yield
     except OverflowError as error:
@@ -59,7 +59,7 @@ def copy_batches(
 ) -> None:
     """Copy batches of edges to rows ``begin`` .. ``stop - 1`` of columns on the device.
 
-    check: called before each batch. Raises InputError if they are no longer as many.
+    check: called before each batch. Raises InputError if the number of edges has changed.
     """
     at = begin
     for batch in batches:

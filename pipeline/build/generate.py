@@ -83,21 +83,21 @@ class Recipe:
 
     @property
     def facts(self) -> dict[str, str | int | float]:
-        """What the rows depend on, for this kind of graph."""
+        """Return all that the rows depend on, for this kind of graph."""
         shape = ("height", "width", "drop") if self.kind == "grid" else ("scale", "edge_factor")
         weighted = ("weighted",) if self.weighted else ()
         return {name: getattr(self, name) for name in ("kind", "seed", *shape, *weighted)}
 
     @property
     def candidates(self) -> int:
-        """Rows, or for a grid, joins that may be left out."""
+        """Return the number of rows, or for a grid, of joins that may be left out."""
         if self.kind == "grid":
             return 2 * self.height * self.width
         return self.edge_factor << self.scale
 
     @property
     def domain(self) -> int:
-        """What all ids lie below."""
+        """Return the bound that all ids lie below."""
         return self.height * self.width if self.kind == "grid" else 1 << self.scale
 
     @property
@@ -105,7 +105,7 @@ class Recipe:
         return np.dtype(np.int32 if self.domain <= 2**31 else np.int64)
 
     def rows(self, first: int, last: int) -> Columns:
-        """Rows made from candidates first .. last - 1."""
+        """Return rows made from candidates first .. last - 1."""
         src = np.empty(last - first, self.dtype)
         dst = np.empty(last - first, self.dtype)
         seed = np.uint64(self.seed)  # all 64 bits of it
@@ -120,7 +120,7 @@ class Recipe:
         return src, dst
 
     def weights(self, src: NDArray, dst: NDArray) -> NDArray[np.int32]:
-        """Of rows."""
+        """Return the weights of rows."""
         weight = np.empty(len(src), np.int32)
         kernels.weights(np.uint64(self.seed), src, dst, weight)
         return weight
@@ -132,7 +132,7 @@ class Recipe:
         return pa.schema(fields, metadata=mark("edge list", recipe=self.facts))
 
     def rows_on(self, device: Device, first: int, last: int) -> tuple[Any, Any]:
-        """The same rows as uint32 arrays on a device; vertices have to be below 2^32 - 1."""
+        """Return the rows as uint32 arrays on a device; vertices have to be below 2^32 - 1."""
         if self.kind == "grid":
             keep_below = round((1 - self.drop) * 2**32)
             return gpu_generate.grid(
@@ -147,9 +147,9 @@ class Recipe:
 def generate_edges(
     recipe: Recipe, output: str | Path, executor: Executor, overwrite: bool = False
 ) -> int:
-    """Write the recipe's edge list as a folder of Parquet files; returns its rows.
+    """Write the recipe's edge list as a folder of Parquet files and return its number of rows.
 
-    Without ``overwrite``, one of this recipe that is there already is left as it is.
+    Without ``overwrite``, an existing edge list of this recipe is left as it is.
     """
     started = time.perf_counter()
     there = None if overwrite else rows_there(recipe, output)
@@ -194,7 +194,9 @@ def generate_edges(
 
 
 def rows_there(recipe: Recipe, output: str | Path) -> int | None:
-    """Rows of the recipe's edge list if it stands at ``output``, whole; None for anything else."""
+    """Return the number of rows of the recipe's edge list if it stands at ``output``, whole; None
+    for anything else.
+    """
     clean_up(output, {}, None)
     try:
         record = read_record(output)

@@ -1,8 +1,8 @@
 """Preparation of a generated graph across ranks with a device each: nothing on disk.
 
-Every rank makes its slice of the edges; degrees are added up over all ranks, and vertices placed
-by each; keys (cuda/prepare/prepare.cu) go to the rank that has their partition, which sorts them.
-One partition a rank, delegates or a grid as in a store.
+Every rank makes its slice of the edges; degrees are added up over all ranks, and each rank places
+the vertices; keys (cuda/prepare/prepare.cu) go to the rank that has their partition, which sorts
+them. One partition a rank, delegates or a grid as in a store.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ from ...partition.store.order import Threshold, VertexOrder, choose_threshold
 from ..ranks.communicator import Communicator
 
 NN_SHARE = 0.0005
-"""Of a threshold that is chosen here: a device looks at delegates faster than it follows nn."""
+"""Share of nn rows for a threshold chosen here: a device handles delegates faster than nn rows."""
 _PIECE = 1 << 28  # targets whose places in a grid are found at once
 _DELEGATE_ROWS = (SUBGRAPHS.index("dn"), SUBGRAPHS.index("dd"))
 
 
 class Prepared(NamedTuple):
-    """A rank of a graph that is ready to be searched.
+    """A rank's share of a graph that is ready to be searched.
 
-    rows_from: by its own numbers, input rows that touch each; none of delegates that others own.
-    id_of_position: uint32, of all vertices, on the device. threshold: None in a grid. edges: of the
-    whole graph; entries: of this rank, by subgraph.
+    rows_from: input rows that touch each vertex, by the rank's own numbers; none for delegates that
+    other ranks own.
     """
 
     rows: DelegateRows | GridRows
@@ -58,7 +57,8 @@ def prepare(
     threshold: int | None,
     grid: Grid | None = None,
 ) -> Prepared:
-    """batches: this rank's edges, dense ids below ``domain``; emptied on the way.
+    """Prepare a rank's share of a graph. batches: this rank's edges, dense ids below ``domain``;
+    emptied on the way.
 
     grid: of as many partitions as there are ranks; None: delegates.
     """
@@ -104,7 +104,7 @@ def prepare(
 def _position_vertices(
     device: Device, batches: list[Columns], domain: int, rows: int, communicator: Communicator
 ) -> Positions:
-    """The same on every rank."""
+    """Place the vertices, with the same result on every rank."""
     cupy = device.cupy
     found = gpu_prepare.count_degrees(device, batches, domain, rows, directed=False)
     degree = combine(device, found.degree, communicator, cupy.sum)
@@ -115,7 +115,9 @@ def _position_vertices(
 def combine(
     device: Device, values: Array, communicator: Communicator, how: Callable[..., Array]
 ) -> Array:
-    """The sum, or so, of all ranks' arrays: a rank makes its part of it, then all gather these."""
+    """Combine all ranks' arrays, by a sum or another reduction: each rank reduces its part, then
+    all ranks gather the parts.
+    """
     ranks, rank = communicator.size, communicator.rank
     starts = [len(values) * r // ranks for r in range(ranks + 1)]
     memory = PeerMemory(device, values.nbytes)
@@ -134,7 +136,7 @@ def combine(
 def _places(
     vertices: int, delegates: int, ranks: int, grid: Grid | None
 ) -> tuple[Places, NDArray[np.int64]]:
-    """Where edges go, and the first row of each rank's partition, with the end."""
+    """Return where edges go, and the first row of each rank's partition, with the end."""
     first_row = np.full(ranks * SLOTS, -1, np.int64)
     firsts = [0]
     at = 0
@@ -159,7 +161,7 @@ def _sort_own(
     firsts: NDArray[np.int64],
     communicator: Communicator,
 ) -> Array:
-    """The keys of this rank's rows, sorted, numbered from its first row."""
+    """Return the sorted keys of this rank's rows, numbered from its first row."""
     cupy, rank = device.cupy, communicator.rank
     keys = gpu_prepare.sorted_keys(device, batches, positions, places).keys
     bounds = cupy.asarray(firsts.astype(np.uint64) << np.uint64(32))
@@ -176,10 +178,11 @@ def exchange_keys(
     first_row: int,
     communicator: Communicator,
 ) -> Array:
-    """Send each rank its share of sorted keys; the keys that come, sorted.
+    """Send each rank its share of sorted keys, and return the received keys, sorted.
 
-    keys: one array, which is taken out of the list and let go of before others come. starts: where
-    each rank's share begins, and the end. first_row: that rows are numbered from afterwards.
+    keys: one array, which is taken out of the list and freed before other keys arrive. starts:
+    where each rank's share begins, and the end. first_row: the row from which rows are numbered
+    afterwards.
     """
     with device.use() as cupy:
         memory = PeerMemory(device, 8 * starts[-1])
@@ -196,7 +199,7 @@ def exchange_keys(
 def _take(
     maker: DelegateRowsMaker, rank: int, counted: Any, vertices: int, delegates: int
 ) -> dict[str, int]:
-    """Hand a partition's rows over, as a store's subgraphs; how many entries each has."""
+    """Hand over a partition's rows as a store's subgraphs; return the number of entries in each."""
     cupy, ranks = maker.device.cupy, maker.numbering.ranks
     own = local_rows(vertices, ranks, rank)
     offsets, targets, edges = {}, {}, {}
@@ -222,7 +225,7 @@ def _take(
 def _take_tile(
     device: Device, numbering: GridNumbering, grid: Grid, rank: int, counted: Any
 ) -> tuple[GridRows, dict[str, int]]:
-    """A partition's rows, taken as a tile of a store; how many entries it has."""
+    """Take a partition's rows as a tile of a store; return its number of entries."""
     cupy, edges = device.cupy, len(counted.targets)
     maker = GridRowsMaker(device, numbering, rank, directed=False)
     offsets = cupy.zeros(len(counted.counts) + 1, np.uint64)
@@ -236,6 +239,6 @@ def _take_tile(
 
 
 def total(communicator: Communicator, values: NDArray) -> NDArray[np.int64]:
-    """The sum over all ranks; on each."""
+    """Return the sum over all ranks, on each rank."""
     told = communicator.exchange([[values.astype(np.int64)]] * communicator.size)
     return np.sum([message[0] for message in told], axis=0)

@@ -50,10 +50,10 @@ def facts_of(
     grid: Grid | None,
     closely: bool = True,
 ) -> Facts:
-    """What the metadata say; domain: None if ids have to go through a dictionary.
+    """Return the facts in the metadata. domain: None if ids have to go through a dictionary.
 
-    closely: whether what reading holds is found by the headers of pages, which takes longer than
-    starting where there are many, rather than bounded by footers.
+    closely: whether the bytes that reading holds come from the headers of pages, rather than as a
+    bound from footers. With many pages, headers take longer than starting does.
     """
     string = is_string(edges.id_type)
     bound = min(2 * edges.rows, 2**32 - 2)
@@ -75,12 +75,14 @@ def facts_of(
 
 
 def id_width(id_type: pa.DataType) -> int:
-    """Bytes of an id in memory; about, of a string."""
+    """Return the bytes of an id in memory; an estimate for a string."""
     return _STRING if is_string(id_type) else id_type.bit_width // 8
 
 
 def reading_bytes(facts: Facts) -> int:
-    """What a task holds that reads the input: pages, a batch, and a dictionary in the making."""
+    """Return the bytes that a task holds while it reads the input: pages, a batch, and a dictionary
+    in the making.
+    """
     pages = _DECODE + max(0, facts.reading.held - _PAGES)
     if not facts.encoded:
         return pages
@@ -91,14 +93,16 @@ def reading_bytes(facts: Facts) -> int:
 
 
 def merge_bytes(facts: Facts, range_bytes: int) -> int:
-    """What merging a range of ids of so many bytes holds."""
+    """Return the bytes that merging a range of ids of so many bytes holds."""
     if facts.reading.distinct:
         return _COPIES * range_bytes
     return 6 * range_bytes + 2 * range_bytes // facts.id_bytes * 24
 
 
 def dictionary_bytes(facts: Facts) -> int:
-    """In memory: every chunk's dictionary, all of them merged, and the places of ids in them."""
+    """Return the bytes of dictionaries in memory: every chunk's, the merged one, and the places of
+    ids in them.
+    """
     if not facts.encoded:
         return 0
     text = 2 * facts.reading.texts + 4 * facts.reading.distinct
@@ -106,7 +110,9 @@ def dictionary_bytes(facts: Facts) -> int:
 
 
 def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
-    """The steps of a build, each as one task at a time. tasks: parts the input is cut into."""
+    """Return the steps of a build, each as one task at a time. tasks: parts the input is cut
+    into.
+    """
     read = decode = reading_bytes(facts)
     text = facts.reading.distinct
     if facts.encoded and not shape.in_memory:
@@ -209,7 +215,7 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
 
 
 def make_plan(facts: Facts, budget: Budget, tasks: int, shape: Shape | None = None) -> Plan:
-    """The plan that fits the budget and takes the least time.
+    """Return the plan that fits the budget and takes the least time.
 
     shape: an earlier attempt's, which decides. Raises InputError naming the step that does not
     fit and the least limit that would do.
@@ -236,7 +242,9 @@ def make_plan(facts: Facts, budget: Budget, tasks: int, shape: Shape | None = No
 
 
 def with_ranges(plan: Plan, sizes: Sequence[int]) -> Plan:
-    """The plan with the ranges of ids as they were cut: bytes of each. LimitError as above."""
+    """Return the plan with the ranges of ids as they were cut: bytes of each. Raises LimitError as
+    make_plan does.
+    """
     assert plan.facts is not None
     counted = replace(
         plan.step("ids"), tasks=len(sizes), task_bytes=merge_bytes(plan.facts, max(sizes))
@@ -253,7 +261,7 @@ def _too_small(step: StepPlan, budget: Budget) -> LimitError:
 
 
 def _cost(plan: Plan) -> float:
-    """About the time of a plan, in times of reading the input once on one thread."""
+    """Return the approximate time of a plan, in times of reading the input once on one thread."""
     spans, rows = plan.shape.spans, plan.shape.batch_rows
     passes = {
         "degrees": 1.0 * spans,  # the input is read once for each
@@ -276,7 +284,7 @@ def _shapes(facts: Facts) -> Iterator[Shape]:
 
 
 def _at_once(step: StepPlan, budget: Budget) -> StepPlan:
-    """As many tasks at once as fit; 0 if not even one a process does."""
+    """Return how many tasks at once fit; 0 if not even one task a process fits."""
     fit = max(0, budget.free - step.shared_bytes) // max(1, step.task_bytes)
     if fit < min(budget.sharing, step.tasks):
         fit = 0

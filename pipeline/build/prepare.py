@@ -65,12 +65,12 @@ _VERTEX_ROWS = 1 << 18
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What the user may choose about a store.
+    """The user's choices about a store.
 
-    partitions: None for the default, which depends on the number of rows. threshold: vertices
-    of higher degree are delegates; None for the automatic one. layout, grid: see
-    partition/store/grid.py; of 2d, None for the squarest grid. weight: a column of weights to keep;
-    duplicates: what of those of rows that are the same edge.
+    partitions: None for the default, which depends on the number of rows. threshold: vertices of
+    higher degree are delegates; None for the automatic one. layout, grid: see
+    partition/store/grid.py; for 2d, None for the squarest grid. weight: a column of weights to
+    keep. duplicates: which weight rows of the same edge get.
     """
 
     directed: bool = False
@@ -131,14 +131,16 @@ class BuildOptions:
 
     @property
     def shapes_store(self) -> bool:
-        """Whether anything but the reading of the input was asked for."""
+        """Return whether any option but those of reading the input was chosen."""
         chosen = (self.partitions, self.threshold, self.order, self.layout)
         return chosen != (None, None, "degree", "delegate")
 
     def places_for(self, rows: int) -> tuple[int, Grid | None]:
-        """Of a graph of so many input rows: its partitions, and their grid; None for delegates.
+        """Return the number of partitions of a graph of so many input rows, and their grid; None
+        for delegates.
 
-        Raises InputError for partitions that would hold next to nothing: each has files of its own.
+        Raises InputError for partitions that would hold next to nothing: each partition has files
+        of its own.
         """
         partitions = self.grid.partitions if self.grid else self.partitions
         most = max(ALWAYS_PARTITIONS, rows // ROWS_A_PARTITION)
@@ -151,8 +153,8 @@ class BuildOptions:
 
 
 class StoreOptions(TypedDict, total=False):
-    """How an edge list is read and stored, by the names of the commands' options; a grid as "3x2",
-    a threshold as a number or "auto".
+    """Options of reading and storing an edge list, by the names of the commands' options; a grid as
+    "3x2", a threshold as a number or "auto".
     """
 
     directed: bool
@@ -168,7 +170,9 @@ class StoreOptions(TypedDict, total=False):
 
 
 def build_options_of(**options: Unpack[StoreOptions]) -> BuildOptions:
-    """Raises InputError for what is no grid, or does not go together."""
+    """Return the build's options. Raises InputError for a bad grid, or for options that do not go
+    together.
+    """
     values: dict[str, Any] = {name: as_plain(value) for name, value in options.items()}
     grid = values.get("grid")
     if isinstance(grid, str):
@@ -185,12 +189,12 @@ def build_options_of(**options: Unpack[StoreOptions]) -> BuildOptions:
 
 @dataclass
 class Preparation:
-    """A build on its way.
+    """A build in progress.
 
-    work: None where all stays in memory (held.py). plan: for the steps ahead; made anew when more
-    has been counted. journal: runs a step, or tells what it gave to an earlier attempt. characters:
-    bytes of neighbouring ids that are strings, from one to before another. rounding: of weights,
-    known once all of them have been read.
+    work: None where all stays in memory (held.py). plan: for the remaining steps; made anew when
+    more has been counted. journal: runs a step, or returns its result from an earlier attempt.
+    characters: bytes of neighbouring ids that are strings, from one id to before another. rounding:
+    of weights, known once all weights have been read.
     """
 
     edges: EdgeList
@@ -206,7 +210,7 @@ class Preparation:
 
     @property
     def output(self) -> Path:
-        """The folder of the store."""
+        """Return the folder of the store."""
         assert self.work is not None
         return self.work.output
 
@@ -226,7 +230,7 @@ class Preparation:
         return given
 
     def cut(self, table: list[NDArray]) -> Iterator[list[NDArray]]:
-        """Columns of some vertices, dense ids first, in pieces that text_cuts makes of them."""
+        """Yield columns of a range of vertices, dense ids first, in pieces that text_cuts makes."""
         dense = table[0]
         if not is_string(self.edges.id_type):
             yield table
@@ -236,7 +240,7 @@ class Preparation:
             yield [column[start:stop] for column in table]
 
     def spread(self, name: str, task: Callable, items: list, sizes: Sequence[int] | None = None):
-        """Tasks of a step of the plan, wherever they run."""
+        """Run the tasks of a step of the plan, wherever tasks run."""
         step = self.plan.step(name)
         need = self.plan.held(step)
         results = self.executor.spread(name, task, items, need, step.at_once, sizes)
@@ -246,7 +250,7 @@ class Preparation:
 
 
 def _shape_of(work: Work) -> Shape | None:
-    """The shape of an earlier attempt: what was counted in spans stays so."""
+    """Return the shape of an earlier attempt, whose counts by span stay valid."""
     degrees = work.given("degrees")
     return None if degrees is None else Shape(degrees["spans"], degrees["batch_rows"])
 
@@ -258,7 +262,7 @@ def plan_ahead(
     through_files: bool,
     shape: Shape | None = None,
 ) -> Plan:
-    """The plan by the input's metadata alone: upper bounds. LimitError if nothing fits.
+    """Plan by the input's metadata alone: upper bounds. Raises LimitError if nothing fits.
 
     shape: an earlier attempt's, which decides.
     """
@@ -294,7 +298,7 @@ def begin(
     through_files: bool,
     only_counting: bool = False,
 ) -> Preparation:
-    """Read the edges into memory, or see to it that they can be read time and again."""
+    """Read the edges into memory, or make sure that they can be read again and again."""
     edges = with_bounds(edges, executor)
     plan = plan_ahead(edges, options, budget, through_files, _shape_of(work))
     work.disk_bytes = plan.scratch_bytes + plan.final_bytes
@@ -403,6 +407,6 @@ def rows_of(run: Preparation, tasks: list[list[int]]) -> list[int]:
 
 
 def compile_tasks(id_type: pa.DataType, rows: int, weighted: bool, load: bool = True) -> None:
-    """What building calls, of so many input rows. load: see compile_kernels."""
+    """Compile the kernels that building calls for so many input rows. load: see compile_kernels."""
     ids.compile_reading(id_type)
     shards.compile_build(rows, weighted, load)

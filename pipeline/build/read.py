@@ -39,7 +39,9 @@ class DenseEdges:
 
 
 def with_bounds(edges: EdgeList, executor: Executor) -> EdgeList:
-    """The edge list with the bounds of its integer ids, found by reading where statistics lack."""
+    """Return the edge list with the bounds of its integer ids, found by reading where statistics
+    lack.
+    """
     if edges.bounds is not None or not pa.types.is_integer(edges.id_type):
         return edges
     chunks = edges.chunks()
@@ -50,7 +52,9 @@ def with_bounds(edges: EdgeList, executor: Executor) -> EdgeList:
 
 
 def dense_domain(edges: EdgeList) -> int | None:
-    """What ids lie below if they are dense as they are, None if they need a dictionary."""
+    """Return the bound that ids lie below if they are dense as they are, None if they need a
+    dictionary.
+    """
     if edges.bounds is None or not ids.may_be_dense(edges.bounds, edges.rows):
         return None
     ids.check_size(edges.bounds[1] + 1)
@@ -60,8 +64,8 @@ def dense_domain(edges: EdgeList) -> int | None:
 def read_edges(
     edges: EdgeList, executor: Executor, projected_bytes: int = 0, count_loops: bool = False
 ) -> DenseEdges:
-    """Read an edge list into memory as dense ids. count_loops: the self-loops, while rows are in
-    the cache.
+    """Read an edge list into memory as dense ids. count_loops: also count self-loops, while rows
+    are in the cache.
     """
     edges = with_bounds(edges, executor)
     chunks = edges.chunks()
@@ -123,7 +127,9 @@ def read_edges(
 
 
 def _cut(batches: list[Batch]) -> list[Batch]:
-    """Batches of at most CHUNK_ROWS rows, whatever the row groups were: later steps share them."""
+    """Cut batches to at most CHUNK_ROWS rows, whatever the row groups were: later steps share the
+    batches.
+    """
     return [
         tuple(column[first : first + CHUNK_ROWS] for column in batch)
         for batch in batches
@@ -132,8 +138,8 @@ def _cut(batches: list[Batch]) -> list[Batch]:
 
 
 def graph_fingerprint(edges: EdgeList, directed: bool, duplicates: Duplicates) -> str:
-    """The same for every store and every result of one graph: its input, its direction and, if it
-    has weights, what becomes of those of duplicates.
+    """Return a graph's fingerprint, equal for every store and every result of the graph: from its
+    input, its direction and, if it has weights, the treatment of duplicates' weights.
     """
     kind = "directed" if directed else "undirected"
     return "-".join([edges.fingerprint, kind, *([duplicates] if edges.weight else [])])

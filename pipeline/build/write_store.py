@@ -1,4 +1,6 @@
-"""Writing: edges scattered into runs, shards built of them, and what is left of a store."""
+"""Writing of a store: edges scattered into runs, shards built of the runs, and the remaining
+files.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ _VERTEX_ROWS = 1 << 18
 
 
 def write_store(run: Preparation, counted: Counted) -> None:
-    """Scatter, build, and write what is left: the output is a store then."""
+    """Scatter edges, build shards, and write the remaining files: the output is a store then."""
     layout = counted.layout
     runs = scatter(run, counted)
     shards = [shard for subgraph in layout.subgraphs for shard in subgraph.shards()]
@@ -87,7 +89,7 @@ def write_store(run: Preparation, counted: Counted) -> None:
 def _check_shards(
     run: Preparation, shards: Sequence[Shard], records: Sequence[Sequence[FileRecord]]
 ) -> None:
-    """LostScratchError where files that an earlier attempt has finished are damaged."""
+    """Raise LostScratchError where files that an earlier attempt has finished are damaged."""
     team = Team(run.executor.threads)
     for shard, of_shard in zip(shards, records, strict=True):
         for name, record in zip(_files_of(shard), of_shard, strict=False):
@@ -98,7 +100,7 @@ def _check_shards(
 
 
 def _files_of(shard: Shard) -> tuple[str, str]:
-    """The file of a shard's targets, and that of its weights where there are any."""
+    """Return the file of a shard's targets, and the file of its weights where there are any."""
     name = targets_file(shard.subgraph.partition, shard.subgraph.name, shard.number)
     return name, weights_of(name)
 
@@ -108,7 +110,7 @@ def weighing_of(edges: EdgeList, options: BuildOptions) -> Weighing | None:
 
 
 def make_folders(output: Path, partitions: int) -> None:
-    """That shards are written into."""
+    """Make the folders that shards are written into."""
     for partition in range(partitions):
         Path(output, stem_of(partition, "")).mkdir(exist_ok=True)
 
@@ -119,11 +121,11 @@ def finish_store(
     keys: Callable[[Subgraph], int],
     records: Sequence[Sequence[FileRecord]],
 ) -> None:
-    """Write what is left once the shards are there, the manifest last.
+    """Write the remaining files once the shards are there, the manifest last.
 
-    keys: entries of a subgraph before duplicates were dropped. records: of all shards, in order:
-    of the targets of each, and of its weights, if there are any.
-    Scratch holds positions and degrees of the vertices, and the counts of each shard's rows.
+    keys: entries of a subgraph before duplicates were dropped. records: of all shards, in order: of
+    each shard's targets, and of its weights, if there are any. Scratch holds positions and degrees
+    of the vertices, and the counts of each shard's rows.
     """
     shards = [shard for subgraph in counted.layout.subgraphs for shard in subgraph.shards()]
     writer = StoreWriter(run.output)
@@ -209,7 +211,7 @@ def graph_info(
     entries: dict[str, int],
     weights: WeightInfo | None,
 ) -> GraphInfo:
-    """entries: of each kind of subgraph."""
+    """Return the graph's facts for the manifest. entries: of each kind of subgraph."""
     order, threshold, layout = counted.order, counted.threshold, counted.layout
     rows = edges.rows
     edges_kept = sum(entries.values()) // (1 if options.directed else 2)
@@ -251,7 +253,7 @@ def _weight_info(run: Preparation, shards: list[Shard]) -> WeightInfo | None:
 
 
 def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The vertices by rising id: the user's id, global id, degree (and out-degree)."""
+    """Return the vertices by rising id: the user's id, global id, degree (and out-degree)."""
     kinds = ("degree", *(("out_degree",) if run.options.directed else ()))
     degree_type = pa.from_numpy_dtype(counted.order.distinct.dtype)
     fields = {
@@ -263,7 +265,7 @@ def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterat
     global_of_position = counted.order.global_of_position
 
     def windows() -> Iterator[list[NDArray]]:
-        """Dense ids, positions and degrees of the vertices, some at a time."""
+        """Yield dense ids, positions and degrees of the vertices, one window at a time."""
         for s, span in enumerate(counted.table.spans):
             positions = run.scratch.load(f"position-{s}")
             degrees = [run.scratch.load(f"{kind}-{s}") for kind in kinds]
@@ -284,7 +286,7 @@ def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterat
 
 
 def _rebatch(pieces: Iterator[list[NDArray]], rows: int) -> Iterator[list[NDArray]]:
-    """Columns in pieces of any length, as pieces of ``rows`` rows (the last one: fewer)."""
+    """Yield columns in pieces of ``rows`` rows (the last one: fewer), from pieces of any length."""
     held: list[NDArray] = []
     for piece in pieces:
         held = [np.concatenate(pair) for pair in zip(held, piece, strict=True)] if held else piece

@@ -1,7 +1,8 @@
-"""How the ranks of a search talk: one small protocol, so that supersteps are written once.
+"""Communication between the ranks of a search: one small protocol, so that supersteps are written
+once.
 
-Every rank calls ``exchange`` in the same order, with one message for each of the others. It either
-gives what all of them sent, or raises RankError: no rank waits for one that will not come.
+Every rank calls ``exchange`` in the same order, with one message for each other rank. ``exchange``
+either returns what all ranks sent, or raises RankError: no rank waits for one that will not come.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ _FAILED = "failed: "
 
 
 class Failure(NamedTuple):
-    """What went wrong first. lost: the rank is gone, rather than having told what it was. no_room:
-    its device's memory was too small. bad_input: it is what one process would tell, too.
+    """The first failure of a job. lost: the rank is gone, and could not report its failure.
+    no_room: the rank's device memory was too small. bad_input: the error is one that a single
+    process would report, too.
     """
 
     rank: int
@@ -37,7 +39,7 @@ class Failure(NamedTuple):
 
     @property
     def told(self) -> str:
-        """What the rank has told of itself."""
+        """Return the failure that the rank has reported of itself."""
         return self.reason.removeprefix(_FAILED)
 
 
@@ -54,7 +56,7 @@ class RankError(DelegraphError):
 
 
 def failure_of(rank: int, error: BaseException, superstep: int | None = None) -> Failure:
-    """What to tell of an exception on a rank, in one line."""
+    """Describe an exception on a rank as a failure, in one line."""
     text = str(error).strip().split("\n")[0]
     kind = "" if isinstance(error, DelegraphError) else f"{type(error).__name__}: "
     no_room = any(isinstance(some, DeviceMemoryError) for some in (error, error.__cause__))
@@ -70,11 +72,12 @@ class Communicator(Protocol):
     def size(self) -> int: ...
 
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
-        """Send ``messages[r]`` to each rank r; what each sent to this one, by rank.
+        """Send ``messages[r]`` to each rank r. Returns the message of each rank to this one, by
+        rank.
 
-        The message to itself comes back as it is. Once this returns, what was sent to others may be
-        changed, and what came from them is this rank's own. Raises RankError: then what was sent
-        may still be on its way.
+        The message to itself comes back as it is. Once the call returns, sent messages may be
+        changed, and received ones are this rank's own. Raises RankError: then sent messages may
+        still be on their way.
         """
         ...
 
@@ -83,7 +86,7 @@ class Communicator(Protocol):
         ...
 
     def abort(self, failure: Failure) -> None:
-        """Tell all others, if they can be told: their next exchange, or check, raises."""
+        """Tell all other ranks, if they can be reached: their next exchange, or check, raises."""
         ...
 
     def close(self) -> None: ...
@@ -95,7 +98,7 @@ def barrier(communicator: Communicator) -> None:
 
 
 class SingleCommunicator:
-    """One rank."""
+    """The communicator of a single rank."""
 
     rank = 0
     size = 1
@@ -151,7 +154,7 @@ class ThreadsCommunicator:
 
 
 class ThreadGroup:
-    """What ``size`` threads share; ``communicators``: one for each."""
+    """State that ``size`` threads share; ``communicators``: one for each."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -176,7 +179,9 @@ class ThreadGroup:
 
 @contextlib.contextmanager
 def telling_others(rank: int, communicator: Communicator | None = None) -> Iterator[None]:
-    """What goes wrong becomes a RankError, and is told to the others before this rank leaves."""
+    """Turn an exception of the block into a RankError, and tell the other ranks before this rank
+    leaves.
+    """
     try:
         yield
     except RankError as error:

@@ -107,5 +107,5 @@ async def _try(connector: Any, place: str, session: str, arguments: dict[str, An
 
 
 def _id_of(session: str) -> bytes:
-    """As it is shown: of one length for all."""
+    """Return the session's id as it is shown at the door: one length for all ids."""
     return hashlib.sha256(session.encode()).digest()

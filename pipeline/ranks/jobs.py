@@ -1,4 +1,6 @@
-"""What ranks do together on Dask workers: a job is data that goes there and is run by each."""
+"""Jobs that ranks do together on Dask workers. A job is data that goes to the workers; each worker
+runs it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from .communicator import Communicator
 
 
 class Way(NamedTuple):
-    """How a rank can do a job. need: bytes that it takes on its host. job: that does it so."""
+    """A way in which a rank can do a job. need: bytes that the way takes on its host. job: the
+    object that does the job this way.
+    """
 
     need: int
     job: Any
@@ -44,10 +48,11 @@ class RankJob(Protocol):
         ...
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
-        """How the rank can do it, the best first; compiles what any of these ways calls.
+        """Return the ways in which the rank can do the job, the best first, and compile what any of
+        them calls.
 
-        What the worker holds afterwards is taken as what it holds beside the job. All ranks have as
-        many ways. DeviceMemoryError: no room for it.
+        The bytes that the worker holds afterwards count as held beside the job. All ranks return as
+        many ways. Raises DeviceMemoryError where the device has no room for the job.
         """
         ...
 

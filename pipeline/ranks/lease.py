@@ -18,7 +18,9 @@ _LOOK_SECONDS = 1.0
 
 @contextlib.contextmanager
 def lease(cluster: Cluster, timeout: float) -> Iterator[None]:
-    """The workers, for one search. BusyError if another one keeps them for too long."""
+    """Lease the workers for one search. Raises BusyError if another search keeps them for too
+    long.
+    """
     from distributed import Semaphore
 
     client, contact = cluster.client, cluster.contact

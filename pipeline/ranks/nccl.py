@@ -1,8 +1,10 @@
-"""Device arrays between ranks: by NCCL, from device to device, where each rank has one of its own.
+"""Exchange of device arrays between ranks: by NCCL, from device to device, where each rank has a
+device of its own.
 
-Another communicator brings ranks together, carries what is on the host, and tells who has failed.
-NCCL knows no deadline, and any call of it may wait for a rank that is gone: so all of them are made
-in threads, and the rank's own looks after the others meanwhile. Elsewhere the host carries arrays.
+Another communicator brings ranks together, carries host arrays, and reports which rank has failed.
+NCCL knows no deadline, and any call of NCCL may wait for a rank that is gone, so all its calls are
+made in threads, and the rank's own thread watches the other ranks meanwhile. Without NCCL, the host
+carries device arrays.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ Sent = Sequence[tuple[int, Array]]
 
 
 class StuckError(RankError):
-    """NCCL has not given up what it did for this rank, and nothing can make it.
+    """NCCL does not give up its work for this rank, and nothing can make it.
 
     A thread waits in it, or its kernel holds the device: only the end of the process helps.
     """
@@ -66,7 +68,7 @@ class NcclCommunicator:
 
     @property
     def by_nccl(self) -> bool:
-        """Whether device arrays have gone by it."""
+        """Return whether device arrays have gone by NCCL."""
         return self._nccl is not None
 
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
@@ -87,7 +89,7 @@ class NcclCommunicator:
         self._communicator.abort(failure)
 
     def close(self) -> None:
-        """All ranks together. Raises StuckError."""
+        """Close the communicator; all ranks call this together. Raises StuckError."""
         if self._made is None:
             return
         try:
@@ -128,10 +130,10 @@ class NcclCommunicator:
             return came
 
     def _tell(self, messages: Sequence[Message]) -> tuple[bool, list[tuple[list[int], Message]]]:
-        """Exchange arrays on the host; of those on devices lengths, and types by empty arrays.
+        """Exchange host arrays; for device arrays exchange lengths, and types as empty arrays.
 
-        Gives whether any rank sends device arrays, and from each rank lengths and arrays. Device
-        arrays go along where it is agreed that ranks do not use NCCL.
+        Returns whether any rank sends device arrays, and from each rank lengths and arrays. Device
+        arrays go along where ranks have agreed not to use NCCL.
         """
         some = any(_on_device(array) for message in messages for array in message)
         hosted = self._agreed and not self.by_nccl
@@ -189,7 +191,9 @@ class NcclCommunicator:
         self._watch(lambda: self._send(sent, received), seconds)
 
     def _send(self, sent: Sent, received: Sent) -> None:
-        """Until all has come and all has been taken: so nothing is to be kept for NCCL's sake."""
+        """Send and receive by NCCL until all arrays have arrived and been taken, so no array has to
+        be kept alive for NCCL.
+        """
         nccl, made, stream = self._nccl, self._made, self._stream
         stream.wait_event(self._ready)
         nccl.groupStart()
@@ -201,7 +205,9 @@ class NcclCommunicator:
         stream.synchronize()
 
     def _watch(self, call: Callable[[], None], seconds: float) -> None:
-        """Do what NCCL may never come back from. Raises RankError, and leaves it behind."""
+        """Run a call that may never return from NCCL. Raises RankError, and leaves the call
+        behind.
+        """
         doing = self._begin(call)
         until = time.monotonic() + seconds
         while not wait([doing], _LOOK_SECONDS).done:
@@ -219,7 +225,9 @@ class NcclCommunicator:
         self._calls.discard(doing)
 
     def _look_for_failure(self) -> None:
-        """Of another rank: NCCL may know of it first, but not what it was."""
+        """Look for another rank's failure: NCCL may notice a failure first, but does not know its
+        cause.
+        """
         until = time.monotonic() + _MOMENT_SECONDS
         while time.monotonic() < until:
             self.check()
@@ -242,7 +250,9 @@ class NcclCommunicator:
         return doing
 
     def _end(self, failure: Failure | None = None) -> None:
-        """Let go of NCCL; after a failure, whatever it does. Raises StuckError if it will not."""
+        """End NCCL; after a failure, whatever it is doing. Raises StuckError if NCCL does not
+        end.
+        """
         with self._lock:
             self._ended = True
             made, self._made = self._made, None
@@ -256,7 +266,7 @@ class NcclCommunicator:
 
 @contextlib.contextmanager
 def device_arrays(communicator: Communicator, device: Device) -> Iterator[NcclCommunicator]:
-    """A communicator of this rank's that carries device arrays, too."""
+    """Return a communicator of this rank that carries device arrays, too."""
     ours = NcclCommunicator(communicator, device)
     try:
         with telling_others(communicator.rank, communicator), device_errors():

@@ -30,9 +30,9 @@ _LOG = logging.getLogger("delegraph")
 
 
 class Done(NamedTuple):
-    """A job that is done. job: the attempt that was. results: by rank. notes: of a rank that was
-    lost, or of devices that would not do. devices: where it ran; None for CPUs. workers: that did
-    it, by rank.
+    """A finished job. job: the attempt that finished. results: by rank. notes: lines about a rank
+    that was lost, or devices that could not be used. devices: where the job ran; None for CPUs.
+    workers: the workers that did the job, by rank.
     """
 
     job: RankJob
@@ -47,7 +47,7 @@ class _NoRoomError(DelegraphError):
 
 
 def workers_of(cluster: Cluster) -> list[str]:
-    """Addresses, sorted."""
+    """Return the workers' addresses, sorted."""
     return sorted(cluster.contact.workers())
 
 
@@ -58,7 +58,7 @@ def run_on_workers(
     check_room: Any,
     asked: Callable[[], bool] = lambda: False,
 ) -> Done:
-    """Do a job on the workers at these addresses, a rank each; again, once, if one of them is lost.
+    """Run a job on the workers at these addresses, a rank each; once more if a worker is lost.
 
     check_room: called with the number of ranks, the most that a worker holds before any work, and
     the most that a rank takes, by way; gives the place of the way that all take, or raises what a
@@ -141,7 +141,7 @@ def _attempt(
 
 
 def stop(cluster: Cluster, workers: Sequence[str]) -> None:
-    """Have the ranks on these workers end: cancelling a task that runs does not.
+    """Make the ranks on these workers end: cancelling a running task does not.
 
     A worker that does not answer is not waited for.
     """
@@ -162,10 +162,10 @@ def _gather(
     seconds: float | None = None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> list[Any]:
-    """A task on each of the workers; what they give, by rank. Raises RankError.
+    """Run a task on each of the workers and return the results by rank. Raises RankError.
 
-    timeout: how long a worker may show no sign of life. seconds: for all of them; None: as long as
-    their workers are alive and no rank fails. meanwhile: called twice a second.
+    timeout: seconds that a worker may show no sign of life. seconds: time for all workers; None: as
+    long as the workers are alive and no rank fails. meanwhile: called twice a second.
     """
     contact, began = cluster.contact, time.monotonic()
     futures = [
@@ -211,6 +211,6 @@ def _gather(
 
 
 def _first(errors: Sequence[RankError]) -> Failure:
-    """Of what several ranks tell, what was known of most exactly."""
+    """Return the most exactly known of the failures that several ranks report."""
     failures = [error.failure for error in errors]
     return min(failures, key=lambda failure: (failure.lost, failure.superstep is None))

@@ -30,8 +30,8 @@ _LOOK_SECONDS = 0.1
 
 
 class Seen(NamedTuple):
-    """What a worker sees. missing: a path that it does not. device: its GPU; None: no_device says
-    why.
+    """A worker's view of the job's files and device. missing: a path that the worker does not see.
+    device: the worker's GPU; None: no_device says why.
     """
 
     missing: str | None
@@ -40,8 +40,9 @@ class Seen(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """A rank that can be met. baseline: bytes that its worker holds before any work. ways: that
-    it can take. no_room: why it cannot work on the device.
+    """A rank that other ranks can reach. baseline: bytes that its worker holds before any work.
+    ways: the ways in which the rank can do the job. no_room: why the rank cannot work on the
+    device.
     """
 
     address: str
@@ -52,7 +53,9 @@ class Ready(NamedTuple):
 
 @dataclass
 class _Session:
-    """A job that this worker has a rank of. patience: until the others come."""
+    """A job that this worker has a rank of. patience: seconds until the other ranks must have
+    come.
+    """
 
     communicator: Any
     patience: threading.Timer | None = None
@@ -72,7 +75,9 @@ def look(job: RankJob) -> Seen:
 
 
 def get_ready(session: str, rank: int, size: int, worker: str, job: RankJob) -> Ready:
-    """Compile, and listen for the others. Unless the job begins in time, it is forgotten."""
+    """Compile, and listen for the other ranks. The session is forgotten unless the job begins in
+    time.
+    """
     from .tcp import TcpCommunicator
 
     with telling_others(rank), device_errors():
@@ -97,7 +102,8 @@ def get_ready(session: str, rank: int, size: int, worker: str, job: RankJob) -> 
 
 
 def _reached(worker: Any) -> tuple[str, tuple[dict[str, Any], dict[str, Any]]]:
-    """Where ranks of a worker listen, and arguments of their connections: its own, by TLS or not.
+    """Return where ranks of a worker listen, and the arguments of their connections: the worker's
+    own, by TLS or not.
 
     On loopback nobody but the system's owner listens in, and the door opens to those alone who know
     the session, which came by TLS: there is no need to pay for it in every superstep.
@@ -119,7 +125,7 @@ def _forget(session: str) -> None:
 
 
 def stop_ranks() -> None:
-    """End what ranks there are, wherever they are; run by the worker's own loop: nothing waits."""
+    """End all ranks on the worker. The worker's own loop runs this function, so nothing waits."""
     for session, ours in list(_sessions.items()):
         if ours.communicator.size > 1:
             ours.communicator.fail(Failure(ours.communicator.rank, "was stopped"))
@@ -128,13 +134,15 @@ def stop_ranks() -> None:
 
 
 def end_rank(session: str) -> None:
-    """Have the rank of a session save what is done, and end; run by the worker's own loop."""
+    """Make the rank of a session save its state, and end. The worker's own loop runs this
+    function.
+    """
     if session in _sessions:
         ending.ask()
 
 
 def run_rank(session: str, addresses: Sequence[str], job: RankJob) -> Any:
-    """A rank's part of the job."""
+    """Run a rank's part of the job."""
     ours = _sessions[session]
     communicator = ours.communicator
     if ours.patience is not None:
@@ -160,9 +168,10 @@ def run_rank(session: str, addresses: Sequence[str], job: RankJob) -> Any:
 
 @contextlib.contextmanager
 def _while_wanted(communicator: Any) -> Iterator[None]:
-    """Have this rank end once the scheduler has taken its task back: that does not stop a task.
+    """End this rank once the scheduler has taken its task back: that alone does not stop a task.
 
-    One that is alone asks nobody whether to go on: its process ends, if a nanny starts another.
+    A rank that is alone asks no other rank whether to go on: its process ends, if a nanny starts
+    another.
     """
     from dask.context import thread_state
 
@@ -187,9 +196,9 @@ def _while_wanted(communicator: Any) -> Iterator[None]:
 
 
 def _end_process(error: StuckError) -> NoReturn:
-    """Its nanny starts another one. A thread, or a kernel, that no one can stop would be in the way
-    of what comes next, on this device above all. The other ranks know what has failed already; the
-    client sees this worker end, and does not begin again on it.
+    """End the process; its nanny starts another one. A thread, or a kernel, that nobody can stop
+    would disturb the next job, above all on this device. The other ranks know the failure already;
+    the client sees this worker end, and does not begin again on it.
     """
     print(f"delegraph: {error}; NCCL is stuck, so this worker ends", file=sys.stderr, flush=True)
     os._exit(1)

@@ -1,4 +1,5 @@
-"""Ranks in processes of their own that talk over TCP, by the library that Dask's workers use.
+"""Communication over TCP between ranks in processes of their own, by the library that Dask's
+workers use.
 
 Every rank listens, and connects to every other one; what it sends goes over its own connections.
 A thread runs these, so that a rank shows that it is alive while it computes: a peer of which
@@ -33,10 +34,10 @@ _FEW_BYTES = 1 << 16  # that are copied in less time than arrays are announced o
 
 
 class TcpCommunicator:
-    """One rank; ``address``: where the others reach it.
+    """The TCP communicator of one rank; ``address``: where the other ranks reach it.
 
-    session: of the search; what belongs to another one is turned away. host: to listen at, as
-    "tcp://127.0.0.1". arguments: of connections (a Dask worker's security).
+    session: id of the search; connections of another session are turned away. host: where to
+    listen, as "tcp://127.0.0.1". arguments: of connections (a Dask worker's security).
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class TcpCommunicator:
         self.address: str = self._door.address
 
     def join(self, addresses: Sequence[str]) -> None:
-        """Meet all others, whose addresses stand by rank. Raises RankError."""
+        """Connect to all other ranks, whose addresses stand by rank. Raises RankError."""
         self._seen = [time.monotonic()] * self.size
         self._finish([self._call(self._connect(peer, addresses[peer])) for peer in self._others])
         self._beating = self._call(self._begin_beating()).result()
@@ -86,7 +87,7 @@ class TcpCommunicator:
         return came
 
     def check(self) -> None:
-        """Raises RankError, too, if a rank has not shown that it is alive for too long."""
+        """Raise RankError also if a rank has not shown that it is alive for too long."""
         if self._failure is None:
             now = time.monotonic()
             for peer in self._others:
@@ -97,7 +98,9 @@ class TcpCommunicator:
             raise RankError(self._failure)
 
     def fail(self, failure: Failure) -> None:
-        """The next exchange, or check, of this rank raises; unless it is to raise already."""
+        """Make the next exchange, or check, of this rank raise ``failure``, unless an earlier
+        failure is pending.
+        """
         if self._failure is None:
             self._failure = failure
 
@@ -258,7 +261,7 @@ class TcpCommunicator:
             comm.abort()
 
     def _greeted(self, hello: Any) -> int | None:
-        """The rank that says hello."""
+        """Return the rank that says hello."""
         return hello["rank"] if hello.get("rank") in self._others else None
 
     def _lose(self, peer: int) -> None:
@@ -283,14 +286,14 @@ class TcpCommunicator:
 
 
 class _Coming:
-    """A message that comes in pieces. kinds: type and length of its arrays."""
+    """A message that arrives in pieces. kinds: type and length of its arrays."""
 
     def __init__(self, kinds: Sequence[tuple[str, int]] = ()) -> None:
         self.arrays: Message = [np.empty(length, kind) for kind, length in kinds]
         self._left = [array for array in self.arrays if len(array)]
 
     def add(self, piece: NDArray) -> bool:
-        """Whether that was the last one."""
+        """Add a piece. Returns whether it was the last one."""
         self._left[0][: len(piece)] = piece
         self._left[0] = self._left[0][len(piece) :]
         if not len(self._left[0]):
@@ -299,7 +302,7 @@ class _Coming:
 
 
 def _arrays_in(body: bytes, kinds: Sequence[tuple[str, int]]) -> Message:
-    """One after the other, each with its gap."""
+    """Split a message into its arrays, each followed by its gap."""
     whole, at, arrays = np.frombuffer(body, np.uint8).copy(), 0, []
     for kind, length in kinds:
         size = length * np.dtype(kind).itemsize
@@ -309,15 +312,15 @@ def _arrays_in(body: bytes, kinds: Sequence[tuple[str, int]]) -> Message:
 
 
 def _is_plain(array: Any) -> bool:
-    """Whether its type and its length say all."""
+    """Return whether an array's type and length describe it fully."""
     return array.ndim == 1 and array.dtype.isbuiltin == 1 and not array.dtype.hasobject
 
 
 def _gap(array: NDArray) -> int:
-    """Bytes behind it, so that the next one is aligned."""
+    """Return the bytes of padding behind an array that align the next array."""
     return -array.nbytes % 16
 
 
 def _writable(array: Any) -> Any:
-    """Kernels are compiled for arrays that can be written to."""
+    """Return a writable array: kernels are compiled for arrays that can be written to."""
     return array if array.flags.writeable else array.copy()

@@ -1,1 +1,1 @@
-"""What a run leaves: names of vertices, results, checkpoints."""
+"""Outputs of a run: names of vertices, results, checkpoints."""

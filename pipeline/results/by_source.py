@@ -1,4 +1,4 @@
-"""Results of several searches: a row for each vertex that each of them has reached.
+"""Results of several searches: a row for each vertex that each search has reached.
 
 part-00000.parquet, ...     source, vertex, distance: by rising source, then by rising vertex
 """
@@ -26,22 +26,22 @@ from .names import PARENT_BYTES, Names
 from .result import ResultInfo, parts_of
 
 _LEAST_ROWS = 1 << 16
-"""Of a row group, where vertices have fewer pieces."""
+"""Least rows of a row group, where vertices have fewer pieces."""
 
 
 class Distances(Protocol):
-    """Of a batch of searches: by place in the arrays of a graph, then, once ``put_in`` has put them
-    in another order, by that.
+    """Distances of a batch of searches: by place in the arrays of a graph, or by another order once
+    ``put_in`` has put them in it.
     """
 
     def put_in(self, order: NDArray[np.uint32]) -> None: ...
 
     def counts(self, inside: slice) -> NDArray[np.int64]:
-        """How many of these vertices each search has reached."""
+        """Return how many of the given vertices each search has reached."""
         ...
 
     def of(self, search: int, inside: slice) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
-        """Which of these vertices it has reached, and how far these are."""
+        """Return which of the given vertices a search has reached, and their distances."""
         ...
 
 
@@ -95,10 +95,10 @@ def _there(distance: NDArray) -> NDArray[np.bool_]:
 
 
 class RowsBySource:
-    """What a batch of searches has found.
+    """Rows found by a batch of searches, by source.
 
-    ids: their sources', rising. parts: of each file, which pieces of the vertices of which source,
-    all pieces of the first one first. count: of all rows.
+    ids: of the sources, rising. parts: for each file, its pieces of the vertices of each source,
+    all pieces of the first source first. count: of all rows.
     """
 
     def __init__(self, names: Names, ids: pa.Array, distances: Distances) -> None:
@@ -120,10 +120,10 @@ class RowsBySource:
         return pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
 
     def batches(self, part: range) -> Iterator[pa.RecordBatch]:
-        """The rows of a file: of a piece each, or of several short ones."""
+        """Yield the rows of a file in batches: of a piece each, or of several short pieces."""
         some: list[pa.RecordBatch] = []
         most = max(_LEAST_ROWS, *self.names.pieces)
-        for batch in self._of_pieces(part):
+        for batch in self._batches_of_pieces(part):
             some.append(batch)
             rows = sum(one.num_rows for one in some)
             if rows >= most or sum(one.nbytes for one in some) >= TEXT_BYTES:
@@ -132,22 +132,22 @@ class RowsBySource:
         if some:
             yield pa.concat_batches(some)
 
-    def _of_pieces(self, part: range) -> Iterator[pa.RecordBatch]:
+    def _batches_of_pieces(self, part: range) -> Iterator[pa.RecordBatch]:
         held, vertex = -1, self._ids[:0]
         for place in part:
             source, number = divmod(place, len(self.names.pieces))
             if number != held:  # the same for all sources of a small graph
                 vertex, held = self.names.piece(number)[0], number
             there, distance = self._distances.of(source, self._pieces[number])
-            of = vertex.take(as_arrow(np.flatnonzero(there)))
+            reached = vertex.take(as_arrow(np.flatnonzero(there)))
             step = self._rows_of(source)
             for first in range(0, len(distance), step):
                 rows = slice(first, first + step)
-                arrays = [pa.repeat(self._ids[source], len(distance[rows])), of[rows]]
+                arrays = [pa.repeat(self._ids[source], len(distance[rows])), reached[rows]]
                 yield pa.record_batch([*arrays, as_arrow(distance[rows])], schema=self.schema)
 
     def _rows_of(self, source: int) -> int:
-        """That are made at once: fewer, where the source has a long name."""
+        """Return the number of rows made at once: fewer where the source has a long name."""
         name = self._ids[source : source + 1].nbytes
         return max(1, PARENT_BYTES // name) if is_string(self.names.id_type) else 1 << 62
 
@@ -163,7 +163,7 @@ def write_rows(
     first: int,
     step: Callable[[Callable[[int], str], Iterable[int]], list[str]],
 ) -> list[str]:
-    """Write the rows into files from number ``first`` on; gives the digest of each.
+    """Write the rows into files from number ``first`` on and return the digest of each file.
 
     step: calls a function for each file.
     """
@@ -189,6 +189,6 @@ def part_name(number: int) -> str:
 
 
 def remove_files(folder: Path, first: int) -> None:
-    """From number ``first`` on: an earlier attempt may have written others."""
+    """Remove files from number ``first`` on, which an earlier attempt may have written."""
     for path in sorted(folder.glob("part-*.parquet"))[first:]:
         path.unlink()

@@ -46,7 +46,9 @@ _NAME = "search.json"
 
 
 class Saved(NamedTuple):
-    """A search between two levels; arrays as in superstep.Found, ``level`` of the frontier."""
+    """A search saved between two levels; arrays as in superstep.Found, ``level`` of the
+    frontier.
+    """
 
     distance: NDArray[np.int32]
     parent: NDArray[np.uint32]
@@ -67,7 +69,7 @@ class Pieces(NamedTuple):
 
 
 class SavedArray(NamedTuple):
-    """One on disk, which was whole when it was looked at."""
+    """An array on disk that was whole when it was checked."""
 
     path: Path
     record: FileRecord
@@ -77,13 +79,17 @@ class SavedArray(NamedTuple):
         return read_array(self.path, self.record, Team(1))
 
     def pieces(self) -> Iterator[tuple[int, NDArray]]:
-        """Some elements after another, and where they begin. Raises InputError for damage."""
-        of = self.path, self.record, Values(self.dtype)
-        return (read_array_block(*of, k) for k in range(len(self.record.xxh3)))
+        """Yield blocks of elements, each with the index of its first element. Raises InputError for
+        damage.
+        """
+        path, record, values = self.path, self.record, Values(self.dtype)
+        return (read_array_block(path, record, values, k) for k in range(len(record.xxh3)))
 
 
 class State(NamedTuple):
-    """What a run goes on from: after ``done`` steps. arrays: by name. facts: that JSON holds."""
+    """The state that a run resumes from, after ``done`` steps. arrays: by name. facts: values that
+    JSON holds.
+    """
 
     done: int
     arrays: dict[str, SavedArray]
@@ -122,17 +128,21 @@ class Checkpoint:
 
     @property
     def place(self) -> tuple[Path, float, str]:
-        """Of a checkpoint in another process, which saves what this run does there."""
+        """Return the folder, seconds and search of a checkpoint by which another process saves this
+        run.
+        """
         return self._folder.resolve(), self._seconds, self._search
 
     def ask_elsewhere(self) -> bool:
-        """Called now and then while another process saves here: whether it has to save and end."""
+        """Return whether the other process that saves here has to save and end. Called now and then
+        meanwhile.
+        """
         if (self._folder / _NAME).exists():
             self._saving()
         return ending.asked()
 
     def due(self) -> bool:
-        """Once the time has come, or the process has to end."""
+        """Return whether to save now: the time has come, or the process has to end."""
         return ending.asked() or time.monotonic() - self._last >= self._seconds
 
     def save(
@@ -142,7 +152,7 @@ class Checkpoint:
         level: int,
         supersteps: SuperstepLog,
     ) -> None:
-        """Of a search."""
+        """Save a search."""
         self.save_state(level, {"distance": distance, "parent": parent}, None, supersteps)
 
     def save_state(
@@ -152,8 +162,8 @@ class Checkpoint:
         facts: Any = None,
         supersteps: SuperstepLog | None = None,
     ) -> None:
-        """Replace what the folder holds. Copies no array. The same ones are saved every time, and
-        pieces are asked for in the order of their arrays.
+        """Replace the folder's content. Copies no array. Every save has the same arrays, and pieces
+        are asked for in the order of their arrays.
 
         Raises KeyboardInterrupt afterwards where a signal has asked for an end.
         """
@@ -195,7 +205,9 @@ class Checkpoint:
         sync_to_disk(self._folder)
 
     def load(self, vertices: int) -> Saved | None:
-        """What was saved of this search of a graph with so many vertices; None if nothing whole."""
+        """Return the saved state of this search of a graph with so many vertices; None if nothing
+        whole was saved.
+        """
         kinds = {"distance": (np.int32, vertices), "parent": (np.uint32, vertices)}
         state = self.load_state(kinds)
         if state is None or state.supersteps is None or len(state.supersteps) != state.done:
@@ -205,7 +217,9 @@ class Checkpoint:
         return Saved(distance, parent, state.done, state.supersteps)
 
     def load_state(self, kinds: Mapping[str, tuple[DTypeLike, int]]) -> State | None:
-        """What was saved of this run, arrays of these types and lengths; None if nothing whole."""
+        """Return the saved state of this run, with arrays of these types and lengths; None if
+        nothing whole was saved.
+        """
         if not (self._folder / _NAME).exists():
             return None
         try:
@@ -230,7 +244,7 @@ class Checkpoint:
         self._damaged(f"the checkpoint is damaged ({error}): the search starts from the beginning")
 
     def look(self) -> None:
-        """Tell of damage to a checkpoint that another process is to go on from."""
+        """Report damage to a checkpoint that another process will resume from."""
         if not (self._folder / _NAME).exists():
             return
         try:
@@ -241,8 +255,8 @@ class Checkpoint:
             self._tell_damage(error)
 
     def fill(self, arrays: Mapping[str, NDArray]) -> int:
-        """Fill arrays with what was saved of this run, and go on from there. Gives the steps that
-        are done: 0, and nothing changes, where nothing was.
+        """Fill arrays with the saved state of this run, and resume from it. Returns the steps that
+        are done: 0, and nothing changes, where no state was saved.
         """
         saved = self.load_state({name: (some.dtype, len(some)) for name, some in arrays.items()})
         if saved is None:
@@ -253,11 +267,13 @@ class Checkpoint:
         return saved.done
 
     def go_on_from(self, done: int) -> None:
-        """Say that what was loaded is used."""
+        """Report that the run resumes from the loaded state."""
         self._loaded(done)
 
     def _document(self) -> dict[str, Any]:
-        """What ``search.json`` says. Raises ValueError and others where it is damaged."""
+        """Return the content of ``search.json``. Raises ValueError and other errors where it is
+        damaged.
+        """
         document = json.loads((self._folder / _NAME).read_bytes())
         if document.pop("xxh3") != _digest(document):
             raise ValueError(f"{self._folder / _NAME} has changed since it was written")
@@ -267,7 +283,7 @@ class Checkpoint:
         return self._folder / Path(entry["file"]).name, FileRecord.from_json(entry)
 
     def _look_at(self, entry: dict, dtype: DTypeLike, length: int) -> SavedArray:
-        """All of it is read once: what a run begins with has to be whole."""
+        """Read the whole checkpoint once: a run may resume from whole state alone."""
         path, record = self._file(entry)
         if record.length(dtype) != length:
             raise ValueError(f"{path}: it belongs to another graph")
@@ -277,12 +293,12 @@ class Checkpoint:
         return array
 
     def clear(self) -> None:
-        """Remove what was saved: the search is done."""
+        """Remove the saved state: the search is done."""
         (self._folder / _NAME).unlink(missing_ok=True)
         self._remove_all_but()
 
     def _remove_all_but(self, *names: str) -> None:
-        """Remove older arrays, and what a killed save left behind."""
+        """Remove older arrays, and files that a killed save left behind."""
         for pattern in ("*.npy*", "*.parquet*", ".*.partial*"):
             for path in self._folder.glob(pattern):
                 if path.name not in names:

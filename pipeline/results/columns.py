@@ -1,4 +1,4 @@
-"""What an algorithm gives each vertex: a column of its result beside ``vertex``."""
+"""Columns of a result beside ``vertex``: the values that an algorithm gives each vertex."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .names import Names
 
 
 class Column(NamedTuple):
-    """values: by place in the arrays of a graph. vertices: whether they are places themselves, and
-    written as user ids. missing: the value that becomes null; None where there is none. repeats:
-    whether few values stand in many rows.
+    """A column of a result. values: by place in the arrays of a graph. vertices: whether the values
+    are places themselves, and written as user ids. missing: the value that becomes null; None where
+    there is none. repeats: whether few values stand in many rows.
     """
 
     name: str
@@ -30,7 +30,7 @@ Columns = Sequence[Column]
 
 
 def schema_of(names: Names, columns: Columns) -> pa.Schema:
-    """Of a result: ``vertex`` and what each has, and how pandas reads it."""
+    """Return a result's schema: ``vertex``, the columns, and metadata for pandas."""
     fields = [pa.field("vertex", names.id_type, nullable=False)]
     for column in columns:
         kind = names.id_type if column.vertices else pa.from_numpy_dtype(column.values.dtype)
@@ -39,9 +39,9 @@ def schema_of(names: Names, columns: Columns) -> pa.Schema:
 
 
 def _pandas_metadata(fields: Sequence[pa.Field]) -> dict[bytes, bytes]:
-    """Key-value metadata by which pandas reads integers that may be null as its nullable integers
-    rather than as floats, which do not hold all of 64 bits. Other columns, and other readers, are
-    as they would be without it.
+    """Return the key-value metadata by which pandas reads integers that may be null as its nullable
+    integers rather than as floats, which do not hold all of 64 bits. Other columns, and other
+    readers, are not affected.
     """
     columns = [
         {

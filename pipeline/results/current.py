@@ -1,4 +1,4 @@
-"""Whether a result that is there already is what is asked for."""
+"""Whether an existing result is the result that a command asks for."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from .result import Option, ResultInfo, open_result
 
 
 def wanted_of(info: ResultInfo) -> dict[str, str]:
-    """What decides a result, in the user's words."""
+    """Return the choices that decide a result, in the user's words."""
     return {
         "the command": info.algorithm,
         "the graph": info.graph,
-        "--directed": _told(info.directed),
-        **{f"--{name.replace('_', '-')}": _told(value) for name, value in info.options.items()},
+        "--directed": _option_text(info.directed),
+        **{
+            f"--{name.replace('_', '-')}": _option_text(value)
+            for name, value in info.options.items()
+        },
     }
 
 
-def _told(value: Option) -> str:
+def _option_text(value: Option) -> str:
     """
-    >>> [_told(value) for value in (None, True, False, 0.85)]
+    >>> [_option_text(value) for value in (None, True, False, 0.85)]
     ['none', 'given', 'not given', '0.85']
     """
     if isinstance(value, bool):
@@ -36,7 +39,9 @@ def _told(value: Option) -> str:
 
 
 def all_supersteps(record: Any, output: AnyPath) -> list[SuperstepRecord]:
-    """Of a result that was there already. InputError where its record does not list all."""
+    """Return all supersteps of an existing result. Raises InputError where its record does not list
+    all.
+    """
     if record["supersteps_between"] is not None:
         raise InputError(
             f"{output} exists already, and its run record has only the first and last supersteps: "
@@ -46,7 +51,9 @@ def all_supersteps(record: Any, output: AnyPath) -> list[SuperstepRecord]:
 
 
 def done_already(output: AnyPath, wanted: ResultInfo) -> AnswerRecord:
-    """The record of a result; InputError, with the difference in words, if it is another one."""
+    """Return the record of an existing result. Raises InputError, with the difference in words, if
+    the result is another one.
+    """
     info = open_result(output).info
     theirs = {} if info is None else wanted_of(info)
     ours = wanted_of(wanted)

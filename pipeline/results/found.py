@@ -1,4 +1,4 @@
-"""What a search finds, and what its supersteps did."""
+"""The outcome of a search, and what its supersteps did."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""User ids and what a search calls the vertices: to find the source, to write results, to judge
-them.
+"""Names of vertices: user ids and the places of vertices in a search's arrays, to find the source,
+to write results, and to judge them.
 
 Writing goes through the vertices in *pieces* of rising ids; beside a piece, what it takes to
 decode parents is held.
@@ -32,11 +32,11 @@ from ...partition.store.store import Store
 ROW_GROUP = 1 << 20
 _FILES, _LEAST_ROWS, _MOST_ROWS = 16, 1 << 18, 1 << 21
 PARENT_BYTES = 1 << 22
-"""Of characters of parents that are written at once, in rows of one piece."""
+"""Bytes of parents' characters that are written at once, in rows of one piece."""
 
 
 class Names(Protocol):
-    """What writing a result needs.
+    """Names of vertices, as writing a result needs them.
 
     id_type: of user ids, as results have them. pieces: vertices in each piece. piece: user ids
     (``id_type``) of the vertices in one, rising, and their places in the search's arrays (uint32).
@@ -77,7 +77,7 @@ class VertexNames:
 
     @cached_property
     def _cuts(self) -> list[int]:
-        """Where pieces begin, and the last one ends."""
+        """Return the bounds of the pieces: where each begins, and where the last one ends."""
         cuts = [0]
         rows = min(ROW_GROUP, file_rows(len(self.index)))
         for start in range(0, len(self.index), rows):
@@ -101,11 +101,11 @@ class VertexNames:
         return self.found(value)
 
     def prepare(self, at_once: int) -> None:
-        """It is there."""
+        """Load nothing: the names are in memory."""
 
 
 def file_rows(vertices: int) -> int:
-    """Rows of a result's file: so few that many threads can write some each.
+    """Return the rows of each file of a result: few enough that many threads can write files.
 
     >>> [file_rows(n) for n in (1000, 1 << 24, 1 << 30)]
     [262144, 1048576, 2097152]
@@ -115,12 +115,12 @@ def file_rows(vertices: int) -> int:
 
 
 def id_bytes(id_type: pa.DataType) -> int:
-    """Of an id in memory, beside the characters of a string."""
+    """Return the bytes of an id in memory, without the characters of a string."""
     return 8 if is_string(id_type) else id_type.bit_width // 8
 
 
 def names_of_store(store: Store, team: Team) -> VertexNames:
-    """Names for arrays by global id, all of them in memory."""
+    """Return names for arrays by global id, all of them in memory."""
     table = store.vertices(team, ["vertex", "global_id"])
     vertex = table["vertex"]
     id_type = vertex.type
@@ -148,8 +148,8 @@ def names_of_store(store: Store, team: Team) -> VertexNames:
 def names_by_position(
     ids: Ids, index: NDArray[np.uint32], dense_of: NDArray[np.uint32]
 ) -> VertexNames:
-    """Names for arrays by position. index: positions by rising dense id. dense_of: the dense id at
-    each.
+    """Return names for arrays by position. index: positions by rising dense id. dense_of: the dense
+    id at each position.
     """
 
     def decode(places: pa.Array) -> pa.Array:
@@ -171,7 +171,7 @@ def names_by_position(
 
 
 def names_of_ids(ids: Ids, present: NDArray[np.uint8]) -> VertexNames:
-    """Names for arrays by dense id."""
+    """Return names for arrays by dense id."""
 
     def find(value: Id) -> int | None:
         dense = ids.find(value)

@@ -38,9 +38,10 @@ Option = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class ResultInfo:
-    """The essentials, kept in the files' key-value metadata: a result alone can be validated.
+    """The essentials of a result, kept in its files' key-value metadata: a result alone can be
+    validated.
 
-    graph: its fingerprint. options: of the algorithm, that decide the result.
+    graph: the graph's fingerprint. options: the algorithm's options that decide the result.
     """
 
     algorithm: str
@@ -53,8 +54,8 @@ class ResultInfo:
 def batches_of(
     names: Names, piece: int, columns: Columns, only: NDArray[np.bool_] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one piece of the vertices: at once, unless vertices that they name have long
-    names. only: which are told of, by place; None for all.
+    """Yield the rows of one piece of the vertices: at once, unless vertices that the rows name have
+    long names. only: the places of vertices to write; None for all.
     """
     vertex, at = names.piece(piece)
     if only is not None:
@@ -95,7 +96,7 @@ def write_result(
     """Write ``vertex`` and the columns, every vertex once, by rising id.
 
     at_once: files that are written at the same time. projected_bytes: held meanwhile. only: the
-    vertices that are told of, by place; None for all.
+    places of vertices to write; None for all.
     """
     schema = schema_of(names, columns)
     schema = schema.with_metadata({**(schema.metadata or {}), **mark("result", **asdict(info))})
@@ -120,7 +121,7 @@ def write_result(
 
 
 def parts_of(pieces: Sequence[int]) -> list[range]:
-    """The pieces of each file: as many rows as ``file_rows`` says at most, or one piece.
+    """Return the pieces of each file: as many rows as ``file_rows`` says at most, or one piece.
 
     >>> parts_of([1 << 17] * 3 + [1 << 22])
     [range(0, 2), range(2, 3), range(3, 4)]
@@ -137,8 +138,8 @@ def parts_of(pieces: Sequence[int]) -> list[range]:
 
 
 def writing_bytes(store: Store, tasks: int) -> int:
-    """What writing a result of a store holds, so many files at once, its columns included: of up
-    to eight bytes a vertex.
+    """Return the bytes that writing a store's result holds, with so many files at once, its columns
+    of up to eight bytes a vertex included.
     """
     return store.info.vertices * (4 + 4) + names_bytes(store, tasks) + tasks * _WRITER_BYTES
 
@@ -163,7 +164,7 @@ COLUMNS: dict[str, dict[str, Callable[[pa.DataType], bool] | None]] = {
 
 @dataclass(frozen=True)
 class Result:
-    """A result that was opened. algorithm: by its columns where ``info`` does not say it."""
+    """An opened result. algorithm: deduced from its columns where ``info`` does not name it."""
 
     files: tuple[str, ...]
     schema: pa.Schema
@@ -179,8 +180,8 @@ class Result:
     def batches(
         self, rows: int, columns: tuple[str, ...] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """All columns, or some, in batches of about so many rows; of fewer, about TEXT_BYTES, where
-        ids are long.
+        """Yield all columns, or chosen ones, in batches of about so many rows; of fewer, about
+        TEXT_BYTES, where ids are long.
         """
         some: list[pa.RecordBatch] = []
         for batch in self._read(rows, columns or self.columns):
@@ -211,7 +212,7 @@ class Result:
                 raise InputError(f"{path}: cannot be read: {one_line(error)}") from error
 
     def reading(self, rows: int) -> Reading:
-        """What ``batches`` of so many rows hold."""
+        """Return the bytes that ``batches`` of so many rows hold."""
         metadata = ((path, read_metadata(source_of(path))) for path in self.files)
         return of_all(reading_of(path, facts, self.columns, rows) for path, facts in metadata)
 
@@ -241,7 +242,7 @@ def open_result(path: AnyPath) -> Result:
 
 
 def _files_at(name: str) -> dict[str, int]:
-    """The files of a result, with their bytes; nothing where there is none."""
+    """Return the files of a result, with their bytes; none where there is no result."""
     if is_remote(name):
         return files_of(url_of(name))
     path = Path(name)
@@ -252,7 +253,9 @@ def _files_at(name: str) -> dict[str, int]:
 
 
 def _algorithm_of(schema: pa.Schema) -> str:
-    """Whose columns these are, if another program has written them; else the first one's."""
+    """Return the first algorithm whose columns a result of another program has, else the first of
+    all.
+    """
     whole = (name for name, columns in COLUMNS.items() if columns.keys() <= set(schema.names))
     return next(whole, next(iter(COLUMNS)))
 
@@ -269,7 +272,7 @@ def _check_columns(file: str, schema: pa.Schema, algorithm: str) -> None:
 
 
 def _info(metadata: dict[bytes, bytes] | None) -> ResultInfo | None:
-    """The essentials, None where another program has dropped them."""
+    """Return the essentials; None where another program has dropped them."""
     facts = facts_of(metadata, "result")
     try:
         if facts is None:

@@ -13,13 +13,13 @@ from .result import ResultInfo
 _COMBINED = {"min": "the least", "max": "the greatest", "sum": "the sum"}
 
 SUM_ROUNDING = 2.0**-24
-"""Of a sum of weights that becomes a float of 32 bits, as a share of it."""
+"""Rounding of a sum of weights that becomes a float of 32 bits, as a share of the sum."""
 
 
 def row_notes(graph: GraphRecord, info: ResultInfo | None = None) -> list[str]:
-    """What was done with self-loops, duplicates and weights, if there were any. info: of the result
-    that is made, which weights may mean nothing to; None of a store. The record may be one that an
-    older version wrote, which has none of these.
+    """Describe what was done with self-loops, duplicates and weights, if there were any. info: of a
+    new result whose algorithm may ignore weights; None for a store. The record may come from an
+    older version, whose records have none of these facts.
     """
     elsewhere = {} if info is None else FORMS[info.algorithm].elsewhere
     weights = graph.get("weights") if info is None or _goes_by_weights(info) else None

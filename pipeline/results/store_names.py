@@ -111,7 +111,9 @@ class StoreNames:
             return self._texts if is_string(self.id_type) else self._numbers
 
     def _all_pieces(self) -> Iterator[tuple[pa.Array, NDArray[np.uint32]]]:
-        """As ``piece``, of one after the other; together they have every vertex once."""
+        """Yield the value of ``piece`` for one piece after the other; together they have every
+        vertex once.
+        """
         seen = np.zeros(self._vertices, np.bool_)
         last: list[pa.Array] = []
         for ids, places in self._team.stream(self.piece, range(len(self._groups))):
@@ -125,7 +127,7 @@ class StoreNames:
 
     @cached_property
     def _numbers(self) -> NDArray:
-        """User ids, integers or 16 bytes each, by global id."""
+        """Return user ids, integers or 16 bytes each, by global id."""
         ids: NDArray = np.empty(self._vertices, numpy_type(storage_type(self.id_type)))
         for vertex, index in self._all_pieces():
             ids[index] = as_numpy(stored(vertex))
@@ -133,7 +135,9 @@ class StoreNames:
 
     @cached_property
     def _texts(self) -> tuple[pa.Array, NDArray[np.uint32]]:
-        """User ids (large_string) by rising id, and the place of each global id among them."""
+        """Return user ids (large_string) by rising id, and the place of each global id among
+        them.
+        """
         offsets = np.zeros(self._vertices + 1, np.int64)
         text = np.empty(self._text_bytes, np.uint8)
         position = np.empty(self._vertices, np.uint32)
@@ -159,14 +163,16 @@ _WIDTHS = 32  # of a row: the places of strings, their ends and widths, added up
 
 
 def text_bytes(store: Store) -> int:
-    """The same, by the store; 0 for ids of one size."""
+    """Return a bound on the bytes of all ids' characters in a store; 0 for ids of one size."""
     if not is_string(type_named(store.info.id_type)):
         return 0
     return _text_bytes(read_metadata(store.path / VERTICES))
 
 
 def _text_bytes(metadata: pq.FileMetaData) -> int:
-    """A bound on the ids' characters: what their pages hold unpacked, lengths included."""
+    """Return a bound on the ids' characters: the unpacked bytes of their pages, lengths
+    included.
+    """
     return sum(_texts_of_groups(metadata))
 
 
@@ -177,7 +183,9 @@ def _texts_of_groups(metadata: pq.FileMetaData) -> list[int]:
 
 
 def names_bytes(store: Store, threads: int) -> int:
-    """What finding the source and writing a result hold at most, beside the result's arrays."""
+    """Return the bytes that finding the source and writing a result hold at most, beside the
+    result's arrays.
+    """
     metadata = read_metadata(store.path / VERTICES)
     schema = metadata.schema.to_arrow_schema()
     id_type = schema.field("vertex").type
@@ -205,7 +213,7 @@ def names_bytes(store: Store, threads: int) -> int:
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:
-    """Of a file; another one under its name has another."""
+    """Return the identity of a file; another file under its name has another identity."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """The supersteps of a search, however many: a graph may have a level for each of its vertices.
 
-The latest stand in arrays, older ones are packed, about a dozen bytes each.
+The latest supersteps stand in arrays; older ones are packed, about a dozen bytes each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBERS = ("level", "frontier", "found", "edges_examined", "bytes_read", "block
 
 
 class SuperstepLog(Sequence[SuperstepRecord]):
-    """Records in order, to be appended to and read again."""
+    """Log of superstep records in order, to be appended to and read again."""
 
     def __init__(self, steps: Iterable[SuperstepRecord] = ()) -> None:
         self._packs: list[bytes] = []
@@ -42,7 +42,7 @@ class SuperstepLog(Sequence[SuperstepRecord]):
     def add(
         self, level: int, direction: str, frontier: int, found: int, examined: int, seconds: float
     ) -> None:
-        """A superstep of all edges alike, that read nothing from disk and sent nothing."""
+        """Add a superstep that treats all edges alike, read nothing from disk and sent nothing."""
         latest = self._make_room()
         latest.numbers.extend((level, frontier, found, examined, 0, 0))
         latest.seconds.append(seconds)
@@ -81,8 +81,9 @@ class SuperstepLog(Sequence[SuperstepRecord]):
         return isinstance(other, Sequence) and list(self) == list(other)
 
     def tables(self, places: range | None = None) -> Iterator[pa.Table]:
-        """Those at some places, by default all. A row for each, a column for each number, each
-        subgraph's direction, each kind of message; not the same columns in each table.
+        """Yield tables of the supersteps at the given places, by default all. A row for each
+        superstep, a column for each number, each subgraph's direction, each kind of message; tables
+        may differ in their columns.
         """
         wanted = range(len(self)) if places is None else places
         for i in range(len(self._packs) + 1):
@@ -94,19 +95,20 @@ class SuperstepLog(Sequence[SuperstepRecord]):
 
     @property
     def schema(self) -> pa.Schema:
-        """Of a table with all columns."""
+        """Return the schema of a table with all columns."""
         return pa.unify_schemas([_Latest().table().schema, *(t.schema for t in self.tables())])
 
     @property
     def found(self) -> NDArray[np.int64]:
-        """Vertices that each found."""
+        """Return the number of vertices that each superstep found."""
         nothing = np.empty(0, np.int64)
         return np.concatenate([nothing, *(as_numpy(some["found"]) for some in self.tables())])
 
 
 class _Latest:
-    """Some supersteps, column by column. kinds: of each, the place in ``_told`` of its directions
-    and of the kinds of messages that were sent, whose bytes stand one after the other in ``sent``.
+    """The latest supersteps, column by column. kinds: for each, the number in ``_kind_numbers`` of
+    its directions and of the kinds of sent messages, whose bytes stand one after the other in
+    ``sent``.
     """
 
     def __init__(self) -> None:
@@ -114,21 +116,21 @@ class _Latest:
         self.seconds = array("d")
         self.kinds = array("q")
         self.sent = array("q")
-        self._told: dict[tuple[tuple[tuple[str, str], ...], tuple[str, ...]], int] = {}
+        self._kind_numbers: dict[tuple[tuple[tuple[str, str], ...], tuple[str, ...]], int] = {}
 
     def tell(self, told: tuple[tuple[tuple[str, str], ...], tuple[str, ...]]) -> None:
-        self.kinds.append(self._told.setdefault(told, len(self._told)))
+        self.kinds.append(self._kind_numbers.setdefault(told, len(self._kind_numbers)))
 
     def table(self) -> pa.Table:
         numbers = np.array(self.numbers, np.int64).reshape(-1, len(_NUMBERS))
         columns: dict[str, Any] = {name: as_arrow(numbers[:, i]) for i, name in enumerate(_NUMBERS)}
         columns["seconds"] = as_arrow(np.array(self.seconds, np.float64))
         kinds = np.array(self.kinds, np.int64)
-        directions = [dict(some) for some, _ in self._told]
+        directions = [dict(some) for some, _ in self._kind_numbers]
         for key in {key: None for some in directions for key in some}:
             ways = [some.get(key) for some in directions]
             columns[f"direction.{key}"] = strings([ways[kind] for kind in self.kinds])
-        messages = [some for _, some in self._told]
+        messages = [some for _, some in self._kind_numbers]
         counts = np.array([len(some) for some in messages], np.int64)[kinds]
         first, sent = np.cumsum(counts) - counts, np.array(self.sent, np.int64)
         for key in {key: None for some in messages for key in some}:
@@ -139,7 +141,7 @@ class _Latest:
 
 
 def records_of(table: pa.Table) -> list[SuperstepRecord]:
-    """The records of such a table. Raises KeyError for another one."""
+    """Return the records of a table of supersteps. Raises KeyError for another table."""
     columns = {name: table[name].to_pylist() for name in table.column_names}
     nested: dict[str, dict[str, list[Any]]] = {name: {} for name in _NESTED}
     for full, values in columns.items():

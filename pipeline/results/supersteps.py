@@ -1,9 +1,9 @@
-"""What the supersteps of a search did, where there are many: shortened in a record, else Parquet.
+"""Records of many supersteps of a search: shortened in a run's record, complete in a Parquet file.
 
-A record lists up to MOST_LISTED of them. Of more it lists the first and the last ENDS, and the sums
-of those between. A file (``bfs --profile FILE.parquet``, and in a checkpoint) has a row for each,
-with a column for each number, and for each subgraph's direction and each kind of message
-(``direction.all``, ``bytes_sent.normals``).
+A record lists up to MOST_LISTED supersteps. Of more it lists the first and the last ENDS, and the
+sums of the supersteps between. A file (``bfs --profile FILE.parquet``, and in a checkpoint) has a
+row for each superstep, with a column for each number, and for each subgraph's direction and each
+kind of message (``direction.all``, ``bytes_sent.normals``).
 """
 
 from __future__ import annotations
@@ -42,14 +42,18 @@ _WAIT_SECONDS = 60.0
 
 
 class Shortened(NamedTuple):
-    """listed: all supersteps, or those at both ends; between: the sums of the others, if any."""
+    """Supersteps as a record lists them. listed: all supersteps, or those at both ends. between:
+    the sums of the unlisted supersteps, if any.
+    """
 
     listed: list[SuperstepRecord]
     between: BetweenRecord | None
 
 
 def ends(items: Sequence[Item]) -> list[Item]:
-    """All of them, or where there are more than MOST_LISTED, the first and the last ENDS."""
+    """Return all supersteps, or where there are more than MOST_LISTED, the first and the last
+    ENDS.
+    """
     return list(items) if len(items) <= MOST_LISTED else [*items[:ENDS], *items[-ENDS:]]
 
 
@@ -106,7 +110,7 @@ def write_supersteps(path: Path, steps: SuperstepLog) -> None:
 
 
 def read_supersteps(data: bytes | memoryview) -> SuperstepLog:
-    """What ``write_supersteps`` wrote. Raises ValueError, or KeyError, for anything else."""
+    """Read the file of ``write_supersteps``. Raises ValueError, or KeyError, for any other file."""
     log = SuperstepLog()
     with pq.ParquetFile(pa.BufferReader(data)) as file:
         for batch in file.iter_batches(PACKED, use_threads=False):
@@ -118,7 +122,9 @@ class Profile:
     """The file that a user asks for with ``--profile``; checked before any work."""
 
     def __init__(self, path: str | os.PathLike[str], graph: str | Path, output: AnyPath) -> None:
-        """graph: what is read; output: the result. Neither may get a file more."""
+        """Check the file. graph: the input path. output: the result's path. The profile may stand
+        inside neither.
+        """
         refuse_remote(path, "--profile must be a path of this machine")
         self.path = Path(path).absolute()
         if self.path.suffix != ".parquet":

@@ -1,4 +1,4 @@
-"""Some vertices that a user names: in a Parquet file, ``vertex``, ``weight`` if any; or typed."""
+"""Vertices that a user names: in a Parquet file with ``vertex`` and maybe ``weight``, or typed."""
 
 from __future__ import annotations
 
@@ -36,21 +36,23 @@ from ...partition.numbers import shown
 from .names import Names
 
 WEIGHT_BYTES = 64
-"""Of a vertex that is named, with an id of eight bytes: as it is read, sorted and found."""
+"""Bytes of a named vertex with an id of eight bytes, while it is read, sorted and found."""
 
 _ROWS_AT_ONCE = 1 << 16
 
 
 def typed(value: object) -> str:
-    """An id as it would be typed: 16 bytes as a UUID. InputError for a number that is no id."""
+    """Return an id as a user would type it: 16 bytes as a UUID. Raises InputError for a number that
+    is no id.
+    """
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise InputError(f"source {shown(value)} is outside every id type")
     return str(shown_id(value) if isinstance(value, bytes) else value)
 
 
 class VertexWeights(NamedTuple):
-    """vertex: user ids, each once. weight: float64, none negative, some positive. given: where, for
-    messages.
+    """Named vertices with weights. vertex: user ids, each once. weight: float64, none negative, at
+    least one positive. given: where the user named them, for messages.
     """
 
     given: str
@@ -59,13 +61,13 @@ class VertexWeights(NamedTuple):
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """That add up to 1."""
+        """Return the weights scaled so that they add up to 1."""
         scaled = self.weight / self.weight.max()  # the sum of what is given may be infinite
         return scaled / scaled.sum()
 
     @property
     def digest(self) -> str:
-        """Of what it says, in whatever order its rows stand."""
+        """Return a digest of the vertices and weights, whatever the order of rows."""
         order = compute("array_sort_indices", self.vertex)
         named = xxhash.xxh3_128()
         for start in range(0, len(order), _ROWS_AT_ONCE):
@@ -76,7 +78,9 @@ class VertexWeights(NamedTuple):
         return named.hexdigest()
 
     def places(self, names: Names) -> NDArray[np.uint32]:
-        """Of its vertices in the arrays of a graph. InputError for one that is not there."""
+        """Return the places of the vertices in the arrays of a graph. Raises InputError for a
+        vertex that is not there.
+        """
         places = np.zeros(len(self.vertex), np.uint32)
         found = np.zeros(len(self.vertex), np.bool_)
         import pyarrow.compute as pc  # as arrow.compute has it
@@ -96,12 +100,12 @@ class VertexWeights(NamedTuple):
 
 
 def digest_of(vertex: pa.Array) -> str:
-    """Of which vertices are named, whatever their weights."""
+    """Return a digest of the named vertices, whatever their weights."""
     return VertexWeights("", stored(vertex), np.ones(len(vertex))).digest
 
 
 class VertexFile:
-    """Such a file, or one of an object store, read when it is first needed and then no more.
+    """A file of named vertices, local or in an object store, read once, when first needed.
 
     weighted: whether ``weight`` means something; else all vertices are alike.
     """
@@ -112,7 +116,7 @@ class VertexFile:
         self._read: VertexWeights | None = None
 
     def read(self, id_type: pa.DataType) -> VertexWeights:
-        """id_type: of the graph. InputError for what is no weight or no vertex."""
+        """Read the file. id_type: of the graph. Raises InputError for a bad weight or vertex."""
         if self._read is None:
             self._read = _read_weights(self.path, self._columns, id_type)
         return self._read
@@ -151,7 +155,7 @@ def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> Vert
 
 
 def _read_ids(where: str, column: pa.Array, id_type: pa.DataType) -> pa.Array:
-    """As large_string, integers or 16 bytes."""
+    """Read ids as large_string, integers or 16 bytes."""
     if column.null_count:
         raise InputError(f"{where}: holds nulls")
     given = column_type(where, column.type, False, "vertex")
@@ -169,7 +173,7 @@ def _read_ids(where: str, column: pa.Array, id_type: pa.DataType) -> pa.Array:
 
 
 def _check_rows(path: str, rows: int) -> None:
-    """InputError for more rows than a graph has vertices, or than memory takes."""
+    """Raise InputError for more rows than a graph has vertices, or than memory takes."""
     if rows > MAX_VERTICES:
         raise InputError(
             f"{path}: {rows:,} rows; a graph can have at most {MAX_VERTICES:,} vertices"
@@ -183,7 +187,7 @@ def _check_rows(path: str, rows: int) -> None:
 
 
 class TypedVertices:
-    """Such ids as they were typed. given, weight: as of VertexWeights; None: all alike."""
+    """Vertices as a user typed them. given, weight: as in VertexWeights; None: all alike."""
 
     def __init__(
         self, ids: Sequence[Id | UUID], given: str, weight: Sequence[float] | None = None
@@ -198,7 +202,9 @@ class TypedVertices:
             ) from None
 
     def read(self, id_type: pa.DataType) -> VertexWeights:
-        """id_type: of the graph. InputError for what is no id of it."""
+        """Read the typed ids. id_type: of the graph. Raises InputError for a text that is no id of
+        the graph.
+        """
         if not self._ids:
             raise InputError(f"{self._given}: no vertices are given")
         values = [parse_id(value, id_type) for value in self._ids]

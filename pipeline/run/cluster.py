@@ -37,7 +37,7 @@ CONNECT_SECONDS = 30
 WORKERLESS_SECONDS = 60
 _LOOK_SECONDS = 1
 _MOST_FILE_BYTES = 1 << 20
-"""Of the file that a scheduler writes."""
+"""Most bytes of the file that a scheduler writes."""
 _RETURN_SECONDS = 5  # of a worker whose rank nobody wanted any more (ranks/sessions.py)
 _NEEDED = ["delegraph", "numba", "numpy", "pyarrow", "xxhash"]
 
@@ -45,8 +45,8 @@ _NEEDED = ["delegraph", "numba", "numpy", "pyarrow", "xxhash"]
 class Cluster:
     """Workers of a Dask cluster.
 
-    workers: how many there are; threads: of each. baseline: bytes that each holds, by
-    measurement, after ``warm_up`` ran there. timeout: seconds without a sign of life.
+    workers: number of workers. threads: of each worker. baseline: measured bytes that each worker
+    holds after ``warm_up``. timeout: seconds without a sign of life.
     """
 
     def __init__(self, client: Any, local: bool, timeout: float) -> None:
@@ -89,7 +89,7 @@ class Cluster:
         self.baseline = max(self.ask_all(_warm_up, task).values())
 
     def ask_all(self, function: Callable[..., Result], *args: Any) -> dict[str, Result]:
-        """What each worker answers, by address; those that go away meanwhile are left out."""
+        """Return each worker's answer by address. Workers that go away meanwhile are left out."""
         answers: dict[str, Result] = {}
         while True:
             left = [worker for worker in self.contact.look() if worker not in answers]
@@ -121,7 +121,7 @@ class Cluster:
         left = iter(enumerate(items))
         results: list[Any] = [None] * len(items)
         running: dict[Any, int] = {}
-        alone_since = None
+        no_worker_since = None
         try:
             with cluster_errors():
                 while True:
@@ -131,7 +131,7 @@ class Cluster:
                         return results
                     self.contact.first_ended(list(running), _LOOK_SECONDS)
                     ended = [future for future in running if future.done()]
-                    alone_since = None if ended else self._alone_since(alone_since)
+                    no_worker_since = None if ended else self._no_worker_since(no_worker_since)
                     for future in ended:
                         i = running.pop(future)
                         results[i] = self._result(future)
@@ -145,14 +145,14 @@ class Cluster:
             self.contact.drop(list(running))
 
     def _result(self, future: Any) -> Any:
-        """Of a task that has ended; its worker may be silent by now."""
+        """Return the result of a task that has ended. Its worker may be silent by now."""
         if future.status == "error":
             raise self.contact.error_of(future)
         return self.contact.wait(self.client._gather([future]))[0]
 
-    def _alone_since(self, since: float | None) -> float | None:
-        """Since when there is no worker; BusyError if that is long ago. DelegraphError: one is
-        silent.
+    def _no_worker_since(self, since: float | None) -> float | None:
+        """Return the time since which the cluster has no worker. Raises BusyError if that is too
+        long ago, DelegraphError if a worker is silent.
         """
         if self.contact.check():
             return None
@@ -171,7 +171,8 @@ def open_cluster(
     threads: int,
     devices: bool = False,
 ) -> Iterator[Cluster]:
-    """The cluster that the options name. Local workers share ``threads`` and end with the block.
+    """Open the cluster that the options name. Local workers share ``threads`` and end with the
+    block.
 
     devices: whether local workers get a GPU each.
     """
@@ -193,7 +194,7 @@ def open_cluster(
         else:
             there = options.scheduler or _address_in(str(options.scheduler_file))
         if hasattr(there, "submit"):
-            client = _usable(there)
+            client = _usable_client(there)
         else:
             client = stack.enter_context(_connected(there, timeout))
         cluster = Cluster(client, bool(options.workers), timeout)
@@ -202,8 +203,10 @@ def open_cluster(
         yield cluster
 
 
-def _usable(client: Client) -> Client:
-    """InputError unless this thread may wait for it."""
+def _usable_client(client: Client) -> Client:
+    """Return the client. Raises InputError unless it is connected and this thread may wait for
+    it.
+    """
     if client.asynchronous:
         raise InputError(
             "the client is asynchronous: give a synchronous client, or the scheduler's address"
@@ -214,8 +217,8 @@ def _usable(client: Client) -> Client:
 
 
 def _check_address(address: str) -> None:
-    """ValueError where it is none. Dask's client says so itself, but not always: now and then it
-    says nothing until the time is up.
+    """Raise ValueError unless ``address`` is a scheduler's address. Dask's client reports a bad
+    address, but sometimes only when the time is up.
     """
     from distributed.comm.addressing import get_address_host_port, parse_address
     from distributed.comm.registry import get_backend
@@ -228,9 +231,9 @@ def _check_address(address: str) -> None:
 
 @contextlib.contextmanager
 def _connected(there: Any, timeout: float) -> Iterator[Any]:
-    """A client of the cluster, or of the one at an address.
+    """Return a client of the cluster, or of the cluster at an address.
 
-    BusyError: nobody answers there. InputError: it is no address.
+    Raises BusyError where nobody answers at the address, InputError where it is no address.
     """
     from distributed import Client
 
@@ -252,7 +255,7 @@ def _connected(there: Any, timeout: float) -> Iterator[Any]:
 
 
 def unlike(packages: dict[str, str | None]) -> str:
-    """What a worker's packages, by name, lack that this process needs; empty if nothing.
+    """Return how a worker's packages, by name, differ from this process's needs; empty if nothing.
 
     >>> unlike({"delegraph": "0.0", "numba": None})
     'lacks numba'
@@ -276,7 +279,7 @@ def unseen_by(worker: str, path: str) -> DelegraphError:
 
 
 def _address_in(file: str) -> str:
-    """A scheduler's address, by the file that it wrote."""
+    """Read a scheduler's address from the file that the scheduler wrote."""
     data = read_small(file, _MOST_FILE_BYTES)
     try:
         address = json.loads(data)["address"]
@@ -288,7 +291,7 @@ def _address_in(file: str) -> str:
 
 
 def unseen(paths: Sequence[str]) -> str | None:
-    """The first of some paths that is not there; run on a worker."""
+    """Return the first path that is missing on the worker that runs this function."""
     return next((path for path in paths if not (is_remote(path) or os.path.exists(path))), None)
 
 

@@ -30,7 +30,7 @@ _GONE = "the cluster is gone; run the same command again"
 
 
 class Contact:
-    """What is heard of a cluster. timeout: seconds without a sign of life, of the scheduler or of a
+    """Signs of life of a cluster. timeout: seconds without a sign of life of the scheduler, or of a
     worker that is waited for.
     """
 
@@ -40,7 +40,7 @@ class Contact:
         self._seen: dict[str, tuple[float, float]] = {}
 
     def call(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
-        """Begin work of the client's loop. LostError where that has ended."""
+        """Begin work of the client's loop. Raises LostError where the loop has ended."""
         try:
             return asyncio.run_coroutine_threadsafe(work, self._client.loop.asyncio_loop)
         except RuntimeError as error:
@@ -48,7 +48,9 @@ class Contact:
             raise LostError(_GONE) from error
 
     def submit(self, task: Callable[..., Any], *arguments: Any, **where: Any) -> Any:
-        """A task of the cluster, as a future of Dask's. LostError where the client is closed."""
+        """Submit a task to the cluster and return Dask's future. Raises LostError where the client
+        is closed.
+        """
         from distributed.client import ClosedClientError
 
         try:
@@ -57,7 +59,7 @@ class Contact:
             raise LostError(_GONE) from error
 
     def first_ended(self, futures: Sequence[Any], seconds: float) -> None:
-        """Returns when one of these tasks has ended, or after ``seconds``."""
+        """Return when one of the tasks has ended, or after ``seconds``."""
         from distributed.client import _wait
 
         call = self.call(_wait(futures, None, "FIRST_COMPLETED"))
@@ -68,21 +70,21 @@ class Contact:
             call.cancel()
 
     def error_of(self, future: Any) -> BaseException:
-        """Of a task that has failed."""
+        """Return the error of a task that has failed."""
         return self.wait(future._exception(), [])
 
     def drop(self, futures: Sequence[Any]) -> None:
-        """Nobody wants these tasks any more. Returns at once."""
+        """Cancel tasks whose results nobody wants any more. Returns at once."""
         with contextlib.suppress(LostError):  # nor is anybody there to do them
             self.call(self._client._cancel(futures))
 
     def wait(
         self, work: Coroutine[Any, Any, Result], workers: Iterable[str] | None = None
     ) -> Result:
-        """What work of the client's loop gives, however long that takes.
+        """Wait for work of the client's loop, however long it takes, and return its result.
 
-        LostError: the scheduler, or one of ``workers``, shows no sign of life meanwhile; None:
-        of all that are there.
+        Raises LostError where the scheduler, or one of ``workers``, shows no sign of life
+        meanwhile. None: all workers that are there.
         """
         call = self.call(work)
         try:
@@ -93,8 +95,8 @@ class Contact:
             call.cancel()
 
     def check(self, workers: Iterable[str] | None = None) -> list[str]:
-        """Workers that are there. LostError where the scheduler or a worker is silent: one of
-        ``workers``; None: any.
+        """Return the workers that are there. Raises LostError where the scheduler, or one of
+        ``workers``, is silent. None: any worker.
         """
         silent = self.look()
         for worker in silent if workers is None else workers:
@@ -106,7 +108,7 @@ class Contact:
         return list(silent)
 
     def workers(self) -> dict[str, Any]:
-        """What the scheduler knows of each, by address. Raises LostError."""
+        """Return what the scheduler knows of each worker, by address. Raises LostError."""
         self._check_running()
         asked = self.call(self._client.scheduler.identity(n_workers=-1))
         until = time.monotonic() + self._timeout
@@ -122,7 +124,9 @@ class Contact:
             return asked.result()["workers"]
 
     def look(self) -> dict[str, float]:
-        """For how many seconds the scheduler has heard nothing of each worker, by address."""
+        """Return for how many seconds the scheduler has heard nothing of each worker, by
+        address.
+        """
         found, now = self.workers(), time.monotonic()
         for address, worker in found.items():
             if self._seen.get(address, (0.0, 0.0))[0] != worker["last_seen"]:
@@ -136,7 +140,7 @@ class Contact:
 
 @contextlib.contextmanager
 def cluster_errors() -> Iterator[None]:
-    """What Dask raises where the scheduler goes away becomes a LostError."""
+    """Turn the errors that Dask raises where the scheduler goes away into a LostError."""
     try:
         yield
     except DelegraphError:
@@ -148,10 +152,11 @@ def cluster_errors() -> Iterator[None]:
 
 
 def begin(work: Callable[[], Result]) -> Future[Result]:
-    """What ``work`` gives in a thread of its own, which nobody has to wait for.
+    """Run ``work`` in a thread of its own, for which nobody has to wait, and return a future of its
+    result.
 
-    Ctrl-C does not come to that thread, nor to processes that it starts: it ends this one, and it
-    ends them.
+    Ctrl-C reaches neither the thread of ``work`` nor processes that ``work`` starts: it ends the
+    calling thread, and that ends the processes.
     """
     resource_tracker.ensure_running()  # it would let Ctrl-C through to the thread that starts it
     begun: Future[Result] = Future()

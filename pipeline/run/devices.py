@@ -1,4 +1,4 @@
-"""Which device a command runs on, as a user says it: auto, cpu, cuda or cuda:N."""
+"""The device that a command runs on, as a user names it: auto, cpu, cuda or cuda:N."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...partition.numbers import shown
 
 
 def check_choice(device: str) -> None:
-    """Raises InputError for what names no device.
+    """Raise InputError for a text that names no device.
 
     >>> check_choice("cuda:1")
     """
@@ -25,11 +25,11 @@ def check_choice(device: str) -> None:
 def choose_device(
     device: str, limit: int | None = None, notes: list[str] | None = None
 ) -> Device | None:
-    """The device that a user chose; None for the CPU.
+    """Return the device that a user chose; None for the CPU.
 
-    limit: bytes that may be held on it; None for what is free. "auto" takes the first device if it
-    is usable; notes: receives why it is not, where there is a limit, for which a GPU was expected.
-    Raises InputError where one was asked for by name and is missing.
+    limit: bytes that may be held on the device; None for all free bytes. "auto" takes the first
+    device if it is usable. notes: receives why the device is unusable, where a limit was given and
+    a GPU was therefore expected. Raises InputError where a device was named and is missing.
     """
     check_choice(device)
     if device == "cpu":
@@ -49,9 +49,9 @@ def choose_device(
 def has_device_each(device: str, workers: int) -> bool:
     """Whether so many local workers get a device each, as a user chose.
 
-    Asks the driver: CuPy, and a context, would take this process a second, and it has no use for
-    them. Whether devices work their workers tell. Raises InputError where devices were asked for
-    and are missing, or are fewer.
+    Asks the driver alone: CuPy and a context would take a second, and this process has no use for
+    them. Workers report whether their devices work. Raises InputError where devices were named and
+    are missing, or are fewer than the workers.
     """
     if device == "cpu":
         return False
@@ -75,7 +75,7 @@ def has_device_each(device: str, workers: int) -> bool:
 def device_errors() -> Iterator[None]:
     """A DeviceError of the block becomes a DelegraphError, which a user sees as one line.
 
-    A device's memory that is too small is a LimitError, as this process's is.
+    A device whose memory is too small raises a LimitError, as this process does.
     """
     try:
         yield

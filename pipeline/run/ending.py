@@ -1,6 +1,7 @@
-"""What a signal asks for: that a run saves what it has done, and ends.
+"""Signals that ask a run to save what it has done, and to end.
 
-The program's handlers call ``ask``; a run that saves its state looks here each time that it might.
+The program's handlers call ``ask``. A run that saves its state checks for a request each time that
+it might save.
 """
 
 from __future__ import annotations
@@ -19,52 +20,56 @@ LIFELINE = "DELEGRAPH_LIFELINE"
 KEEP = "DELEGRAPH_KEEP"
 """There where the process may be given other jobs on the same graph, which is kept for them."""
 
-_asked = threading.Event()
-_watching = _looked = _saved = False
+_end_requested = threading.Event()
+_may_save = _run_will_save = _saved = False
 
 
 @contextlib.contextmanager
 def watching() -> Iterator[None]:
-    """While it is entered a run may save its state."""
-    global _watching, _looked
-    _watching, _looked = True, False
+    """Mark the block as one in which a run may save its state."""
+    global _may_save, _run_will_save
+    _may_save, _run_will_save = True, False
     try:
         yield
     finally:
-        _watching = False
+        _may_save = False
 
 
 def asked() -> bool:
-    """Whether to save and end. A run that asks is taken for one that will do so."""
-    global _looked
-    _looked = _watching
-    return _asked.is_set()
+    """Return whether to save and end. A run that calls this function is counted as one that will do
+    so.
+    """
+    global _run_will_save
+    _run_will_save = _may_save
+    return _end_requested.is_set()
 
 
 def ask() -> bool:
-    """End. Whether a run saves its state first, and raises KeyboardInterrupt then."""
-    _asked.set()
-    return _watching and _looked
+    """Ask for an end. Returns whether a run saves its state first, and raises KeyboardInterrupt
+    then.
+    """
+    _end_requested.set()
+    return _may_save and _run_will_save
 
 
 def end_if_asked() -> None:
-    """Called once a state is saved."""
-    if _asked.is_set():
+    """End the run if a signal asked for it. Called once a state is saved."""
+    if _end_requested.is_set():
         end()
 
 
 def end() -> NoReturn:
-    """A state is saved."""
+    """End the run, whose state is saved."""
     global _saved
     _saved = True
     raise KeyboardInterrupt
 
 
 def forget() -> None:
-    """A worker goes on to other work when a rank has ended."""
-    _asked.clear()
+    """Forget the request: a worker goes on to other work when a rank has ended."""
+    _end_requested.clear()
 
 
 def saved() -> bool:
-    """Whether a run has ended so."""
+    """Return whether a run has ended after saving its state."""
     return _saved

@@ -1,4 +1,6 @@
-"""Runs the steps of a plan as tasks: on threads of this process, or as Dask's on a cluster."""
+"""Execution of a plan's steps as tasks: on threads of this process, or as Dask tasks on a
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ the name is what the last piece of work gave: names and numbers, as "search: cha
 
 
 class Pool(Protocol):
-    """Where tasks run."""
+    """A place where tasks run: threads or a cluster."""
 
     def run(
         self,
@@ -31,11 +33,13 @@ class Pool(Protocol):
         at_once: int,
         done: Callable[[int], None],
     ) -> list[Result]:
-        """``task`` of each item, in order, ``at_once`` at a time; ``done`` of each that ends."""
+        """Run ``task`` on each item, in order, ``at_once`` at a time, and call ``done`` for each
+        that ends.
+        """
         ...
 
     def check_sees(self, folder: Path, inputs: Sequence[str]) -> None:
-        """Raises DelegraphError naming a worker that does not see our files."""
+        """Raise DelegraphError naming a worker that does not see our files."""
         ...
 
 
@@ -66,7 +70,7 @@ class Threads:
             pool.shutdown(wait=False, cancel_futures=True)  # an error is not kept waiting
 
     def check_sees(self, folder: Path, inputs: Sequence[str]) -> None:
-        """This process does."""
+        """Accept the files: this process sees its own."""
 
 
 class Executor:
@@ -97,16 +101,16 @@ class Executor:
         at_once: int | None = None,
         sizes: Sequence[int] | None = None,
     ) -> list[Result]:
-        """``task`` of each item, in order, on threads. ``projected_bytes``: held at most.
+        """Run ``task`` on each item, in order, on threads. ``projected_bytes``: held at most.
 
-        Tasks must not touch what another one writes; a task may be run again. Calls with the
-        name of the step before it go on with that step; ``total``: the work of all such calls.
-        sizes: work of each item, 1 each by default.
+        Tasks must not touch what another task writes; a task may run again. Calls with the name of
+        the step before continue that step; ``total``: the work of all such calls. sizes: work of
+        each item, 1 each by default.
         """
         return self._run(Threads(), name, task, items, projected_bytes, total, at_once, sizes)
 
     def once(self, name: str, task: Callable[[], Result], projected_bytes: int = 0) -> Result:
-        """A step of a single task, in this process."""
+        """Run a step of a single task, in this process."""
         return self.step(name, lambda run: run(), [task], projected_bytes)[0]
 
     def spread(
@@ -118,7 +122,9 @@ class Executor:
         at_once: int | None = None,
         sizes: Sequence[int] | None = None,
     ) -> list[Result]:
-        """As ``step``, where the pool runs tasks: both and their results can be pickled."""
+        """Run ``task`` on each item like ``step``, but where the pool runs tasks: the task and its
+        results must be picklable.
+        """
         return self._run(self.pool, name, task, items, projected_bytes, None, at_once, sizes)
 
     def reused(self, name: str) -> None:

@@ -1,8 +1,9 @@
-"""The process that local workers are forked off: it imports what they need once, for all of them.
+"""The fork server: the process that local workers are forked from. It imports what workers need
+once, for all of them.
 
-It may begin before this process knows more than that there will be workers, and imports while this
-one does. It is another one than multiprocessing's own, which the user may have: Dask begins its
-workers by a start method of ours where ``FORKED`` is set.
+The server may begin before this process knows more than that there will be workers, and imports
+while this process does. It differs from multiprocessing's own fork server, which the user may have:
+Dask begins its workers by our start method where ``FORKED`` is set.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .semaphores import remove_dead_semaphores, semaphore_mark
 _METHOD = "delegraph"
 
 FORKED = {"distributed.worker.multiprocessing-method": _METHOD}
-"""Of Dask's configuration."""
+"""The key of Dask's configuration that names the workers' start method."""
 
 _PACKAGE = __name__.partition(".")[0]
 _PRELOADED = f"{_PACKAGE}.pipeline.run.preloaded"
@@ -62,7 +63,7 @@ _server: _Server | None = None
 
 @contextlib.contextmanager
 def fork_server(devices: bool) -> Iterator[None]:
-    """It is there, or on its way, until the last of those who ask for it is through.
+    """Keep the fork server running, or starting, until the last caller has left the block.
 
     devices: whether workers get GPUs.
     """
@@ -86,12 +87,12 @@ def fork_server(devices: bool) -> Iterator[None]:
 
 
 def server_folder() -> str | None:
-    """For files of the server and of its workers, which go with it."""
+    """Return the folder for files of the server and its workers. It is removed with the server."""
     return None if _server is None else _server.folder
 
 
 def server_bytes() -> int:
-    """That the server holds; pages that it shares with workers in parts."""
+    """Return the bytes that the server holds. It shares some of these pages with workers."""
     from ...partition.disk.memory import held_bytes  # not while there is more to begin
 
     process = None if _server is None else _server.process
@@ -115,7 +116,7 @@ class _Server(forkserver.ForkServer):
         return vars(self)["_forkserver_pid"]
 
     def ensure_running(self) -> None:
-        """Where it has been killed, too."""
+        """Start the server unless it runs, also where it has been killed."""
         told = {
             "DELEGRAPH_PRELOADED": " ".join(self._imported),
             "DELEGRAPH_FOLDER": self.folder,
@@ -123,11 +124,11 @@ class _Server(forkserver.ForkServer):
         resource_tracker.ensure_running()  # it unblocks SIGINT, which is blocked after that
         # A socket's path has 107 bytes; that of the folder may have more.
         folder = f"/proc/{os.getpid()}/fd/{self._descriptor}"
-        with _sockets_in(folder), _environment({**_ENVIRONMENT, **told}), _deaf_to_ctrl_c():
+        with _sockets_in_folder(folder), _environment({**_ENVIRONMENT, **told}), _ctrl_c_blocked():
             super().ensure_running()
 
     def end(self) -> None:
-        """At once, and without waiting for processes that it has forked."""
+        """End the server at once, without waiting for processes that it has forked."""
         if self.process:
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(self.process, signal.SIGKILL)
@@ -137,7 +138,7 @@ class _Server(forkserver.ForkServer):
 
 
 class _Popen(popen_forkserver.Popen):
-    """As multiprocessing's own, off our server."""
+    """Process starter like multiprocessing's own, which forks from our server."""
 
     method = _METHOD
 
@@ -178,15 +179,17 @@ vars(context)["_concrete_contexts"].setdefault(_METHOD, _Context())
 
 
 def _mark_semaphores(mark: str) -> None:
-    """How the names of semaphores begin that are made from now on: Dask makes some for each worker,
-    and their names stay where all processes are killed before every worker has opened them.
+    """Set how names of new semaphores begin. Dask makes several for each worker, and the names
+    remain where all processes are killed before every worker has opened them.
     """
     vars(current_process())["_config"]["semprefix"] = mark
 
 
 @contextlib.contextmanager
-def _sockets_in(folder: str) -> Iterator[None]:
-    """Multiprocessing's own folder would be left where a process ends without much ado."""
+def _sockets_in_folder(folder: str) -> Iterator[None]:
+    """Put the sockets in our folder. Multiprocessing's own folder would remain where a process is
+    killed.
+    """
     settings = vars(current_process())["_config"]
     before = settings.get("tempdir")
     settings["tempdir"] = folder
@@ -197,8 +200,10 @@ def _sockets_in(folder: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """What begins meanwhile, and all that it forks: this process ends them."""
+def _ctrl_c_blocked() -> Iterator[None]:
+    """Keep Ctrl-C from processes that begin in the block, and from all that they fork: this process
+    ends them.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -208,7 +213,7 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """What the user has set stays as it is."""
+    """Set environment variables, except those that the user has set."""
     new = [name for name in values if name not in os.environ]
     os.environ.update({name: values[name] for name in new})
     try:

@@ -1,7 +1,7 @@
 """Dask workers that are processes of this one.
 
-Their ports are on loopback, where other users of the machine are, too: they talk by TLS, with keys
-of the moment that nobody else has.
+The workers' ports are on loopback, which other users of the machine can reach, so workers talk by
+TLS, with temporary keys that nobody else has.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ START_SECONDS = 20
 
 @contextlib.contextmanager
 def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> Iterator[Any]:
-    """Dask's cluster of worker processes, which share ``threads``; they end with the block.
+    """Start Dask's cluster of worker processes, which share ``threads`` and end with the block.
 
-    devices: whether they get a GPU each. BusyError: one does not begin in time; DelegraphError: a
-    library is missing.
+    devices: whether each worker gets a GPU. Raises BusyError where a worker does not begin in time,
+    DelegraphError where a library is missing.
     """
     seconds = timeout + START_SECONDS
     options: dict[str, Any] = {
@@ -80,9 +80,10 @@ def _start(options: dict[str, Any], devices: bool) -> Any:
 
 
 def _unname(before: Collection[Any]) -> None:
-    """Take away the names of semaphores that were made since ``before``, of finalizers.
+    """Remove the names of semaphores made since ``before``, the finalizers of that time.
 
-    Whoever shares them has opened them by now. Names would outlive processes that are all killed.
+    Every process that shares the semaphores has opened them by now. The names would remain after
+    all processes are killed.
     """
     for key, finalizer in list(_finalizers().items()):
         if key not in before and finalizer._callback is SemLock._cleanup:  # pyright: ignore
@@ -109,12 +110,12 @@ def _started(options: dict[str, Any], devices: bool) -> Any:
 
 
 def _workers() -> set[Any]:
-    """Processes of this one."""
+    """Return the worker processes of this process."""
     return {child for child in active_children() if child.name.startswith("Dask Worker")}
 
 
 def end_workers(besides: Iterable[Any] = ()) -> None:
-    """End workers that are left, one that is stopped, too; all but some."""
+    """End the remaining workers, stopped ones too, except the given ones."""
     for child in _workers().difference(besides):
         child.kill()
         child.join(CLOSE_SECONDS)

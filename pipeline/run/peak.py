@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def peak_bytes() -> int:
-    """So far (its resident set's high-water mark)."""
+    """Return the most bytes held so far: the resident set's high-water mark."""
     try:
         # (getrusage would tell that of the process that started this one, if it was larger.)
         with open("/proc/self/status") as file:
@@ -17,5 +17,5 @@ def peak_bytes() -> int:
 
 
 def forget_peak() -> None:
-    """From here on, what is held now counts. OSError where that cannot be had."""
+    """Reset the peak to what is held now. Raises OSError where the system does not allow it."""
     Path("/proc/self/clear_refs").write_text("5")

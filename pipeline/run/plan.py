@@ -1,4 +1,6 @@
-"""What a run holds and writes, step by step, and whether that fits: known before it begins."""
+"""The plan of a run: what each step holds and writes, and whether that fits, known before the run
+begins.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ from ...partition.input.pages import Reading
 from ...partition.store.grid import Grid
 
 SLACK = 8 << 20
-"""What a process holds before any work varies by some megabytes."""
+"""Bytes by which the memory that a process holds before any work may vary."""
 
 
 @dataclass(frozen=True)
 class StepPlan:
-    """A step: ``tasks`` of them, each holding ``task_bytes`` at most, ``at_once`` at a time.
+    """A step of ``tasks`` tasks, each holding ``task_bytes`` at most, ``at_once`` at a time.
 
     shared_bytes: held once, however many tasks run. disk_bytes: written to scratch.
     final_bytes: written to the output. Device bytes are 0 on a CPU.
@@ -40,7 +42,7 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a graph before a step runs; bounds where it has not been counted.
+    """Facts known of a graph before a step runs; bounds where a fact has not been counted.
 
     id_bytes: of one id in memory; of a string beside its characters. encoded: whether ids go
     through a dictionary. exact: whether ``domain`` and ``vertices`` were counted. grid: None for
@@ -68,7 +70,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Shape:
-    """How a build is cut: spans of ids, rows of a batch; or all in memory."""
+    """The way a build is cut: spans of ids, rows of a batch; or all in memory."""
 
     spans: int = 1
     batch_rows: int = 1 << 22
@@ -91,12 +93,12 @@ class Budget:
 
     @property
     def sharing(self) -> int:
-        """Processes that run tasks within the limit together."""
+        """Return the number of processes that share the limit."""
         return 1 if self.per_worker else max(1, self.workers)
 
     @property
     def apart(self) -> int:
-        """Groups of processes that have the limit each."""
+        """Return the number of groups of processes that have the limit each."""
         return self.workers if self.per_worker else 1
 
     @property
@@ -109,8 +111,8 @@ class Plan:
     """The steps of a build or a search, in order, under a budget.
 
     facts: of a graph to be built; None for a search, whose store is known exactly. device: where
-    its steps with device bytes run, for people; None for the CPU. notes: for people, too, of
-    devices that would not do.
+    steps with device bytes run, in words; None for the CPU. notes: lines for the user, about
+    devices that cannot be used.
     """
 
     budget: Budget
@@ -133,7 +135,7 @@ class Plan:
         return self.held(self.worst)
 
     def held(self, step: StepPlan) -> int:
-        """Bytes that are held within the limit while a step runs."""
+        """Return the bytes held within the limit while a step runs."""
         at_once = -(-step.at_once // self.budget.apart)
         return self.budget.baseline + step.shared_bytes + at_once * step.task_bytes
 
@@ -150,9 +152,9 @@ class Plan:
 
 
 def check_space(wanted: Sequence[tuple[Path, int]], scratch: bool = True) -> None:
-    """Raises DelegraphError where a disk has less room than is to be written into its folders.
+    """Raise DelegraphError where a disk has less room than will be written into its folders.
 
-    scratch: whether files between steps are among it, which may stand elsewhere.
+    scratch: whether the bytes include scratch files, which may be put elsewhere.
     """
     places: dict[int, tuple[Path, int]] = {}
     for path, size in wanted:
@@ -169,12 +171,12 @@ def check_space(wanted: Sequence[tuple[Path, int]], scratch: bool = True) -> Non
 
 
 def fits(need: int, limit: int) -> bool:
-    """Whether ``need`` bytes fit beside what this process holds already."""
+    """Return whether ``need`` bytes fit beside the bytes that this process already holds."""
     return held_now() + need <= limit
 
 
 def too_little(step: str, need: int, limit: int, held: int | None = None) -> LimitError:
-    """What to raise where ``need`` bytes do not fit beside those that are held before any work."""
+    """Return the error for ``need`` bytes that do not fit beside those held before any work."""
     held = held_now() if held is None else held
     least = held + need + SLACK
     told = format_bytes(least)

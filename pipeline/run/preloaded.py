@@ -1,5 +1,5 @@
-"""What the fork server imports, once for all workers (fork_server.py): it would end where a module
-raises anything but ImportError.
+"""Modules that the fork server (fork_server.py) imports once for all workers. The server would end
+where a module raises anything but ImportError.
 """
 
 import atexit
@@ -14,8 +14,8 @@ from ...kernels.base.threads import bound_thread_starts
 
 
 def preload(names: list[str], folder: str) -> None:
-    """folder: of the server, which removes it where it ends by itself, as it does when the process
-    that it is of is killed. (What it forks ends elsewhere.)
+    """Import the modules. folder: of the server, which removes it when the server's parent process
+    is killed and the server ends by itself. (Forked workers end elsewhere.)
     """
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     bound_thread_starts()  # of workers, which are forked

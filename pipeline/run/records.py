@@ -55,8 +55,8 @@ class PhasesRecord(TypedDict):
 
 
 class WeightsRecord(TypedDict):
-    """rounded: weights of rows that 32 bits do not hold exactly; greatest_change: of one of them,
-    as a share of it. None of a store that does not say.
+    """Rounding of weights. rounded: rows whose weight 32 bits do not hold exactly. greatest_change:
+    the largest change of one weight, as a share of the weight. None for a store that does not say.
     """
 
     column: str
@@ -67,9 +67,9 @@ class WeightsRecord(TypedDict):
 
 
 class GraphRecord(TypedDict):
-    """rows: of the input; ``self_loops`` of them were left out, ``duplicates`` repeat an edge, and
-    are None where they were not counted, as in a scan of an edge list. weights: None where none
-    are held.
+    """Sizes of a graph. rows: of the input, of which ``self_loops`` were left out and
+    ``duplicates`` repeat an edge; ``duplicates`` is None where not counted, as in a scan of an edge
+    list. weights: None where none are held.
     """
 
     fingerprint: str
@@ -105,8 +105,8 @@ def graph_record(info: GraphInfo) -> GraphRecord:
 
 
 class CommandRecord(TypedDict):
-    """What every record holds. files: of the output, by name, size and digest; a store's stand in
-    its manifest.
+    """The fields of every record. files: of the output, by name, size and digest; a store's files
+    stand in its manifest.
     """
 
     schema_version: int
@@ -120,9 +120,9 @@ class CommandRecord(TypedDict):
 
 
 class AnswerRecord(CommandRecord):
-    """Of what was asked of a graph.
+    """The record of a question about a graph.
 
-    inputs: of an edge list, size and time of its first files. notes: what the user was told.
+    inputs: size and time of an edge list's first files. notes: lines shown to the user.
     """
 
     ranks: int
@@ -134,9 +134,10 @@ class AnswerRecord(CommandRecord):
 
 
 class BuildRecord(CommandRecord):
-    """Of a store's preparation; inputs: size and time of each file; seconds: all of it.
+    """The record of a store's preparation. inputs: size and time of each file. seconds: of the
+    whole preparation.
 
-    notes: what the user was told.
+    notes: lines shown to the user.
     """
 
     graph: GraphRecord
@@ -146,7 +147,7 @@ class BuildRecord(CommandRecord):
 
 
 class GenerateRecord(CommandRecord):
-    """Of a generated edge list; recipe: what its rows depend on."""
+    """The record of a generated edge list. recipe: all that its rows depend on."""
 
     recipe: dict[str, str | int | float]
     rows: int
@@ -154,12 +155,13 @@ class GenerateRecord(CommandRecord):
 
 
 class ConvertRecord(CommandRecord):
-    """Of a file of another format that became an edge list, or a store or a result that became one.
+    """The record of a conversion: from a file of another format to an edge list, or from a store or
+    a result to such a file.
 
-    written: "edge list", "matrix" or "text", of ``rows`` rows, entries or lines. options: that were
-    not left at their defaults. isolated: rows that are the self-loop of a vertex without edges.
-    directed: null where the format does not say. notes: what the user was told. bytes: of what was
-    written.
+    written: "edge list", "matrix" or "text", of ``rows`` rows, entries or lines. options: the
+    options not left at their defaults. isolated: rows that are the self-loop of a vertex without
+    edges. directed: null where the format does not say. notes: lines shown to the user. bytes: of
+    the written files.
     """
 
     inputs: dict[str, str]
@@ -176,7 +178,7 @@ class ConvertRecord(CommandRecord):
 
 
 def file_facts(size: int, modified: int) -> str:
-    """Of an input; modified: its time, in nanoseconds.
+    """Return an input file's size and time in words; modified: its time, in nanoseconds.
 
     >>> file_facts(2100, 0)
     '2,100 bytes of 1970-01-01 00:00:00.000000'
@@ -187,9 +189,10 @@ def file_facts(size: int, modified: int) -> str:
 def command_record(
     steps: list[StepRecord], threads: int, limit: int, device: Device | str | None = None
 ) -> CommandRecord:
-    """What every record holds, for a run in this process that is about to end.
+    """Return the fields of every record, for a run in this process that is about to end.
 
-    device: where kernels ran, or those of several workers in words; None for the CPU.
+    device: the device where kernels ran, or the devices of several workers, in words; None for the
+    CPU.
     """
     return CommandRecord(
         schema_version=SCHEMA_VERSION,
@@ -209,7 +212,7 @@ def command_record(
 
 
 def encode_record(record: CommandRecord, folder: Path | None = None) -> bytes:
-    """A record as it is written. folder: of the output's files, whose digests go into it."""
+    """Encode a record. folder: of the output's files, whose digests go into the record."""
     if folder is not None:
         record["files"] = folder_digests(folder)
     return json.dumps(record, indent=1).encode() + b"\n"
@@ -233,7 +236,7 @@ def hardware() -> dict[str, str | int]:
 
 
 class Clock:
-    """Adds up seconds by phase."""
+    """Clock that adds up seconds by phase."""
 
     def __init__(self) -> None:
         self.seconds = PhasesRecord(load=0.0, compile=0.0, search=0.0, write=0.0)
@@ -241,7 +244,7 @@ class Clock:
 
     @contextmanager
     def phase(self, name: Literal["load", "compile", "search", "write"]) -> Iterator[None]:
-        """What another phase inside it takes counts as that one's."""
+        """Time a phase. Seconds of a nested phase count for the nested phase alone."""
         started, before, self._inside = time.perf_counter(), self._inside, 0.0
         try:
             yield

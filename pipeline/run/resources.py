@@ -1,4 +1,4 @@
-"""What a run may use: memory, devices, workers, scratch."""
+"""Resources that a run may use: memory, devices, workers, scratch."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ TIMEOUT_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """Where tasks run: ``workers`` local processes, or the cluster of a scheduler, by its address,
-    by the file that it wrote, or by a ``distributed.Client`` of it, which stays open.
+    """The choice of where tasks run: ``workers`` local processes, or an existing cluster, named by
+    its scheduler's address, by the file that the scheduler wrote, or by a ``distributed.Client``,
+    which stays open.
 
-    None of them: in this process. timeout: seconds without a sign of life, of a scheduler, a worker
-    or a rank, after which it is given up.
+    Without any of these choices, tasks run in this process. timeout: seconds without a sign of life
+    of a scheduler, a worker or a rank, after which it is given up.
     """
 
     workers: int | None = None
@@ -52,13 +53,15 @@ class ClusterOptions:
         return bool(self.workers or self.scheduler or self.scheduler_file)
 
     def absolute(self, path: str | Path) -> str | Path:
-        """What a path is for tasks: workers may have begun in another folder than this process."""
+        """Return a path that tasks can use: workers may have begun in another folder than this
+        process.
+        """
         return Path(path).absolute() if self.any and not is_remote(path) else path
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What a run may use, and how it treats what an earlier attempt left.
+    """Resources that a run may use, and how the run treats what an earlier attempt left.
 
     memory_limit: bytes, of the process tree, or of each worker of an existing cluster; None for
     the default. scratch: a folder for what lies between steps; one that is given is used even
@@ -93,8 +96,8 @@ class Resources:
         return self.memory_limit or default_limit()
 
     def chosen_device(self, notes: list[str] | None = None) -> Device | None:
-        """This process's device; None for the CPU, and where the workers of a cluster work. notes:
-        as of choose_device.
+        """Return this process's device; None for the CPU, and where the workers of a cluster do the
+        work. notes: as in choose_device.
         """
         if self.cluster.any:
             return None
@@ -102,7 +105,7 @@ class Resources:
 
 
 class ResourceOptions(TypedDict, total=False):
-    """What a run may use, by the names of the commands' options; sizes as bytes or as "4GB"."""
+    """Resources of a run by the names of the commands' options; sizes as bytes or as "4GB"."""
 
     memory_limit: int | str | None
     device: str
@@ -116,12 +119,14 @@ class ResourceOptions(TypedDict, total=False):
 
 
 def as_plain(value: Any) -> Any:
-    """NumPy's numbers become Python's, which records can say."""
+    """Convert NumPy's numbers to Python's, which records can hold."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def resources_of(**given: Unpack[ResourceOptions]) -> Resources:
-    """Raises InputError for what is no size, no device or no folder, or does not go together."""
+    """Check the options and return the resources. Raises InputError for an invalid size, device or
+    folder, or for options that do not go together.
+    """
     options: Any = {name: as_plain(value) for name, value in given.items()}
     cluster: dict[str, Any] = {
         field.name: options[field.name] for field in fields(ClusterOptions) if field.name in options

@@ -12,8 +12,8 @@ _OURS = re.compile(r"sem\.delegraph-(\d+)-(\d+)-(\d+)-.+")
 
 
 def semaphore_mark() -> str:
-    """How the names of this process's semaphores begin: by its namespace of process ids, its id,
-    and when it began.
+    """Return the prefix of this process's semaphore names: its namespace of process ids, its id,
+    and its start time.
     """
     process = os.getpid()
     return f"/delegraph-{_namespace()}-{process}-{_began(process)}"
@@ -22,7 +22,8 @@ def semaphore_mark() -> str:
 def remove_dead_semaphores(place: Path = _SHARED_MEMORY) -> None:
     """Remove the names of this user's semaphores whose processes are gone.
 
-    Those of another namespace of process ids, as in a container, stay: nobody here knows of them.
+    Names from another namespace of process ids, as in a container, stay: nobody here knows of those
+    processes.
     """
     here = _namespace()
     with contextlib.suppress(OSError), os.scandir(place) as entries:
@@ -44,7 +45,9 @@ def _namespace() -> int:
 
 
 def _began(process: int) -> int:
-    """When a process began, in ticks since the machine did; 0 for one that is not there."""
+    """Return when a process began, in ticks since the machine did; 0 for a process that is not
+    there.
+    """
     try:
         told = Path(f"/proc/{process}/stat").read_text()
         return int(told.rpartition(")")[2].split()[19])

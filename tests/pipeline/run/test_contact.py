@@ -92,7 +92,7 @@ def test_a_worker_that_is_stopped():
 
 
 def test_a_library_that_is_missing(monkeypatch):
-    def start(*of: object) -> None:
+    def start(*arguments: object) -> None:
         raise ImportError("TLS requires a library")
 
     monkeypatch.setattr(local, "_started", start)

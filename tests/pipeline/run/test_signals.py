@@ -28,7 +28,7 @@ SAVED = "; the work so far is saved: run the same command again to continue"
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     """Commands of these tests are asked to end, the process is not."""
-    monkeypatch.setattr(ending, "_asked", ending._asked.__class__())
+    monkeypatch.setattr(ending, "_end_requested", ending._end_requested.__class__())
     monkeypatch.setattr(ending, "_saved", False)
 
 
