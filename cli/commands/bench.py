@@ -139,6 +139,11 @@ def bench(
         for name in options.given(values):
             raise InputError(f"{why}: leave out --{name.replace('_', '-')}")
 
+    def need_workers(values: dict[str, object]) -> None:
+        for name in options.given(values):
+            option = name.replace("_", "-")
+            raise InputError(f"--{option} is only for several worker processes: give --workers too")
+
     across = {
         "workers": workers,
         "scheduler": scheduler,
@@ -189,8 +194,7 @@ def bench(
         click.echo(algorithm_scaling_table(measured))
         return
     if algorithm is not None:
-        for name in options.given({"scaling": scaling, "timeout": timeout}):
-            raise InputError(f"--{name} is only for several worker processes: give --workers too")
+        need_workers({"scaling": scaling, "timeout": timeout})
         with shown(quiet) as progress:
             found = bench_algorithm(
                 graph,
@@ -231,10 +235,10 @@ def bench(
         )
         click.echo(ablation_table(figures))
         return
+    shape = {"layout": layout, "grid": grid, "threshold": threshold}
     if by_workers:
         if options.given({"strategy": strategy}):
             raise InputError("--strategy is only for searches on one GPU: leave out --strategy")
-        shape = {"layout": layout, "grid": grid, "threshold": threshold}
         with shown(quiet) as progress:
             rows = bench_across(
                 graph,
@@ -254,17 +258,7 @@ def bench(
         if exchanged is not None:
             click.echo(exchanged_line(exchanged))
         return
-    values = {
-        "scaling": scaling,
-        "layout": layout,
-        "grid": grid,
-        "threshold": threshold,
-        "timeout": timeout,
-        "memory_limit": memory_limit,
-    }
-    for name in options.given(values):
-        option = name.replace("_", "-")
-        raise InputError(f"--{option} is only for several worker processes: give --workers too")
+    need_workers({"scaling": scaling, **shape, "timeout": timeout, "memory_limit": memory_limit})
     with shown(quiet) as progress:
         report = bench(
             graph,
