@@ -147,6 +147,11 @@ def bench(
         for name in given(values):
             raise InputError(f"{why}: leave out --{name.replace('_', '-')}")
 
+    def need_workers(values: dict[str, object]) -> None:
+        for name in options.given(values):
+            option = name.replace("_", "-")
+            raise InputError(f"--{option} is only for several worker processes: give --workers too")
+
     across = {
         "workers": workers,
         "scheduler": scheduler,
@@ -239,10 +244,10 @@ def bench(
         )
         click.echo(ablation_table(figures))
         return
+    shape = {"layout": layout, "grid": grid, "threshold": threshold}
     if by_workers:
         if given({"strategy": strategy}):
             raise InputError("--strategy is only for searches on one GPU: leave out --strategy")
-        shape = {"layout": layout, "grid": grid, "threshold": threshold}
         with shown(quiet) as progress:
             rows = bench_across(
                 graph,
