@@ -116,7 +116,7 @@ def bench(
 
     --algorithm measures another question, from the loaded graph to the arrays of a result, and
     validates the last run. Each run of sssp has another random source (generated graphs get weights
-    from 1 to 255). Each run of betweenness has 4 sources, and each run of closeness has 64. The
+    from 1 to 255). Each run of betweenness has 4 sources, each run of closeness or eccentricity 64. The
     command prints seconds (for pagerank also those of an iteration) and EVPS: vertices and edges
     divided by seconds, as LDBC Graphalytics defines it. With workers, a first run of each number of
     workers does not count.
@@ -146,11 +146,6 @@ def bench(
     def refuse(values: dict[str, object], why: str) -> None:
         for name in given(values):
             raise InputError(f"{why}: leave out --{name.replace('_', '-')}")
-
-    def need_workers(values: dict[str, object]) -> None:
-        for name in options.given(values):
-            option = name.replace("_", "-")
-            raise InputError(f"--{option} is only for several worker processes: give --workers too")
 
     across = {
         "workers": workers,
@@ -244,10 +239,10 @@ def bench(
         )
         click.echo(ablation_table(figures))
         return
-    shape = {"layout": layout, "grid": grid, "threshold": threshold}
     if by_workers:
         if given({"strategy": strategy}):
             raise InputError("--strategy is only for searches on one GPU: leave out --strategy")
+        shape = {"layout": layout, "grid": grid, "threshold": threshold}
         with shown(quiet) as progress:
             rows = bench_across(
                 graph,
