@@ -245,7 +245,7 @@ def test_every_try_is_told(ok, delegraph, here, number):
     assert last == {name: ran[name] for name in last}
     status = ok("batch", "status", "jobs.toml").out.splitlines()
     assert status[0].startswith("long  done      2 tries  ")
-    assert status[1].startswith(f"      {how:8}  try 1, begun {told['began'][:19]}")
+    assert status[1].startswith(f"      {how:8}  try 1, began {told['began'][:19]}")
     assert len(status) == 2
     ok("report", "jobs.toml", "-o", "page.html")
     assert "Tries before the last one of each job" in (here / "page.html").read_text()
