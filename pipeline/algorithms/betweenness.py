@@ -154,7 +154,7 @@ class BetweennessProgram:
 
 
 class _Paths:
-    """Of one source at a time.
+    """The shortest paths from one source at a time.
 
     reached, edge: words, of which a bit is used; edge: what was reached last. levels: the vertices
     of each; found: a bitmap of those of one. paths: how many shortest ones lead to a vertex. share:
@@ -174,7 +174,7 @@ class _Paths:
         self._wide: WidePaths | None = None
 
     def add(self, sources: NDArray[np.uint32]) -> int:
-        """Of the first one; how many these were."""
+        """Add the paths from the first source; return how many sources these were."""
         with np.errstate(over="ignore"):  # such paths are counted again
             self._count_from(sources[0])
         counted = [self._paths.own.max(initial=0), self._paths.shared.max(initial=0)]
@@ -266,7 +266,7 @@ class _Paths:
                 level -= 1
 
     def _add(self, share: Vector, along: bool, wanted: Places) -> None:
-        """What comes along edges to some vertices."""
+        """Add the values that come along edges to some vertices."""
         self._came.fill(0, wanted)
         self._operations.gather(Sum(), share, self._came, along, wanted)
 
@@ -303,7 +303,7 @@ class _Alone:
         return self._levels > 0
 
     def add_up(self) -> int:
-        """What depends on each vertex; edges that were looked at."""
+        """Return the dependencies on each vertex, and edges that were looked at."""
         found = self._piece, self._number, self._places, self._paths
         levels = self._ends, self._levels
         if self._most_paths <= MOST_PATHS:
@@ -352,7 +352,7 @@ class _Apart:
         return cls(operations, score, [first, *(_Alone(rows.piece, n) for _ in range(1, threads))])
 
     def add(self, sources: NDArray[np.uint32]) -> int:
-        """As many sources as there are threads; how many these were."""
+        """Add the paths from as many sources as there are threads; return how many these were."""
 
         def run(pair: tuple[_Alone, int]) -> int:
             alone, source = pair
@@ -366,19 +366,21 @@ class _Apart:
 
 
 def _find(counted: Any, edge: NDArray, reached: NDArray, paths: NDArray) -> int:
-    """What is new becomes the edge; how many vertices that are."""
+    """Make the new vertices the edge; return how many they are."""
     np.logical_and(reached != 0, paths == 0, out=edge, casting="unsafe")
     return int(np.count_nonzero((edge != 0) & counted))
 
 
 def _enter(paths: NDArray, share: NDArray, came: NDArray) -> None:
-    """What was found gets as many paths as came."""
+    """Give the vertices found as many paths as came."""
     paths[:] = came
     share[:] = came
 
 
 def _depend(share: NDArray, score: NDArray, paths: NDArray, came: NDArray) -> None:
-    """What came along edges from the level after this one, and what it tells the one before."""
+    """Add the dependencies that came along edges from the level after this one, and tell the level
+    before.
+    """
     dependency = paths * came
     score += dependency
     share[:] = (1 + dependency) / paths
@@ -387,7 +389,7 @@ def _depend(share: NDArray, score: NDArray, paths: NDArray, came: NDArray) -> No
 def scale_factors(
     vertices: int, sources: int, directed: bool, normalized: bool
 ) -> tuple[float, float]:
-    """What the sums of a vertex that is no source, and of one that is, are multiplied by.
+    """Return the factors of the sums of a vertex that is no source, and of one that is.
 
     A path leads through a vertex only if it begins elsewhere, so a source has one source less than
     others have, and each has n - 1 that there might be (NetworkX 3.6 scales so). Of an only source

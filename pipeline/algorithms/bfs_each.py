@@ -215,7 +215,7 @@ class DistanceBits:
 
 
 def _of_hops(hops: NDArray) -> dict[str, Any]:
-    """Of searches, by source."""
+    """Return facts of searches, by source."""
     reached, depth = int(hops["reached"].sum()), int(hops["farthest"].max(initial=0))
     return {"deeper": False, "sources": len(hops), "reached": reached, "depth": depth}
 
@@ -235,7 +235,7 @@ def width(bits: int) -> int:
 
 
 def kept_bytes(sources: int) -> int:
-    """Of each vertex, where what all batches find is kept."""
+    """Return the bytes of each vertex, where what all batches find is kept."""
     return -(-sources // width(DIGITS)) * _HELD_BITS // 8
 
 

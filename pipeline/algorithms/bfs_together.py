@@ -162,7 +162,7 @@ def _advance(
     distance: NDArray,
     nearest: NDArray,
 ) -> int:
-    """What is new becomes the frontier; how many vertices that are."""
+    """Make the new vertices the frontier; return how many they are."""
     new = (came != _NOTHING) & (came != _DONE)
     frontier[:] = _NOTHING
     frontier[new] = nearest[new] = came[new]

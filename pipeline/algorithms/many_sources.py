@@ -142,7 +142,7 @@ class DistanceSumsProgram:
         return replace(self, dealt=(rank, ranks))
 
     def put_together(self, given: ProgramResult, more: ProgramResult) -> ProgramResult:
-        """What others have answered is 0 of each."""
+        """Add up the results of ranks: where another rank has answered, a value is 0."""
         values = {name: np.asarray(some) for name, some in given.values.items()}
         for name in self.columns[1:]:
             values[name] += np.asarray(more.values[name])
@@ -196,8 +196,8 @@ class Sources:
         return {"sources": str(self.count), "seed": self.seed}
 
     def told_by_id(self, id_type: pa.DataType) -> dict[str, str | int | None]:
-        """The same, and the ids of named ones, if they are not too many: a result whose rows do not
-        show its sources says them itself.
+        """Return the options, and the ids of named sources, if they are not too many: a result
+        whose rows do not show its sources says them itself.
         """
         told: dict[str, str | int | None] = {**self.told(id_type)}
         if self.named is not None:

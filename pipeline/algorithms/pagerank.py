@@ -183,7 +183,7 @@ class PageRankProgram:
         return self.tolerance is not None and iterations[-1]["change"] < self.tolerance
 
     def _given(self, share: NDArray[np.float64] | None) -> tuple[Any, ...]:
-        """What devices are. share: to go on from, if there is any."""
+        """Return the arguments of walks on devices. share: to go on from, if there is any."""
         keeps = self.dangling == "even"
         return self.damping, self.tolerance, keeps, self._likely(), share, self.single
 
@@ -205,7 +205,7 @@ class PageRankProgram:
 
 
 class _Walk:
-    """What one rank holds, in as few vectors as do: the limit is met by these.
+    """A rank's part of a random walk, in as few vectors as do: the limit is met by these.
 
     degree: uint32, or float64: weights of the edges out of a vertex, added up. share: what each of
     these carries, by its weight; of vertices without any, all that they have. So what a vertex has
@@ -262,7 +262,7 @@ class _Walk:
         return change
 
     def _step_whole(self, rows: Rows) -> NDArray[np.float64]:
-        """The same in one call, where all edges are in memory as one subgraph; what it adds up."""
+        """Step in one call, where all edges are in memory as one subgraph; return what it adds up."""
         if self._starts is None:
             self._starts = starts_of_turns(rows.offsets)
         turns = len(self._starts) - 1
@@ -288,7 +288,7 @@ class _Walk:
         return self.came
 
     def _reads(self) -> list[Vector]:
-        """What ``_advance`` is given beside what came."""
+        """Return the arguments of ``_advance`` beside what came."""
         return [self.share, self.degree, *([self.teleport] if self.teleport else [])]
 
     def _advance(
@@ -319,7 +319,7 @@ def _saved(
 
 
 def _some(counted: Any) -> NDArray[np.bool_]:
-    """As kernels take it."""
+    """Return the choice of vertices as kernels take it: none for all of them."""
     return EVERY if counted is True else counted
 
 

@@ -41,7 +41,7 @@ class ProgramQuestion(Protocol):
     def kernels(self) -> Sequence[ModuleType]: ...
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
-        """What decides the result beside the graph."""
+        """Return the options that decide the result beside the graph."""
         ...
 
     def program(self, names: Names, info: GraphInfo) -> Program:
@@ -86,7 +86,7 @@ class ProgramAlgorithm:
         return self.question.options(id_type)
 
     def check(self, names: Names) -> None:
-        """What a graph must have is told with the program."""
+        """Check nothing: a missing property of the graph is told with the program."""
 
     def held_bytes(self, facts: Facts) -> int:
         return self.question.held_bytes(Counts(facts.vertices, facts.vertices, 0, 0))
@@ -128,7 +128,7 @@ def program_extra_bytes(question: ProgramQuestion, subject: Subject, limit: int)
 
 
 def telling(question: ProgramQuestion, run: Run) -> Tell:
-    """What a program calls after each of its steps."""
+    """Return the function that a program calls after each of its steps."""
     progress = run.executor.progress
 
     def tell(done: int, total: int, last: str) -> None:

@@ -74,7 +74,7 @@ class RunOptions:
 
 
 class Answer(NamedTuple):
-    """What a run found. record: what its record says of it beside all else (records.py).
+    """The result of a run. record: what its record says of it beside all else (records.py).
 
     columns: none where a run has written its result itself. supersteps: of a search; None of what
     has none. only: places of the vertices that are told of; None for all. notes: for the user.
@@ -88,7 +88,7 @@ class Answer(NamedTuple):
 
 
 class Algorithm(Protocol[E]):
-    """What a command asks of a graph. name: the command's. step: what a run goes on from. weighted:
+    """A question of a command. name: the command's. step: what a run goes on from. weighted:
     whether the graph has to have weights.
     """
 
@@ -100,7 +100,9 @@ class Algorithm(Protocol[E]):
     def weighted(self) -> bool: ...
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
-        """What decides the result beside the graph. InputError for what suits no such graph."""
+        """Return the options that decide the result beside the graph. InputError for what suits no
+        such graph.
+        """
         ...
 
     def check(self, names: Names) -> None:
@@ -108,7 +110,7 @@ class Algorithm(Protocol[E]):
         ...
 
     def held_bytes(self, facts: Facts) -> int:
-        """What it takes beside a search, of a store that is yet to be built."""
+        """Return the bytes that it takes beside a search, of a store that is yet to be built."""
         ...
 
     def engines(
@@ -311,7 +313,7 @@ def _run_on_store(
 
 
 def _saved(graph: str, info: ResultInfo) -> str:
-    """What a checkpoint is of."""
+    """Return the purpose of a checkpoint."""
     return f"{info.algorithm} of {graph}: {json.dumps(info.options, sort_keys=True)}"
 
 

@@ -39,7 +39,7 @@ _WORDS_BYTES = 3 * 8
 
 
 class Searches:
-    """Of some vertices at once.
+    """Searches from some vertices at once.
 
     seen, frontier: words by vertex, of bits by source: what each has been reached from, and what on
     the last level. reached: the vertices that may be in ``frontier``; None for any. meet: whether
@@ -103,7 +103,7 @@ class Searches:
             yield level, new.astype(np.int64)
 
     def _aside(self, slow: NDArray[np.uint64], searching: NDArray[np.uint64]) -> SlowBits | None:
-        """What ``slow`` searches have found, unless all are."""
+        """Return what ``slow`` searches have found, unless all are."""
         if not 0 < len(slow) < len(searching):
             return None
         rest = np.bitwise_or.reduce(searching) & ~np.bitwise_or.reduce(slow)
@@ -118,7 +118,7 @@ def _grows(frontiers: list[int]) -> bool:
 
 
 def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> NDArray[np.int64]:
-    """What is new becomes the frontier; how many vertices that are, by source."""
+    """Make the new vertices the frontier; return how many they are, by source."""
     np.bitwise_xor(came, seen, out=frontier)
     seen[:] = came
     counts = np.zeros(WIDTH, np.int64)
@@ -127,7 +127,7 @@ def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> N
 
 
 class Hops(NamedTuple):
-    """Of a search by itself. reached: vertices, itself among them. total, farthest: of their
+    """Facts of a search by itself. reached: vertices, itself among them. total, farthest: of their
     distances.
     """
 
@@ -182,13 +182,13 @@ def search_apart(
 
 
 def sums_bytes(counts: Counts) -> int:
-    """Of ``Searches``."""
+    """Return the bytes of ``Searches``."""
     return _WORDS_BYTES * (counts.own + counts.shared) + 2 * 8 * counts.ghosts + lists_bytes(counts)
 
 
 def lists_bytes(counts: Counts) -> int:
-    """What ranks tell each other, which vertices are delegates, and bitmaps and lists of a level's
-    vertices, of the one before, and of its rows in a subgraph.
+    """Return the bytes of messages between ranks, of which vertices are delegates, and of bitmaps
+    and lists of a level's vertices, of the level before, and of its rows in a subgraph.
     """
     here, ghosts, ranks = counts.own + counts.shared, counts.ghosts, counts.ranks
     told = links_bytes(ghosts) + 2 * 12 * counts.shared * (ranks if ranks > 1 else 0)

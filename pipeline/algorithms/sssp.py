@@ -183,12 +183,13 @@ class DeltaStepping:
 
     @property
     def first_width(self) -> float:
-        """Of the first bucket."""
+        """The width of the first bucket."""
         return max(self.weights.mean / max(1.0, self.mean_degree), NARROWEST)
 
 
 class _Paths:
-    """What a rank holds. pending: vertices whose edges have to be followed, still or again.
+    """A rank's part of the search for shortest paths. pending: vertices whose edges have to be
+    followed, still or again.
 
     frontier: those of them that are in the bucket. better: vertices whose distances a round has
     made less. left: vertices that have left the bucket.
@@ -321,11 +322,11 @@ class _Paths:
         self._better.clear()
 
     def _bits(self, side: Side) -> NDArray[np.uint64]:
-        """Of distances."""
+        """Return the bits of distances."""
         return self.distance.at(side.segment, self._operations.graph).view(np.uint64)
 
     def leave_out(self) -> None:
-        """What is too far, of what edges have reached."""
+        """Leave out vertices that are too far, among those that edges have reached."""
         if self._of.most < math.inf:
             self._operations.each(self._without, self.distance)
 
@@ -369,7 +370,9 @@ class _Paths:
         return float(orphans)
 
     def _adopt_alike(self, parent: Vector, ids: dict[int, Numbering], orphans: float) -> None:
-        """The same to those that are as near, from vertex to vertex, until all have a parent."""
+        """Give parents to vertices that are as near as their neighbours, from vertex to vertex,
+        until all have one.
+        """
         operations = self._operations
         offered = operations.vector(np.uint32, UNREACHED, ghosts=True)
         self._better.clear()

@@ -226,7 +226,7 @@ def _check_some(
     max_depth: int | None,
     joined: NDArray[np.uint8],
 ) -> check.Violations:
-    """Of a batch's edges from ``start`` on, undirected ones in both directions."""
+    """Check a batch's edges from ``start`` on, undirected ones in both directions."""
     sources, targets = (end[start : start + EDGE_BATCH] for end in batch[:2])
     violations = check.Violations()
     said = distance, parent, max_depth, joined, violations

@@ -141,7 +141,7 @@ def bench_store(
 def timed_engines(
     store: Store, device: Device | None, threads: int, strategy: Strategy = "rows"
 ) -> list[Engine]:
-    """Of a store in one process, the best first: those that hold all of it."""
+    """Return the engines of a store in one process that hold all of it, the best first."""
     in_memory = HostSearchEngine(StoreGraph(store, None), threads)
     if device is None:
         return [in_memory]

@@ -61,7 +61,7 @@ from .write_store import finish_store, make_folders
 
 
 class Share(NamedTuple):
-    """What a rank leaves of a build. records: of the shards that it wrote, in order.
+    """A rank's part of a build. records: of the shards that it wrote, in order.
 
     All ranks have counted the same: distinct and counts (VertexOrder), threshold, loops, and
     entries of each subgraph, duplicates included. no_room: why nothing was written, if so.

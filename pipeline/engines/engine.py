@@ -39,7 +39,7 @@ class Need(NamedTuple):
     closer: Callable[[], Need] | None = None
 
     def within(self, limit: int) -> Need:
-        """The same, or the closer bound where this one does not fit the limit."""
+        """Return this need, or the closer bound where this one does not fit the limit."""
         if self.closer is None or fits(self.host + CODE_BYTES, limit):
             return self
         return self.closer()
@@ -58,7 +58,7 @@ class Footprint(NamedTuple):
 
 
 class Loader(Protocol):
-    """What makes a graph of an input, and keeps it in one place.
+    """Maker and keeper of the graph of an input, in one place.
 
     bounded_by_footers: whether a first bound is by the files' footers, and a closer one takes
     longer (build/plan.py, facts_of).
@@ -85,7 +85,9 @@ def need_of(loader: Loader, running: Callable[[Footprint], int], reserved_bytes:
 
 
 def by_footers_first(need: Callable[[bool], Need]) -> Need:
-    """Of an edge list. need: gives the bound, closely or not (build/plan.py, facts_of)."""
+    """Return the need over an edge list, with the closer bound left for later. need: gives the
+    bound, closely or not (build/plan.py, facts_of).
+    """
     return need(False)._replace(closer=lambda: need(True))
 
 
@@ -125,8 +127,8 @@ class Engine(Protocol):
         ...
 
     def compile(self) -> None:
-        """What its work will call: of a CPU before the graph is loaded; of a device after it, too,
-        as some of that depends on the graph.
+        """Compile the kernels that the work will call: of a CPU before the graph is loaded; of a
+        device after it, too, as some of them depend on the graph.
         """
         ...
 

@@ -1,5 +1,5 @@
-"""What is loaded is kept while it serves: by an open graph from one question to the next, and by a
-process of a batch from one job to the next, with the workers that it holds.
+"""Engines that keep what they have loaded while it serves: in an open graph from one question to
+the next, and in a process of a batch from one job to the next, with the workers that it holds.
 
 A process that runs one command keeps nothing.
 """
@@ -78,7 +78,7 @@ def _fits(engine: Engine, limit: int) -> bool:
 
 
 def give_back() -> None:
-    """What is kept, and what jobs of before have freed."""
+    """Close the engine that is kept, and return memory that earlier jobs have freed."""
     global _kept
     if _kept is not None:
         _kept.close()

@@ -61,7 +61,7 @@ class DelegatesOfRank:
         return self._delegates + normals, ghosts
 
     def needs(self, device: Device) -> Needs:
-        """What stays on the device: nn, and all but the targets of dd, dn and nd."""
+        """Return the bytes that stay on the device: nn, and all but the targets of dd, dn and nd."""
         info, delegates = self.store.info, self._delegates
         nn, forward, reverse = self._target_bytes
         own, ghosts = self.numbers
@@ -151,7 +151,7 @@ class DelegatesOfRank:
 
     @property
     def _target_bytes(self) -> tuple[int, int, int]:
-        """Of nn, of the other rows, and of their transposes."""
+        """Return the bytes of targets of nn, of the other rows, and of their transposes."""
         store, info = self.store, self.store.info
         sums = [0, 0, 0]
         for name in kept_subgraphs(info.grid, info.directed):
@@ -164,7 +164,7 @@ class DelegatesOfRank:
 def _parts(
     numbering: DelegateNumbering, rank: int, partition: int, *every: NDArray
 ) -> Iterator[NDArray]:
-    """Of a partition's rows, from all that a rank has; what rows of delegates get says nothing."""
+    """Return a partition's part of all rows that a rank has; values of delegates' rows say nothing."""
     _, first, vertices, skipped = numbering.normal_segments(rank)[partition]
     for values in every:
         yield np.concatenate([values[:1].repeat(skipped), values[first : first + vertices]])

@@ -49,7 +49,7 @@ class GridOfRank:
         return known.own_numbers, known.numbers - known.own_numbers
 
     def needs(self, device: Device) -> Needs:
-        """What stays on the device: all but the targets of the rank's tiles."""
+        """Return the bytes that stay on the device: all but the targets of the rank's tiles."""
         store, info = self.store, self.store.info
         known = self._numbering.known(self.rank)
         own, rows, numbers = known.own_numbers, known.row_numbers, known.numbers

@@ -46,7 +46,7 @@ class Maker(Protocol):
 
 
 class LayoutOfRank(Protocol):
-    """What differs with the layout, of one rank.
+    """The parts of a rank's work that differ with the layout.
 
     subgraphs: names, in the order in which they are loaded.
     """
@@ -56,7 +56,7 @@ class LayoutOfRank(Protocol):
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """What the rank knows, at most: delegates and own vertices; ghosts."""
+        """Return the most vertices that the rank knows: delegates and own vertices; ghosts."""
         ...
 
     @property
@@ -73,7 +73,7 @@ class LayoutOfRank(Protocol):
     def result(self, search: Search[Any], communicator: Communicator) -> RankResult: ...
 
     def found(self, level: Any) -> int:
-        """What a rank found in a superstep, so that the ranks' sum is what they found together."""
+        """Return a rank's finds in a superstep, so that the ranks' sum is what they found together."""
         ...
 
     def step(self, direction: str) -> tuple[dict[str, str], int]:
@@ -96,7 +96,7 @@ class RankOnDevice:
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """What the rank knows, at most: delegates and own vertices; ghosts."""
+        """Return the most vertices that the rank knows: delegates and own vertices; ghosts."""
         return self.layout.numbers
 
     def room_for(self, device: Device, reserved_bytes: int = 0) -> Room:
@@ -166,7 +166,7 @@ class RankOnDevice:
     def collect(
         self, search: Search[Any], communicator: Communicator
     ) -> tuple[RankResult, SuperstepLog]:
-        """What the rank found; on rank 0, what the ranks did together."""
+        """Return the rank's result; on rank 0, also what the ranks did together."""
         result = self.layout.result(search, communicator)
         return result, self._records(search, communicator)
 

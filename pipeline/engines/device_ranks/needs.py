@@ -1,4 +1,4 @@
-"""What a rank on a device holds, beside the targets that may stand in host memory."""
+"""Bytes that a rank holds on a device, beside the targets that may stand in host memory."""
 
 from __future__ import annotations
 

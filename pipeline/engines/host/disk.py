@@ -69,7 +69,7 @@ def most_bytes(facts: Facts, threads: int) -> int:
 
 
 def most_writing_bytes(facts: Facts) -> int:
-    """The same of writing alone."""
+    """Return a bound on what writing the result alone holds."""
     n, text = facts.vertices, facts.reading.distinct
     piece = ROW_GROUP * 8 * (facts.id_bytes + 4)
     if text:

@@ -50,7 +50,9 @@ class JoinEngine:
         program: Program | None = None,
         extra_bytes: int = 0,
     ) -> ProgramResult:
-        """As join_vertices, by dense id: of all ids below the largest. program: none is asked."""
+        """Join vertices as join_vertices does, by dense id: of all ids below the largest. program:
+        none is asked.
+        """
         dense = self.loader.dense
         team, trees = Team(self.loader.threads), np.arange(dense.ids.domain, dtype=np.uint32)
         size = _FIRST_EDGES

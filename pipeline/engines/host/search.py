@@ -26,7 +26,7 @@ _LEVELS_AT_ONCE = 256  # so many tiny levels between two looks at the clock
 
 
 class Outlook(NamedTuple):
-    """What the next superstep has before it, and what is left of the graph.
+    """The prospects of the next superstep, and the rest of the graph.
 
     frontier: vertices. forward: edges that leave them. unvisited: vertices not visited that a
     pull can find. unvisited_edges: edges that enter those.

@@ -28,7 +28,7 @@ class DeviceRowsLoader(Protocol):
         ...
 
     def load(self) -> None:
-        """What must be there before a program is known."""
+        """Load all that must be there before a program is known."""
         ...
 
     def program_graph(self, program: DeviceProgram) -> ProgramGraph:

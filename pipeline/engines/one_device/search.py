@@ -192,7 +192,7 @@ def search_of(device: Device, graph: DeviceGraph, strategy: Strategy) -> GpuSear
 
 
 def _seconds_of_some(search: GpuSearch) -> float:
-    """Of searches from vertices of all degrees, each the second time."""
+    """Return the seconds of searches from vertices of all degrees, each the second time."""
     search.warm_up()
     seconds, used = 0.0, search.graph.used
     for source in np.linspace(0, used - 1, _TRIED if used else 0).astype(int).tolist():
@@ -203,7 +203,7 @@ def _seconds_of_some(search: GpuSearch) -> float:
 
 
 def give_back(device: Device) -> None:
-    """What nothing refers to any more is the device's again, and not the pool's."""
+    """Return memory that nothing refers to from the pool to the device."""
     with device.use() as cupy:
         cupy.get_default_memory_pool().free_all_blocks()
 
@@ -274,7 +274,7 @@ def fits_near(store: Store, device: Device) -> bool:
 
 
 def slices_bytes(strategy: Strategy, vertices: int, entries: int, left: int) -> int:
-    """What slices hold on a device beside all else, 0 where they are not to be tried.
+    """Return the bytes of slices on a device beside all else, 0 where slices are not to be tried.
 
     left: bytes that may be held there beside the graph, its targets and its search. Raises
     DeviceMemoryError where slices were asked for and there is no room.

@@ -1,4 +1,4 @@
-"""What a rank has of a store on a device, for programs: the edges of its partitions, in rows of all
+"""A rank's share of a store on a device, for programs: the edges of its partitions, in rows of all
 vertices. A rank that is alone has the whole graph.
 
 Targets stand where those of searches do (device.py): in the device's memory, and in pinned host
@@ -59,7 +59,7 @@ class _Shard(NamedTuple):
 
 @dataclass(frozen=True)
 class DeviceShare:
-    """Of ``rank`` of ``ranks``."""
+    """The share of ``rank`` of ``ranks``."""
 
     store: Store
     rank: int = 0
@@ -153,7 +153,9 @@ class DeviceShare:
     def _degrees(
         self, device: Device, loading: _Loading, maker: RowsMaker, weight_type: str | None
     ) -> Array:
-        """Of edges that leave, where those that enter are gone through."""
+        """Return the degrees of edges that leave, where rows of the edges that enter are gone
+        through.
+        """
         with device.use() as cupy:
             degree = cupy.zeros(self.store.info.vertices, np.float64)
             for part in self._parts(by_target=False):
@@ -205,7 +207,7 @@ class DeviceShare:
 
 
 class _Loading:
-    """What is read of a store for a share: shards into pinned memory, from where a device copies
+    """Reader of a store for a share: shards go into pinned memory, from where a device copies
     without a detour.
     """
 

@@ -39,7 +39,7 @@ these are their numbers.
 
 
 class EdgeCounts(NamedTuple):
-    """What was done since it was last asked: edges looked at, bytes read, bytes sent to others."""
+    """Counts since the last call: edges looked at, bytes read, bytes sent to others."""
 
     edges: int = 0
     read: int = 0
@@ -101,8 +101,8 @@ def _join_all(
 
 
 def _join_known(known: list[_RowsById], team: Team, trees: NDArray[np.uint32]) -> None:
-    """Of edges that stand in the rows of both ends: all of them once, where they are few; else as
-    Afforest does, first some of each row, then rows that are not in the largest tree.
+    """Join the ends of edges that stand in the rows of both ends: all edges once, where they are
+    few; else as Afforest does, first some of each row, then rows that are not in the largest tree.
     """
 
     def join(skipped: int, most: int, largest: np.uint32, once: bool) -> None:

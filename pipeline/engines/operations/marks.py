@@ -27,7 +27,7 @@ class Places(NamedTuple):
 
 
 class PlacesByLevel:
-    """Of so many vertices at most, each in one level: those of one after the other."""
+    """Lists of at most so many vertices, each in one level; the levels stand one after the other."""
 
     def __init__(self, own: int, shared: int) -> None:
         self._places = Places(np.empty(own, np.uint32), np.empty(shared, np.uint32))
@@ -74,7 +74,9 @@ class PlacesByLevel:
 
 
 def levels_bytes(vertices: int) -> int:
-    """Of PlacesByLevel, where each is a level: its place, and two ends, half of them to spare."""
+    """Return the bytes of PlacesByLevel where each vertex is a level: its place, and two ends, half
+    of them to spare.
+    """
     return (4 + 2 * 6) * vertices
 
 
@@ -117,7 +119,7 @@ class Marks:
 
 
 def marks_bytes(vertices: int) -> int:
-    """Of so many vertices."""
+    """Return the bytes of marks of so many vertices."""
     return 8 * (vertices // WORD + 1)
 
 

@@ -63,8 +63,8 @@ Some = Callable[..., Any]
 
 
 class SlowBits(NamedTuple):
-    """Of what is spread by ``Or``, bits that few vertices have, in ``places``: rows that are pulled
-    stop at the ``others`` then, and need not look for these as far as they reach.
+    """Bits that few vertices have in a spread by ``Or``, in ``places``: pulled rows stop once they
+    have all ``others``, and the few are pushed along their own edges instead.
     """
 
     others: Or
@@ -89,7 +89,7 @@ class _Part(NamedTuple):
         return window if self.places is None else self.places[window]
 
     def call(self, some: Callable[..., Any], window: slice) -> Any:
-        """What it gives of a window's values."""
+        """Return the values that a function gives for a window's values."""
         at = self.at(window)
         values = [array[at] for array in self.arrays]
         given = some(*values)
@@ -100,8 +100,8 @@ class _Part(NamedTuple):
 
 
 class Operations:
-    """Of one rank. directed: of the store. checkpoint: as of Saving. extra_bytes: bytes that a
-    program may hold beyond what it has said.
+    """The operations of one rank. directed: of the store. checkpoint: as of Saving. extra_bytes:
+    bytes that a program may hold beyond what it has said.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Operations:
 
     @cached_property
     def _changed(self) -> Marks:
-        """The same: what has another value now."""
+        """The vertices that have another value now."""
         return Marks.none(self.graph)
 
     @property
@@ -153,7 +153,7 @@ class Operations:
         return self.rows_along(True)
 
     def rows_along(self, along: bool) -> Rows | None:
-        """The same; or by the vertices that they enter."""
+        """Return the rows by the vertices that edges leave, or that they enter."""
         flow = self.graph.flows[0]
         side = flow.forward if along or not self.directed else flow.backward
         rows = side and side.rows
@@ -193,7 +193,7 @@ class Operations:
         reads: Sequence[Vector] = (),
         places: Places | None = None,
     ) -> NDArray[np.float64]:
-        """The same, with what counts; the sums of what it gives, over all ranks.
+        """Apply a function as ``each`` does; return the sums of what it gives, over all ranks.
 
         counted: True, or of each vertex whether it does: one that ranks share counts on one of
         them.
@@ -329,8 +329,8 @@ class Operations:
         places: Places,
         aside: SlowBits | None = None,
     ) -> Places | None:
-        """The same of what may be combined twice, from vertices that have anything to tell; where
-        these are few, by following their edges alone.
+        """Reduce over the edges of the vertices that have anything to tell; where these are few,
+        along their edges alone. The monoid must be idempotent: an edge may be visited twice.
 
         places: of all vertices with another ``x`` than the unit. along: or against the direction
         of edges. aside: what of it few vertices have, on all ranks alike. Ghosts have the unit,
@@ -446,7 +446,7 @@ class Operations:
         self.links.fold(y, FOLDS[type(operator)])
 
     def join(self) -> NDArray[np.uint32]:
-        """As forests.py has it."""
+        """Join the ends of edges, as forests.py does."""
         trees, edge_counts = join_vertices(self.graph, self.communicator, self.team, self.directed)
         self._note(edge_counts.edges, edge_counts.read)
         self._labels_sent += edge_counts.sent
@@ -476,7 +476,9 @@ class Operations:
         ]
 
     def _pushes(self, along: bool) -> list[tuple[Adjacency, How]]:
-        """The same in that of the vertex it leads from."""
+        """Return the visits along edges that leave, in the segment of the vertex that an edge
+        leaves.
+        """
         if not self.directed or along:
             return [(adjacency, "scatter") for adjacency in self._forward()]
         return [

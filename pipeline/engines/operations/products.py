@@ -66,7 +66,7 @@ class Switches:
 
 
 class Work(NamedTuple):
-    """What a search did: the greatest distance, and edges that it looked at."""
+    """The work of a search: the greatest distance, and edges that it looked at."""
 
     depth: int
     edges: int
@@ -174,7 +174,7 @@ class _Products:
         return sum(done)
 
     def settle(self, level: int) -> tuple[int, int, int]:
-        """What was not visited of what a product gave is the frontier, at ``level``: vertices,
+        """Make the unvisited vertices of a product the frontier, at ``level``; return vertices,
         edges that leave them, edges that enter them.
         """
         graph, listed = self._graph, self._listed
@@ -202,8 +202,8 @@ class _Products:
         return bitmap.members(self._frontier) if self._queue is None else self._queue
 
     def _operand(self) -> NDArray[np.uint64]:
-        """What rows are multiplied with: an unvisited vertex has no neighbour that was visited
-        before the frontier, so both give the same.
+        """Return the vector that rows are multiplied with: an unvisited vertex has no neighbour
+        that was visited before the frontier, so both give the same.
         """
         visited, values, _ = self.reached
         if self._switches.operand_reuse:
@@ -244,5 +244,5 @@ def search_bytes(vertices: int, edges: int) -> int:
 
 
 def compile_search(*offsets: DTypeLike) -> None:
-    """What ``search`` calls, of a graph whose offsets have one of these types."""
+    """Compile the kernels that ``search`` calls, for a graph whose offsets have one of these types."""
     compile_kernels(bitmap, bfs_push, product, vertices, offsets=offsets)

@@ -38,7 +38,7 @@ class Counts(NamedTuple):
 
 
 class ProgramResult(NamedTuple):
-    """What a rank found. values: by column; an array is of the whole graph, and rank 0's alone.
+    """The result of a rank. values: by column; an array is of the whole graph, and rank 0's alone.
 
     record: what the run's record says of it, on rank 0.
     """
@@ -63,7 +63,7 @@ class Program(Protocol):
     def kernels(self) -> Sequence[ModuleType]: ...
 
     def held_bytes(self, counts: Counts) -> int:
-        """What it holds on a rank beside the graph, at most."""
+        """Return the most bytes that the program holds on a rank beside the graph."""
         ...
 
     def run(self, operations: Operations, tell: Tell) -> ProgramResult:
@@ -85,7 +85,7 @@ class DeviceProgram(Program, Protocol):
     def wants_degrees(self) -> bool: ...
 
     def device_bytes(self, vertices: int, entries: int) -> int:
-        """What it holds on the device beside the graph, at most."""
+        """Return the most bytes that the program holds on the device beside the graph."""
         ...
 
     def compile_on(self, graph: ProgramGraph) -> None: ...
@@ -93,7 +93,7 @@ class DeviceProgram(Program, Protocol):
     def run_on(
         self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
     ) -> ProgramResult:
-        """As ``run``, of arrays of the whole graph."""
+        """Run on a device; values are arrays of the whole graph."""
         ...
 
 
@@ -102,7 +102,7 @@ class SharedProgram(DeviceProgram, Protocol):
     """One whose ranks have a device each, and there a share of the edges."""
 
     def exchange_bytes(self, vertices: int) -> int:
-        """What it holds on a device besides, for what ranks tell each other."""
+        """Return the bytes that the program holds on a device besides, for exchanges between ranks."""
         ...
 
     def run_on_shares(
@@ -123,7 +123,9 @@ class DealtProgram(DeviceProgram, Protocol):
         ...
 
     def put_together(self, given: ProgramResult, more: ProgramResult) -> ProgramResult:
-        """What ranks found: the first ones, and the next one. given: may be used up."""
+        """Put together the results of ranks: of the first ones, and of the next one. given: may be
+        used up.
+        """
         ...
 
 
@@ -146,7 +148,7 @@ class ProgramEngine(Engine, Protocol):
 def program_bytes(
     program: Program, store: Store, rank: int, ranks: int, threads: int, on_disk: bool
 ) -> int:
-    """What loading a rank's share and running a program over it hold at most."""
+    """Return the most bytes that loading a rank's share and running a program over it hold."""
     place, weighted = (store, rank, ranks), program.weighted
     edges = rows_bytes(*place, weighted)
     if on_disk:

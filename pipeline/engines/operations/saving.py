@@ -1,4 +1,4 @@
-"""What the ranks of a program save together, and go on from: whole vectors, by global id.
+"""Checkpoints of the ranks of a program: whole vectors, by global id.
 
 Rank 0 writes and reads, window by window, and has a checkpoint (results/checkpoint.py) as a rank
 that is alone has one. So no rank holds more for it, and how many ranks go on does not matter.
@@ -57,7 +57,7 @@ class GoneOn(NamedTuple):
 
 
 class Saving:
-    """Of one rank. checkpoint: on rank 0; None where nothing is to be saved."""
+    """The checkpoint of one rank. checkpoint: on rank 0; None where nothing is to be saved."""
 
     def __init__(
         self, graph: RankGraph, communicator: Communicator, checkpoint: Checkpoint | None
@@ -159,7 +159,9 @@ class Saving:
         vector.own[unknown] = before
 
     def _spans(self, rank: int, first: int, last: int) -> Iterator[tuple[slice, slice]]:
-        """Of a window of global ids what a rank owns: in its own values, and in the window."""
+        """Return the spans of a window of global ids that a rank owns: in its own values, and in
+        the window.
+        """
         graph = self._graph
         held = range(rank, graph.partitions, graph.ranks)
         for i, partition in enumerate(held):
@@ -174,13 +176,13 @@ class Saving:
         return self._delegates[some], self._order[some]
 
     def _from_first(self, message: Message) -> Message:
-        """What rank 0 says."""
+        """Return the value of rank 0."""
         return self._communicator.exchange([message] * self._communicator.size)[0]
 
 
 class RanksSaving:
-    """The same of ranks with a device each, which all have whole arrays: rank 0 reads, and tells,
-    one at once. checkpoint: on rank 0.
+    """The checkpoint of ranks with a device each, which all have whole arrays: rank 0 reads, and
+    tells, one at once. checkpoint: on rank 0.
     """
 
     def __init__(self, ranks: Ranks, checkpoint: Checkpoint | None) -> None:
@@ -216,8 +218,9 @@ class RanksSaving:
 
 
 class DealtCheckpoint(Checkpoint):
-    """Of a program that is dealt out to ranks with a device each. Rank 0 saves what all of them
-    have found, put together, as a rank that is alone does: so how many ranks go on does not matter.
+    """The checkpoint of a program that is dealt out to ranks with a device each. Rank 0 saves what
+    all of them have found, put together, as a rank that is alone does: so how many ranks go on does
+    not matter.
 
     place: as of Checkpoint. A rank fills ``ANSWERED`` and sums, and these arrays are what it has
     found whenever it saves, and at its end: ranks' sums are added up. Whose time comes first waits

@@ -233,5 +233,7 @@ def _mark(adjacency: Adjacency, side: Side, words: NDArray[np.uint64]) -> int:
 
 
 def links_bytes(ghosts: int) -> int:
-    """Of lists of ghosts, as many of own vertices that others hold, and messages there and back."""
+    """Return the bytes of lists of ghosts, of as many own vertices that others hold, and of
+    messages there and back.
+    """
     return (2 * 2 * 4 + 2 * 8) * ghosts

@@ -107,7 +107,7 @@ class Chosen:
 
     @classmethod
     def of_lists(cls, lists: Sequence[NDArray[np.uint32]], rows: int) -> Chosen:
-        """Of a segment whose vertices are the rows."""
+        """Return the choice of some rows, which are the vertices of a segment."""
         return cls(by_rule(), None, rows, lists)
 
     @property
@@ -205,26 +205,26 @@ class RowsOnDisk(NamedTuple):
     weights: EdgeStream | None = None
 
     def active(self, team: Team, chosen: Chosen) -> Active:
-        """As that of Rows; in pages."""
+        """Return the active rows, as Rows does; in pages."""
         pages = np.zeros(self.stream.pages, np.uint8)
         counts = self._mark(team, chosen.places, chosen.bits, False, pages, counting=True)
         rows, edges = sum(rows for rows, _ in counts), sum(edges for _, edges in counts)
         return Active(rows, edges, pages, NONE)
 
     def push(self, team: Team, active: Active, visit: Visit) -> Visits:
-        """As that of Rows."""
+        """Push as Rows does."""
         return self._read(team, active.where, visit)
 
     def pull(
         self, team: Team, places: Numbering, known: NDArray[np.uint64], visit: Visit
     ) -> Visits:
-        """As that of Rows."""
+        """Pull as Rows does."""
         pages = np.zeros(self.stream.pages, np.uint8)
         self._mark(team, places, known, True, pages, counting=False)
         return self._read(team, pages, visit)
 
     def every(self, team: Team, visit: Visit) -> Visits:
-        """As that of Rows."""
+        """Visit every edge, as Rows does."""
         return self._read(team, np.ones(self.stream.pages, np.uint8), visit)
 
     def _read(self, team: Team, pages: NDArray[np.uint8], visit: Visit) -> Visits:
@@ -324,7 +324,9 @@ class Loader(NamedTuple):
 
 
 def on_disk_bytes(store: Store, parts: Iterable[int], threads: int, weighted: bool = False) -> int:
-    """What RowsOnDisk of partitions hold beside offsets, searched for ``threads`` cores."""
+    """Return the bytes that RowsOnDisk of partitions hold beside offsets, searched for ``threads``
+    cores.
+    """
     places = [(p, n) for p in parts for n in kept_subgraphs(store.info.grid, store.info.directed)]
     indexes = sum(stream_index_bytes(store, *place) for place in places)
     return (1 + weighted) * (indexes + 2 * threads * run_bytes())

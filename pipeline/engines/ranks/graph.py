@@ -1,4 +1,4 @@
-"""What a rank holds of a graph: the subgraphs of its partitions, and the segments that they join.
+"""A rank's part of a graph: the subgraphs of its partitions, and the segments that they join.
 
 A rank that is alone has all vertices in its own segment, by global id, delegates among them.
 """
@@ -119,7 +119,7 @@ class RankGraph:
 
     @property
     def vertex_states(self) -> list[Vertices]:
-        """Of the own segment, and of the shared one if there is one."""
+        """Return the states of the own segment, and of the shared one if there is one."""
         return [self.own] if self.shared is None else [self.own, self.shared]
 
     @property
@@ -139,7 +139,7 @@ class RankGraph:
         return places(range(partition, partition + 1), self.held)
 
     def frontier(self, partition: int) -> NDArray[np.uint32]:
-        """Of a partition that is held, by local ids."""
+        """Return the frontier of a partition that is held, by local ids."""
         return self.sides["own", range(partition, partition + 1)].frontier.listed
 
     def renew(self, *segments: Vertices | Ghosts) -> None:
@@ -272,7 +272,7 @@ class _Loading:
         return Side(self._ghosts[kind][segment], by_rule(), count)
 
     def _pullable(self, backward: Adjacency | None) -> Pullable:
-        """What a pull can find, of rows that are owned here."""
+        """Return the vertices that a pull can find, of rows that are owned here."""
         if backward is None:
             return Pullable(0, 0)
         side, segment = backward.source, backward.source.segment
@@ -345,10 +345,10 @@ def _sent_bytes(store: Store, held: range, ranks: int, ghosts: dict[Kind, list[i
 
 
 def vertex_bytes(count: int) -> int:
-    """Of ``Vertices``: distance, parent, three bitmaps."""
+    """Return the bytes of ``Vertices``: distance, parent, three bitmaps."""
     return count * (4 + 4) + bitmaps_bytes(count)
 
 
 def bitmaps_bytes(count: int) -> int:
-    """Of the three bitmaps of ``Vertices``."""
+    """Return the bytes of the three bitmaps of ``Vertices``."""
     return 3 * 8 * -(-count // WORD)

@@ -14,7 +14,7 @@ NONE = np.empty(0, np.uint32)
 
 
 def joined(lists: Iterable[NDArray[np.uint32]]) -> NDArray[np.uint32]:
-    """Of one list, that itself."""
+    """Return lists as one; one list is returned itself."""
     every = [some for some in lists if len(some)]
     return every[0] if len(every) == 1 else np.concatenate([NONE, *every])
 

@@ -50,7 +50,7 @@ def by_partition(
 
 
 class Remote:
-    """Of one search."""
+    """Vertices of other ranks that one search has found."""
 
     def __init__(self, graph: RankGraph) -> None:
         self._graph = graph
@@ -74,7 +74,7 @@ class Remote:
         return int(admit(vertices, parents, numbers, *state))
 
     def pack(self, rank: int) -> tuple[list[int], list[NDArray]]:
-        """What waits for a rank: partition and vertices of each part, and the parts."""
+        """Return all that waits for a rank: partition and vertices of each part, and the parts."""
         graph = self._graph
         head, parts = [], []
         for partition in sorted(p for p in self._waiting if p % graph.ranks == rank):
@@ -97,7 +97,7 @@ class Remote:
             self._came[rank].append(_Came(level, partition, vertices))
 
     def parents(self, rank: int) -> NDArray[np.uint32]:
-        """Of all that was sent to a rank."""
+        """Return the parents of all vertices that were sent to a rank."""
         return joined(self._went[rank])
 
     def adopt(self, rank: int, parents: NDArray[np.uint32]) -> None:

@@ -1,4 +1,4 @@
-"""What ranks found: each has its partitions' part, rank 0 the delegates', too.
+"""Results of ranks: each rank has its partitions' part, rank 0 the delegates', too.
 
 Of a search it goes through files; in a bench, to all ranks (bench/check.py).
 """
@@ -30,7 +30,7 @@ class Part(NamedTuple):
 
 
 class RankResult(NamedTuple):
-    """What a rank found. parts: of its partitions, where those of delegates say nothing.
+    """The result of a rank. parts: of its partitions, where those of delegates say nothing.
 
     delegates: on rank 0; None on the others.
     """
@@ -55,7 +55,7 @@ def result_of(graph: RankGraph) -> RankResult:
 
 
 def saved_bytes(info: GraphInfo) -> int:
-    """What all ranks together leave in files."""
+    """Return the bytes that all ranks together leave in files."""
     return (4 + 4) * (info.vertices + info.delegates)
 
 
@@ -67,14 +67,16 @@ def save(result: RankResult, folder: Path) -> None:
 
 
 def save_whole(folder: Path, columns: Mapping[str, NDArray]) -> None:
-    """Of a rank that knows of all vertices: by global id."""
+    """Save the arrays of a rank that knows all vertices, by global id."""
     save_columns(folder, _ALL, columns)
 
 
 def save_vectors(
     folder: Path, columns: Mapping[str, tuple[NDArray, NDArray]], held: range, rank: int
 ) -> None:
-    """Of its partitions, own values by place; of delegates, on rank 0, shared ones."""
+    """Save vectors: of the rank's partitions, own values by place; of delegates, on rank 0, shared
+    ones.
+    """
     for i, p in enumerate(held):
         some = {name: own[i :: len(held)] for name, (own, _) in columns.items()}
         save_columns(folder, str(p), some)
@@ -90,7 +92,7 @@ def gather(store: Store, folder: Path) -> tuple[NDArray[np.int32], NDArray[np.ui
 
 
 def gather_columns(store: Store, folder: Path, names: Sequence[str]) -> list[NDArray]:
-    """The same of any columns."""
+    """Gather any columns, as ``gather`` gathers distances and parents."""
     return [_gather(store, folder, name) for name in names]
 
 

@@ -106,7 +106,7 @@ def routes_of(grid: Grid | None) -> Routes:
 
 
 def reverse_of(name: str, directed: bool) -> str:
-    """What holds a subgraph's edges by their targets.
+    """Return the subgraph that holds a subgraph's edges by their targets.
 
     >>> reverse_of("nd", directed=False), reverse_of("nd", directed=True)
     ('dn', 'reverse-nd')

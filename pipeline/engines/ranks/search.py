@@ -58,14 +58,18 @@ def rank_bytes(store: Store, rank: int, ranks: int) -> int:
 
 
 def rank_stream_bytes(store: Store, rank: int, ranks: int, threads: int) -> int:
-    """The same with edges on disk, on a team for ``threads`` cores (stream_team)."""
+    """Return the bytes of loading and searching a rank's share with edges on disk, on a team for
+    ``threads`` cores (stream_team).
+    """
     return rank_bytes(store, rank, ranks) + on_disk_instead(store, rank, ranks, threads)
 
 
 def on_disk_instead(
     store: Store, rank: int, ranks: int, threads: int, weighted: bool = False
 ) -> int:
-    """What a rank's share takes more, or less than nothing, where its edges are on disk."""
+    """Return the bytes that a rank's share takes more, or less than nothing, where its edges are on
+    disk.
+    """
     parts = range(rank, store.info.partitions, ranks)
     names = kept_subgraphs(store.info.grid, store.info.directed)
     shards = [file for p in parts for name in names for file in store.shards(p, name)]
@@ -75,7 +79,7 @@ def on_disk_instead(
 
 @dataclass
 class RankFound:
-    """What a rank found. supersteps: of all ranks together, on rank 0 alone."""
+    """The result of a rank. supersteps: of all ranks together, on rank 0 alone."""
 
     graph: RankGraph
     supersteps: SuperstepLog
@@ -178,7 +182,9 @@ class _RankSearch:
         return RankFound(graph, self._records(sums) if graph.rank == 0 else SuperstepLog())
 
     def _records(self, sums: NDArray[np.int64]) -> SuperstepLog:
-        """Of all supersteps that followed edges; directions and seconds are rank 0's."""
+        """Return records of all supersteps that followed edges; directions and seconds are rank
+        0's.
+        """
         records, frontier = SuperstepLog(self._before), self._frontier
         done = self._done
         for row, directions, seconds in zip(sums, done.directions, done.seconds, strict=True):
@@ -203,7 +209,7 @@ class _RankSearch:
 
 
 class _Done:
-    """What this rank did in each superstep, which may be many. kinds: of what was sent."""
+    """This rank's work in each superstep, of which there may be many. kinds: of what was sent."""
 
     def __init__(self) -> None:
         self.kinds: tuple[str, ...] = ()

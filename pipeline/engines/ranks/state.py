@@ -1,4 +1,4 @@
-"""What a search knows of the vertices of a segment, by place.
+"""A search's knowledge of the vertices of a segment, by place.
 
 This is breadth-first search's own: which vertices are visited, and a parent for each, any one.
 """
@@ -61,7 +61,7 @@ class Vertices:
         self.advance(level)
 
     def advance(self, level: int) -> None:
-        """What was found becomes the frontier, at distance ``level``."""
+        """Make the vertices found the frontier, at distance ``level``."""
         state = self.visited, self.frontier, self.found, self.distance
         self.entered = int(next_level(*state, level))
 
@@ -76,7 +76,7 @@ class Vertices:
         return Chosen(numbers, self.frontier, rows)
 
     def pushing(self, frontier: Chosen) -> Start:
-        """As a visit starts from them."""
+        """Return the vertices as a visit starts from them."""
         return Start(frontier.places, self.ids, self.frontier)
 
     def pulling(self, frontier: Chosen) -> Start:
@@ -84,7 +84,7 @@ class Vertices:
         return Start(frontier.places, self.ids, self.visited)
 
     def ends(self, numbers: Numbering, most: int) -> Ends:
-        """As a visit ends at them."""
+        """Return the vertices as a visit ends at them."""
         return Ends(numbers, self.visited, self.found, NONE, self.parent)
 
 
@@ -122,7 +122,7 @@ class Ghosts:
         return self.pushing(frontier)
 
     def chosen(self, numbers: Numbering, rows: int) -> Chosen:
-        """What is known of the frontier by now."""
+        """Return the part of the frontier that is known by now."""
         return Chosen.of_lists([*self.told], rows)
 
     def ends(self, numbers: Numbering, most: int) -> Ends:

@@ -59,7 +59,7 @@ class Told:
 
 
 class Superstep(NamedTuple):
-    """What a rank did in one.
+    """A rank's work in one superstep.
 
     entered: vertices of the next frontier, each of which counts on one rank alone. sent: bytes to
     other ranks by kind, the same kinds always. more: whether there may be another superstep, in
@@ -74,7 +74,9 @@ class Superstep(NamedTuple):
 
 
 class Supersteps:
-    """Of one search. remote: what was sent to owners, whose parents are told in the end."""
+    """The supersteps of one search. remote: what was sent to owners, whose parents are told in the
+    end.
+    """
 
     def __init__(
         self, graph: RankGraph, communicator: Communicator, team: Team, choose: Choose
@@ -138,7 +140,7 @@ class Supersteps:
         return Superstep(entered, total(looks), directions, sent, more)
 
     def _frontier(self) -> dict[int, Told]:
-        """Of each partition, for those that have to be told."""
+        """Return the frontier of each partition, for those that have to be told."""
         graph = self._graph
         if self._communicator.size == 1:
             return {}
@@ -146,7 +148,9 @@ class Supersteps:
         return {p: Told(graph.frontier(p), local_rows(*whole, p)) for p in graph.held}
 
     def _enter(self, kind: Kind, partition: int, local: NDArray[np.uint32], expanded: bool) -> None:
-        """What the rank knows of segments that others have a part in: vertices of a partition."""
+        """Enter what the rank has learned of segments that others have a part in: vertices of a
+        partition.
+        """
         for ghosts in self._graph.ghosts[kind]:
             if partition in ghosts.segment:
                 ghosts.enter(partition, local, expanded)
@@ -207,7 +211,9 @@ class Supersteps:
         return self._keep(visits, target.segment)
 
     def _pull(self, flow: Flow, some_found: bool) -> tuple[int, EdgeCounts]:
-        """The same. some_found: whether there is any vertex in ``found``."""
+        """Pull along a flow, as ``_push`` pushes. some_found: whether there is any vertex in
+        ``found``.
+        """
         adjacency = flow.backward
         assert adjacency is not None
         source, target = adjacency.target, adjacency.source

@@ -78,7 +78,9 @@ class WorkersEngine:
         self._searching = False
 
     def need(self) -> Need:
-        """Of this process: the result. What ranks hold they tell when they are asked (``Way``)."""
+        """Return the need of this process: the result. What ranks hold they tell when they are
+        asked (``Way``).
+        """
         columns = 1 if self._program is None else len(self._program.columns)
         return Need(8 * columns * self._store.info.vertices)
 
@@ -109,7 +111,7 @@ class WorkersEngine:
 
     @property
     def _how(self) -> tuple[Any, ...]:
-        """What decides which workers it has."""
+        """The choices that decide which workers there are."""
         return self._resources.cluster, self._resources.device, self._threads
 
     def search(
@@ -165,8 +167,8 @@ class WorkersEngine:
     def _done(
         self, work: Work, written: int, checkpoint: Checkpoint | None = None
     ) -> Iterator[tuple[Done, Job]]:
-        """What ranks did. written: bytes that all of them leave in a folder that workers see, which
-        ends with this. checkpoint: where rank 0 saves, if they do.
+        """Yield what ranks did. written: bytes that all of them leave in a folder that workers see,
+        which ends with this. checkpoint: where rank 0 saves, if they do.
         """
         asked = checkpoint.ask_elsewhere if checkpoint else lambda: False
         assert self._workers is not None
@@ -219,7 +221,9 @@ class WorkersEngine:
 
 
 class Workers(NamedTuple):
-    """Of a cluster: the addresses of those that get a rank, and the device they may search on."""
+    """The workers of a cluster: the addresses of those that get a rank, and the device they may
+    search on.
+    """
 
     cluster: Cluster
     addresses: list[str]
@@ -228,7 +232,7 @@ class Workers(NamedTuple):
 
 @contextmanager
 def open_workers(store: Store, resources: Resources, threads: int) -> Iterator[Workers]:
-    """As many workers as the store has partitions, for one command. InputError: they cannot."""
+    """Open as many workers as the store has partitions, for one command. InputError: they cannot."""
     check_partitions(store, resources)
     with open_ranks(resources, threads) as (cluster, device):
         yield Workers(cluster, workers_for(store, cluster), device)
@@ -268,14 +272,15 @@ def workers_for(store: Store, cluster: Cluster) -> list[str]:
 
 
 def method_of(done: Done, attempt: Job) -> str:
-    """Of a program."""
+    """Return the name of the way that a program ran."""
     if done.devices is not None:
         return "on devices"
     return "streamed" if attempt.way == ON_DISK else "in memory"
 
 
 def held_before(cluster: Cluster, ranks: int, baseline: int) -> int:
-    """What counts for the limit before any work: of all local processes, or of one worker.
+    """Return the bytes that count for the limit before any work: of all local processes, or of one
+    worker.
 
     baseline: bytes that a worker holds.
     """

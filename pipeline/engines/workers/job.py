@@ -21,10 +21,10 @@ ON_DISK, ON_DEVICE = 1, 2
 
 
 class Work(Protocol):
-    """What ranks do: a search (search_work.py), or programs (program_work.py)."""
+    """The work of ranks: a search (search_work.py), or programs (program_work.py)."""
 
     def get_ready(self, job: Job, store: Store, rank: int, size: int, threads: int) -> list[Way]:
-        """As of a RankJob."""
+        """Return the ways of a rank, as a RankJob does."""
         ...
 
     def run(self, job: Job, store: Store, communicator: Communicator, team: Team) -> Any:

@@ -37,8 +37,8 @@ Place = tuple[Path, float, str]
 
 
 class RankProgram(NamedTuple):
-    """What a rank runs, over what it loads. whole: what all of them run. heard: how
-    often it holds what others have found: that of one, and of the next one, which may have come.
+    """A rank's part of a program, over what it loads. whole: what all of them run. heard: how often
+    it holds what others have found: that of one, and of the next one, which may have come.
     """
 
     whole: Program
@@ -101,7 +101,7 @@ class RankProgram(NamedTuple):
             return None
 
     def agreed(self, graph: ProgramGraph, ranks: Ranks) -> ProgramGraph:
-        """What has been loaded, with what of it is known by all ranks together alone."""
+        """Return the loaded graph, with the facts that only all ranks together know."""
         extra_bytes = graph.device.memory_bytes - self.room(graph.device).device
         if not self.dealt and ranks.size > 1 and graph.degree is not None:
             with ranks.device.use() as cupy:
@@ -134,9 +134,9 @@ def run_on_devices(
     saved: Place | None,
     loaded: Callable[[int], None],
 ) -> tuple[ProgramResult | None, list[float]]:
-    """What the last program gives (``RankProgram.run``), and the seconds of each, from one meeting
-    of all ranks to the next. load: gives what the rank has loaded; of what is to be called
-    meanwhile.
+    """Return the result of the last program (``RankProgram.run``), and the seconds of each program,
+    from one meeting of all ranks to the next. load: gives what the rank has loaded; of what is to
+    be called meanwhile.
     """
     given, seconds = None, []
     with device_arrays(communicator, device) as ours:
@@ -158,7 +158,7 @@ def run_on_devices(
 
 
 def _put_together(whole: DealtProgram, given: ProgramResult, ranks: Ranks) -> ProgramResult:
-    """What all ranks found, on rank 0, which hears of them one after the other."""
+    """Put together the results of all ranks, on rank 0, which hears of them one after the other."""
     nothing: list[Any] = []
     mine: list[Any] = []
     if ranks.rank > 0:

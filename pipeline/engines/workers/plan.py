@@ -1,4 +1,4 @@
-"""What a search of a store by several workers would hold on each of them: ``plan``."""
+"""Plans of questions by several workers: the memory that each of them would hold."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _check_room(
     baseline: int,
     needs: Sequence[int],
 ) -> int:
-    """As for a search; keeps what was asked for."""
+    """Check the room as for a search, and keep what was asked for."""
     way = check_room(limit, cluster, ranks, baseline, needs)
     asked.append((baseline, needs[way]))
     return way

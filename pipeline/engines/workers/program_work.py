@@ -32,9 +32,9 @@ from .share import share_of
 
 
 class ProgramDone(NamedTuple):
-    """Of the last program. columns: names of those that ranks have left. went_on: after so many
-    steps, if it did; rank 0's, as the record. seconds: of each program, from one meeting of all
-    ranks to the next.
+    """The result of the last program. columns: names of those that ranks have left. went_on: after
+    so many steps, if it did; rank 0's, as the record. seconds: of each program, from one meeting of
+    all ranks to the next.
     """
 
     columns: list[str]

@@ -1,4 +1,4 @@
-"""What a worker keeps loaded for one rank of a command after another."""
+"""A share of a graph that a worker keeps loaded for one rank of a command after another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Loaded = TypeVar("Loaded", RankGraph, ProgramGraph)
 
 
 class Share:
-    """What a worker keeps loaded for one rank of a command after another.
+    """A share of a graph that a worker keeps loaded for one rank of a command after another.
 
     name: of the command. of: rank, ranks, and the way that edges are read. at_work: one
     communicator, which what is loaded on CPUs asks whether to go on. The client holds a share as
@@ -35,7 +35,7 @@ class Share:
         return False
 
     def load(self, of: tuple[int, int, int], graph: Callable[[], Loaded]) -> Loaded:
-        """What stands there, or what ``graph`` makes."""
+        """Return the graph that stands there, or that ``graph`` makes."""
         if self.graph is None or self.of != of:
             self.of = self.graph = None  # that is free before
             self.graph, self.of = graph(), of
