@@ -262,7 +262,9 @@ class _Walk:
         return change
 
     def _step_whole(self, rows: Rows) -> NDArray[np.float64]:
-        """Step in one call, where all edges are in memory as one subgraph; return what it adds up."""
+        """Step in one call, where all edges are in memory as one subgraph; return what it
+        adds up.
+        """
         if self._starts is None:
             self._starts = starts_of_turns(rows.offsets)
         turns = len(self._starts) - 1

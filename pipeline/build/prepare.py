@@ -270,7 +270,9 @@ def plan_ahead(
 
 
 def facts_ahead(edges: EdgeList, options: BuildOptions, closely: bool = True) -> Facts:
-    """Return the facts of the graph that the input's metadata alone give. closely: as of facts_of."""
+    """Return the facts of the graph that the input's metadata alone give. closely: as of
+    facts_of.
+    """
     by_degree, places = options.order == "degree", options.places_for(edges.rows)
     return facts_of(edges, dense_domain(edges), options.directed, by_degree, *places, closely)
 

@@ -61,7 +61,9 @@ class DelegatesOfRank:
         return self._delegates + normals, ghosts
 
     def needs(self, device: Device) -> Needs:
-        """Return the bytes that stay on the device: nn, and all but the targets of dd, dn and nd."""
+        """Return the bytes that stay on the device: nn, and all but the targets of dd, dn
+        and nd.
+        """
         info, delegates = self.store.info, self._delegates
         nn, forward, reverse = self._target_bytes
         own, ghosts = self.numbers
@@ -164,7 +166,9 @@ class DelegatesOfRank:
 def _parts(
     numbering: DelegateNumbering, rank: int, partition: int, *every: NDArray
 ) -> Iterator[NDArray]:
-    """Return a partition's part of all rows that a rank has; values of delegates' rows say nothing."""
+    """Return a partition's part of all rows that a rank has; values of delegates' rows say
+    nothing.
+    """
     _, first, vertices, skipped = numbering.normal_segments(rank)[partition]
     for values in every:
         yield np.concatenate([values[:1].repeat(skipped), values[first : first + vertices]])

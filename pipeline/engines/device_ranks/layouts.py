@@ -73,7 +73,9 @@ class LayoutOfRank(Protocol):
     def result(self, search: Search[Any], communicator: Communicator) -> RankResult: ...
 
     def found(self, level: Any) -> int:
-        """Return a rank's finds in a superstep, so that the ranks' sum is what they found together."""
+        """Return a rank's finds in a superstep, so that the ranks' sum is what they found
+        together.
+        """
         ...
 
     def step(self, direction: str) -> tuple[dict[str, str], int]:

@@ -27,7 +27,9 @@ class Places(NamedTuple):
 
 
 class PlacesByLevel:
-    """Lists of at most so many vertices, each in one level; the levels stand one after the other."""
+    """Lists of at most so many vertices, each in one level; the levels stand one after the
+    other.
+    """
 
     def __init__(self, own: int, shared: int) -> None:
         self._places = Places(np.empty(own, np.uint32), np.empty(shared, np.uint32))

@@ -244,5 +244,7 @@ def search_bytes(vertices: int, edges: int) -> int:
 
 
 def compile_search(*offsets: DTypeLike) -> None:
-    """Compile the kernels that ``search`` calls, for a graph whose offsets have one of these types."""
+    """Compile the kernels that ``search`` calls, for a graph whose offsets have one of
+    these types.
+    """
     compile_kernels(bitmap, bfs_push, product, vertices, offsets=offsets)

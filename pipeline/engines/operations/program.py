@@ -102,7 +102,9 @@ class SharedProgram(DeviceProgram, Protocol):
     """One whose ranks have a device each, and there a share of the edges."""
 
     def exchange_bytes(self, vertices: int) -> int:
-        """Return the bytes that the program holds on a device besides, for exchanges between ranks."""
+        """Return the bytes that the program holds on a device besides, for exchanges
+        between ranks.
+        """
         ...
 
     def run_on_shares(

@@ -232,7 +232,9 @@ class Workers(NamedTuple):
 
 @contextmanager
 def open_workers(store: Store, resources: Resources, threads: int) -> Iterator[Workers]:
-    """Open as many workers as the store has partitions, for one command. InputError: they cannot."""
+    """Open as many workers as the store has partitions, for one command. InputError: they
+    cannot.
+    """
     check_partitions(store, resources)
     with open_ranks(resources, threads) as (cluster, device):
         yield Workers(cluster, workers_for(store, cluster), device)
