@@ -70,7 +70,9 @@ def check(
 
 
 def _vertices(rule: int, place: int, parent: Any) -> tuple[int, ...]:
-    """What ``Violations`` names for the place of a violation, if there was one."""
+    """Return the vertices that ``Violations`` names for the place of a violation, if there
+    was one.
+    """
     if place == NOWHERE:
         return ()
     if rule in (3, 4):

@@ -251,7 +251,7 @@ def strip_lanes(items: int) -> int:
 
 
 def unsigned_name(dtype: Any) -> str:
-    """What C++ calls an unsigned type of 4 or 8 bytes."""
+    """Return the name in C++ of an unsigned type of 4 or 8 bytes."""
     return "u32" if np.dtype(dtype).itemsize == 4 else "u64"
 
 

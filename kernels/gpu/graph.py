@@ -62,7 +62,9 @@ class Rows:
 
     @classmethod
     def with_room(cls, device: Device, offsets: Array | np.ndarray, near: int) -> Rows:
-        """Of these offsets; targets are yet to be put there, ``near`` of them on the device."""
+        """Return rows of these offsets; targets are yet to be put there, ``near`` of them on the
+        device.
+        """
         edges = int(offsets[-1])
         near = min(near, edges)
         if edges >= MOST_SHORT:
@@ -112,7 +114,7 @@ class DeviceGraph:
 
     @property
     def bytes(self) -> int:
-        """Of its rows, which are kept once where both ways are the same."""
+        """The bytes of the rows, which are kept once where both ways are the same."""
         ways = {id(some): some for some in (self.forward, self.reverse)}.values()
         return sum(rows.offsets.nbytes + 4 * rows.edges for rows in ways)
 

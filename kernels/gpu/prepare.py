@@ -143,7 +143,9 @@ def position_vertices(device: Device, degrees: Degrees) -> Positions:
 
 
 def positions_by_id(device: Device, position: Any) -> np.ndarray:
-    """Of the vertices, by rising dense id: uint32, in host memory. position: as of Positions."""
+    """Return the positions of the vertices, by rising dense id: uint32, in host memory. position:
+    as of Positions.
+    """
     with device.use():
         return position[position != np.uint32(UNREACHED)].get()
 

@@ -132,7 +132,7 @@ WIDE_SEARCH = WideKernel("bfs/wide_search.cu", "wide_search")
 
 
 class Level(NamedTuple):
-    """What a level did. found: vertices; examined: entries looked at."""
+    """The work of a level. found: vertices; examined: entries looked at."""
 
     direction: str
     found: int
@@ -163,7 +163,7 @@ def bytes_needed(vertices: int, edges: int, directed: bool) -> int:
 def state(
     vertices: int, used: int, offsets: DTypeLike, long_rows: int, blocks: int
 ) -> list[arrays.Array]:
-    """What searches write to, but for ``wide_distance``.
+    """Return the arrays that searches write to, but for ``wide_distance``.
 
     used, long_rows: see DeviceGraph. offsets: type of the graph's. blocks: of the narrow search.
     """
@@ -183,7 +183,7 @@ def state(
 
 
 def queue_arrays(name: str, offsets: DTypeLike, length: int) -> list[arrays.Array]:
-    """What a structure ``Queue`` of cuda/bfs/search.cuh names."""
+    """Return the arrays that a structure ``Queue`` of cuda/bfs/search.cuh names."""
     kinds = {"vertex": np.uint32, "row": offsets, "before": offsets}
     return [arrays.Array(f"{name}_{part}", kind, length) for part, kind in kinds.items()]
 
@@ -199,7 +199,7 @@ def rest_capacity(long_rows: int) -> int:
 
 
 def wide_distance(vertices: int) -> arrays.Array:
-    """Of more than a byte: made when it is needed."""
+    """Return the array of distances of more than a byte, which is made when it is needed."""
     return arrays.Array("distance", np.int32, vertices, fill=-1)
 
 
@@ -398,7 +398,7 @@ class GpuSearch:
         return sum(int(np.count_nonzero(records["found"])) for records in self._records)
 
     def levels(self) -> list[Level]:
-        """What each level of the last search did.
+        """Return the work of each level of the last search.
 
         Their seconds are the whole search's, by events, shared by the clock of a multiprocessor.
         """

@@ -105,7 +105,7 @@ def bytes_needed(vertices: int, edges: int) -> int | None:
 
 
 def state(sets: int, virtual_sets: int) -> list[arrays.Array]:
-    """What searches write to, beside what they give."""
+    """Return the arrays that searches write to, beside their results."""
     return [
         arrays.Array("distance", np.uint8, SET * sets),
         arrays.Array("parent", np.uint32, SET * sets),

@@ -62,7 +62,7 @@ class GpuBrandes:
                 self._trees["score"][0].set(score)
 
     def _allocate(self, count: int) -> dict[str, Any]:
-        """Of so many gangs, by name: each has a row of an array."""
+        """Allocate the arrays of so many gangs, by name: each gang has a row of an array."""
         declared = _arrays(self._graph.vertices, self._graph.cut.rows.edges)
         return allocate_gangs(self._graph.device, declared, count)
 
@@ -159,7 +159,7 @@ def _kernel(graph: ProgramGraph, function: str, wide: bool) -> Callable[..., Non
 
 
 def _arrays(vertices: int, entries: int) -> list[Array]:
-    """Of a gang."""
+    """Return the arrays of a gang."""
     items = items_of(vertices, entries)
     return [
         Array("distance", np.uint32, vertices, fill=0xFFFFFFFF),
@@ -177,7 +177,7 @@ def _arrays(vertices: int, entries: int) -> list[Array]:
 
 
 def tree_bytes(vertices: int, entries: int) -> int:
-    """Of a gang, with what the pool rounds up."""
+    """Return the bytes of a gang, with what the pool rounds up."""
     return pool_bytes(_arrays(vertices, entries))
 
 

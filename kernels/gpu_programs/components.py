@@ -26,7 +26,7 @@ def components(graph: ProgramGraph) -> np.ndarray:
 
 
 def join_all(graph: ProgramGraph) -> Array:
-    """The same on the device."""
+    """Join the ends of all edges; return the forest on the device."""
     device, cut = graph.device, graph.cut
     with device.use() as cupy:
         forest, arrived = cupy.empty(graph.vertices, np.uint32), cupy.zeros(1, np.uint64)
@@ -35,7 +35,8 @@ def join_all(graph: ProgramGraph) -> Array:
 
 
 def join_shares(graph: ProgramGraph, ranks: Ranks) -> Array | None:
-    """The same of two or more ranks with a share of the edges each, on rank 0.
+    """Join the ends of all edges of two or more ranks with a share of the edges each; return the
+    forest on rank 0.
 
     Each rank plants a forest, and all get to know of all: a rank tells the next one of it, then,
     of what it knows now, the one after next, and so on. So all pass over the same tree. Of what
@@ -59,8 +60,9 @@ def join_shares(graph: ProgramGraph, ranks: Ranks) -> Array | None:
 
 
 class _Share:
-    """What a rank knows of. It tells of a forest by labels, uint32 (n,), or, where that is less:
-    pairs of vertices, uint32 (2 k,); members of the largest tree, bits in uint32; its root.
+    """A rank's knowledge of the components. It tells of a forest by labels, uint32 (n,), or, where
+    that is less: pairs of vertices, uint32 (2 k,); members of the largest tree, bits in uint32; its
+    root.
     """
 
     def __init__(self, graph: ProgramGraph) -> None:

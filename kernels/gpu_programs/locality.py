@@ -47,8 +47,8 @@ _TILES = 4, 8, 12, 16, 24, 32, 48, 64, 96
 
 
 def choose(device: Device, cut: CutRows, n: int, kind: DTypeLike) -> Cuts | Tiling | None:
-    """What reads least, if it saves enough; None: rows as they are. n: vertices, which targets are
-    of. kind: of values.
+    """Return the order of entries that reads least, if it saves enough; None: rows as they are. n:
+    vertices, which targets are of. kind: of values.
     """
     rows, count = cut.rows, cut.count
     size = np.dtype(kind).itemsize

@@ -29,7 +29,7 @@ MEETING = np.dtype(
 
 
 class Meeting:
-    """Of ranks that can read each other's memory (``open_meeting``)."""
+    """A meeting of ranks that can read each other's memory (``open_meeting``)."""
 
     def __init__(self, ranks: Ranks, arrays: PeerArrays, bases: Sequence[int]) -> None:
         self._ranks, self._arrays, self._bases = ranks, arrays, bases
@@ -65,7 +65,7 @@ class Meeting:
 
 
 class InSight(Protocol):
-    """What has others' memory in sight, or nothing of theirs."""
+    """An object that has others' memory in sight, or nothing of theirs."""
 
     def close(self) -> None: ...
 
@@ -75,8 +75,8 @@ S = TypeVar("S", bound=InSight)
 
 @contextmanager
 def closed_by_all(state: S, ranks: Ranks) -> Iterator[S]:
-    """Of all ranks together, also where all are interrupted: what others had in sight may be freed
-    afterwards.
+    """Close an object on all ranks together, also where all are interrupted: memory that others had
+    in sight may be freed afterwards.
     """
     try:
         with closing(state):

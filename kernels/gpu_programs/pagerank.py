@@ -244,7 +244,7 @@ def kernel(
     tiling: Tiling | None,
     source: str = _SOURCE,
 ) -> Callable[..., None]:
-    """Of entries that stand by tiles, or in rows."""
+    """Return the kernel of entries that stand by tiles, or in rows."""
     kind, cut = np.dtype(share), graph.cut
     operator = "Sum" if graph.weights is None else f"WeightedSum<{c_name(str(graph.weight_type))}>"
     stands = f"InRows<{cut.rows.offset_type}, {cut.tiered}>" if tiling is None else "Tiles"

@@ -82,6 +82,6 @@ class Ranks:
         return self._exchange(messages)
 
     def from_first(self, message: list[Any]) -> list[Any]:
-        """What rank 0 says; the others' messages are not looked at."""
+        """Return the message of rank 0; the others' messages are not looked at."""
         nothing: list[Any] = []
         return self.tell([message if self.rank == 0 else nothing] * self.size)[0]

@@ -51,7 +51,9 @@ MOST_PIECES = 1 << 31
 
 @dataclass(frozen=True)
 class CutRows:
-    """What the structure ``Rows`` of cuda/programs/rows.cuh names: uint32 arrays on the device."""
+    """The members of the structure ``Rows`` of cuda/programs/rows.cuh: uint32 arrays on the
+    device.
+    """
 
     rows: Rows
     turn: int
@@ -90,7 +92,7 @@ class CutRows:
 
 @dataclass(frozen=True)
 class ProgramGraph:
-    """What a program goes through on a device: the rows of all vertices, by global id.
+    """The graph that a program goes through on a device: the rows of all vertices, by global id.
 
     weights: uint32, by entry, the bits of weights of this type of ``weight_type``; None where they
     are not asked for. degree: float64, by vertex, the edges that leave it, or their weights added
@@ -114,7 +116,7 @@ class ProgramGraph:
 
     @property
     def room(self) -> int:
-        """Of what is spare, less a part that is left for code and for what the pool rounds up."""
+        """The extra bytes, less a part that is left for code and for what the pool rounds up."""
         return self.extra_bytes - self.extra_bytes // _RESERVE
 
 
@@ -147,7 +149,7 @@ class Cuts(NamedTuple):
 
     @property
     def pieces(self) -> int:
-        """Of rows that are cut."""
+        """The number of pieces of rows that are cut."""
         return self.dense * self.columns
 
 
@@ -198,7 +200,7 @@ def columns_bytes(device: Device, whole: CutRows, cuts: Cuts, weighted: bool) ->
 
 
 def cut_bytes(device: Device, vertices: int, entries: int) -> int:
-    """What ``cut`` holds at most, beside the rows."""
+    """Return the most bytes that ``cut`` holds, beside the rows."""
     units = (vertices + entries) // _turn(device, vertices + entries) + 2
     return 4 * 4 * units + 8 * 4 * units  # those listed, sorted, and the parts of each
 
@@ -221,7 +223,7 @@ def degrees_of(
 
 
 def c_name(kind: str) -> str:
-    """What C++ calls a type of weights, or of shares."""
+    """Return the name in C++ of a type of weights, or of shares."""
     return {"float32": "float", "float64": "double", "uint32": "u32"}[kind]
 
 
@@ -233,12 +235,12 @@ def allocate_gangs(device: Device, declared: Sequence[Declared], count: int) -> 
 
 
 def pool_bytes(declared: Sequence[Declared]) -> int:
-    """Of arrays, with what the pool rounds up."""
+    """Return the bytes of arrays, with what the pool rounds up."""
     return total_bytes(declared) + 512 * len(declared)
 
 
 def blocks_of(device: Device, launch: Launch = LAUNCH) -> int:
-    """Of a launch that fills the device."""
+    """Return the number of blocks of a launch that fills the device."""
     return device.multiprocessors * launch.blocks
 
 

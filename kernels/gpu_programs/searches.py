@@ -73,7 +73,7 @@ _ANY_LEVEL = 0xFFFFFFFE
 
 
 class Met(NamedTuple):
-    """What searches together have come to. outcome: FOUND; SELDOM_MEET, or DEEPER than there are
+    """The result of searches together. outcome: FOUND; SELDOM_MEET, or DEEPER than there are
     digits, and then the rest says nothing.
 
     hops: of HOPS, by source. reached: uint64 (n,), a bit by source; bits: uint64 (digits, n), of
@@ -87,7 +87,8 @@ class Met(NamedTuple):
 
 
 class GpuSearches:
-    """Of a graph. most: sources in all. distances: whether these are wanted.
+    """Searches of a graph from many vertices. most: sources in all. distances: whether these are
+    wanted.
 
     What goes apart takes the room of what went together, and what is spare.
     """
@@ -109,7 +110,9 @@ class GpuSearches:
 
     @property
     def batches_apart(self) -> int:
-        """Of WIDTH sources, that are worth giving to ``apart`` at once."""
+        """Return the number of batches of WIDTH sources that are worth giving to ``apart``
+        at once.
+        """
         return max(1, self._blocks_apart // WIDTH)
 
     @property
@@ -210,9 +213,10 @@ class GpuSearches:
 
 
 class Near(NamedTuple):
-    """What searches have come to first. distance: uint32 (n,), hops to the nearest source; nearest:
-    uint32 (n,), its number, the least of several; both the greatest number where unreached, and in
-    host memory. levels: the greatest distance. edges: that were looked at.
+    """The result of a search from the nearest of several sources. distance: uint32 (n,), hops to
+    the nearest source; nearest: uint32 (n,), its number, the least of several; both the greatest
+    number where unreached, and in host memory. levels: the greatest distance. edges: that were
+    looked at.
     """
 
     distance: np.ndarray
@@ -264,7 +268,7 @@ def _together_arrays(vertices: int, entries: int, distances: bool) -> list[Array
 
 
 def _gang_arrays(vertices: int, entries: int) -> list[Array]:
-    """Of a block."""
+    """Return the arrays of a block."""
     return [
         Array("distance", np.uint32, vertices, fill=_UNREACHED),
         Array("items", np.uint64, items_of(vertices, entries)),

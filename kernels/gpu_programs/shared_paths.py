@@ -42,7 +42,7 @@ _AGAIN = 0.25  # as of the kernel
 
 
 class _Asked(NamedTuple):
-    """What GpuPaths are told."""
+    """The arguments of GpuPaths."""
 
     source: int
     width: float
@@ -73,8 +73,9 @@ class SharedPaths(GpuPaths, ABC):
             return whole.get() if self._ranks.rank == 0 else np.empty(0)
 
     def adopt(self) -> Array:
-        """As of GpuPaths. A vertex takes what the first rank that has any offers, so that parents
-        of one rank's offers lead to such of that rank, or of one before it.
+        """Give parents to vertices, as GpuPaths does. A vertex takes what the first rank that has
+        any offers, so that parents of one rank's offers lead to such of that rank, or of one before
+        it.
         """
         graph, ranks = self._graph, self._ranks
         with graph.device.use() as cupy:
@@ -205,7 +206,7 @@ class _PathsByMessages(SharedPaths):
         return self._bucket.begin, self._bucket.width
 
     def step(self, due: bool) -> bool:
-        """What has changed is told, and its edges followed; else the next bucket begins."""
+        """Tell what has changed, and follow its edges; else begin the next bucket."""
         self._phases += 1
         with self._graph.device.use() as cupy:
             distance = self._distance

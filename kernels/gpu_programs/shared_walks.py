@@ -42,7 +42,7 @@ _TOLD = 3  # numbers, by each rank in an iteration
 
 
 class SharedWalk(Protocol):
-    """As a GpuWalk."""
+    """A walk as a GpuWalk is, over the shares of several ranks."""
 
     @property
     def sent(self) -> int:
@@ -50,15 +50,17 @@ class SharedWalk(Protocol):
         ...
 
     def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
-        """As ``run``. due: whether this rank wants to save; gives whether any does."""
+        """Run some iterations, as ``run`` does. due: whether this rank wants to save; gives whether
+        any does.
+        """
         ...
 
     def share(self) -> np.ndarray:
-        """As of a GpuWalk, on rank 0."""
+        """Return the shares of a GpuWalk, on rank 0."""
         ...
 
     def ranks(self) -> np.ndarray:
-        """As of a GpuWalk, on rank 0."""
+        """Return the PageRank of a GpuWalk, on rank 0."""
         ...
 
     def close(self) -> None:
@@ -76,7 +78,9 @@ def shared_walk(
     share: np.ndarray | None = None,
     single: bool = False,
 ) -> SharedWalk:
-    """Of two or more ranks: in their memory where they can read each other's, else by messages."""
+    """Open the walk of two or more ranks: in their memory where they can read each other's, else by
+    messages.
+    """
     of = damping, keeps, likely, share, single
     dealt = ranks.size * _each(graph, ranks)
     arrays = [Declared("came", np.float64, dealt)]

@@ -172,7 +172,7 @@ class GpuPaths:
             return self.adopt().get()
 
     def adopt(self) -> Array:
-        """The same on the device."""
+        """Give parents to vertices, and return them on the device."""
         graph = self._graph
         with graph.device.use() as cupy:
             parent = cupy.full(graph.vertices, UNREACHED, np.uint32)
@@ -214,8 +214,8 @@ class GpuPaths:
 
 
 class GpuWholePaths(GpuPaths):
-    """The same where weights are whole numbers: distances of 32 bits, with the parents beside them,
-    so that nobody looks for these afterwards.
+    """Shortest paths where weights are whole numbers: distances of 32 bits, with the parents beside
+    them, so that nobody looks for these afterwards.
 
     If a path that was looked at is ``beyond`` 32 bits, what is found is of no use: GpuPaths have to
     find it. These also go on from a save, as parents are not saved.
@@ -271,7 +271,7 @@ def kernel(graph: ProgramGraph, function: str, source: str = _SOURCE) -> Callabl
 
 
 def items_of(vertices: int, entries: int) -> int:
-    """Of a queue of all vertices, of 8 bytes each."""
+    """Return the number of items of a queue of all vertices, of 8 bytes each."""
     return vertices + entries // PART
 
 

@@ -68,13 +68,13 @@ def tile_shift(device: Device, itemsize: int) -> int:
 
 
 def shared_bytes(tiling: Tiling, itemsize: int) -> int:
-    """Of a kernel that holds a tile: its values, and a 0."""
+    """Return the shared memory of a kernel that holds a tile: its values, and a 0."""
     return ((1 << tiling.shift) + 1) * itemsize
 
 
 @dataclass(frozen=True)
 class TiledRows:
-    """What the structure ``Tiles`` of cuda/programs/tiles.cuh names, on the device.
+    """The members of the structure ``Tiles`` of cuda/programs/tiles.cuh, on the device.
 
     weights: uint32, bits of the weights of all entries in their new order; None where there are
     none.
@@ -122,9 +122,9 @@ def tile_rows(
     weights: Array | None,
     room: int,
 ) -> TiledRows | None:
-    """The same entries by tiles, with their weights. None where cells fall along a row, as they
-    never do if targets rise; where this would hold more than ``room`` bytes; where a block has no
-    room to count by.
+    """Return the entries of rows by tiles, with their weights. None where cells fall along a row,
+    as they never do if targets rise; where this would hold more than ``room`` bytes; where a block
+    has no room to count by.
 
     whole: rows that stand on the device. vertices: that targets are of. weights: uint32, by entry.
     """

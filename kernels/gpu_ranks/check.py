@@ -63,7 +63,7 @@ class EdgeCheck:
 
 
 class Claims(Protocol):
-    """What the ranks of a layout tell each other for a check.
+    """The messages of the ranks of a layout for a check.
 
     rows: that a rank has, each with the number of the first.
     """

@@ -1,4 +1,4 @@
-"""What a rank has, and does, in the layout of delegates: for cuda/ranks/delegate_search.cu."""
+"""A rank's data and work in the layout of delegates: for cuda/ranks/delegate_search.cu."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _QUEUED_BY_A_WARP = 32 * 32 + 128  # beyond what a queue is to hold, before it l
 
 
 class DelegateLevel(NamedTuple):
-    """What a rank did in a superstep. normals, delegates: found; examined: entries looked at.
+    """A rank's work in a superstep. normals, delegates: found; examined: entries looked at.
 
     clocks: of a multiprocessor, for each of structures.PHASES.
     """
@@ -60,7 +60,9 @@ def sizes_of(device: Device, own: int, numbers: int, rows: int) -> Sizes:
 
 
 def state(sizes: Sizes, delegates: int, ranks: int) -> list[arrays.Array]:
-    """What a search writes to beside search.state. delegates: where their numbers end."""
+    """Return the arrays that a search writes to beside search.state. delegates: where their numbers
+    end.
+    """
     lines = sizes.numbers // ALIGNED
     return [
         arrays.Array("frontier", np.uint32, sizes.own // 32),
@@ -72,7 +74,7 @@ def state(sizes: Sizes, delegates: int, ranks: int) -> list[arrays.Array]:
 
 
 def tables(rows: int, delegates: int, own: int) -> list[arrays.Array]:
-    """What a rank knows of vertices beside its rows, at most.
+    """Return the arrays of a rank's tables of vertices beside its rows, at their longest.
 
     rows: along nn that have edges. delegates, own: where the numbers of delegates end, and of all
     own vertices.

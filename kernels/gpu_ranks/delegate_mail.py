@@ -1,4 +1,4 @@
-"""What ranks send each other in the layout of delegates (cuda/ranks/mail.cuh), as the host sees it.
+"""Messages between ranks in the layout of delegates (cuda/ranks/mail.cuh), as the host sees them.
 
 A rank's mail and parents stand in memory of its own that others may read. Where they cannot, the
 host has what each round wrote sent, and parents at the end.
@@ -35,7 +35,7 @@ def shared(ranks: int, delegates: int, own: int, numbers: int) -> list[arrays.Ar
 
 
 class DelegateMemory:
-    """What stands where in a rank's bitmaps and mail, in words."""
+    """Places in a rank's bitmaps and mail, in words."""
 
     def __init__(self, device: Device, rows: DelegateRows) -> None:
         self._rows = rows
@@ -50,7 +50,9 @@ class DelegateMemory:
         return first // 32, end // 32
 
     def ghosts_of(self, peer: int) -> tuple[int, int, int]:
-        """Of our ghosts that it owns: words before them in mail, their words, the first of them."""
+        """Return facts of our ghosts that another rank owns: words before them in mail, their
+        words, the first of them.
+        """
         first = self._rows.ghost_first[peer]
         words = aligned(len(self._rows.ghosts[peer])) // 32
         return (first - self._rows.own_numbers) // 32, words, first
@@ -90,7 +92,7 @@ class HostedDelegateMail:
         self._inboxes: dict[int, _Inbox] = {}
 
     def open(self, peer: int, words: int) -> dict[str, Any]:
-        """What the kernel is to know of a peer. words: of its ghosts that this rank owns."""
+        """Return the facts of a peer for the kernel. words: of its ghosts that this rank owns."""
         cupy, delegates = self._device.cupy, 2 * self._memory.delegate_words
         inbox = cupy.empty(delegates + 2 * words, np.uint32)
         wanted = cupy.zeros(words, np.uint32)
@@ -130,7 +132,7 @@ class HostedDelegateMail:
         memory.arrays.array("arrivals").set(arrivals.view(np.uint8).ravel())
 
     def fetch_parents(self) -> None:
-        """Of vertices that another rank found first: it knows their parents."""
+        """Fetch the parents of vertices that another rank found first: it knows them."""
         cupy, parent = self._device.cupy, self._memory.arrays.array("parent")
         wanted = {peer: set_bits(cupy, inbox.wanted) for peer, inbox in self._inboxes.items()}
         ranks = range(self._rows.ranks)

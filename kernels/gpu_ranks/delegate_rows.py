@@ -32,7 +32,7 @@ _OWNERS = np.dtype(
 
 @dataclass(frozen=True)
 class DelegateRows:
-    """What a rank has on its device.
+    """A rank's rows on its device.
 
     graph: rows of dd, dn and nd, of delegates and own vertices. nn_offsets: uint32, a row for each
     number of a normal vertex; nn_targets: uint32, the rank's numbers. ghosts: of each owner uint32
@@ -50,7 +50,9 @@ class DelegateRows:
     delegates: NDArray[np.uint32] | None
 
     def number(self, vertex: int) -> int | None:
-        """What the rank calls a vertex by its global id; None if it does not have it."""
+        """Return the rank's number of a vertex by its global id; None if it does not have the
+        vertex.
+        """
         if self.delegates is not None:
             place = np.flatnonzero(self.delegates == vertex)
             if len(place):
@@ -94,7 +96,7 @@ class DelegateRows:
         return found
 
     def owned_ids(self, cupy: Any) -> Array:
-        """The same, by own number, of what the rank owns."""
+        """Return the global ids, by own number, of the vertices that the rank owns."""
         ids = self.global_ids(cupy)[: self.own_numbers]
         first, end = self.numbering.own_delegates(self.rank)
         ids[:first] = UNREACHED
@@ -116,7 +118,7 @@ class DelegateRows:
 
     @property
     def bytes(self) -> int:
-        """Of the graph: offsets, targets, numbers of ghosts."""
+        """The bytes of the graph: offsets, targets, numbers of ghosts."""
         ghosts = sum(some.nbytes for some in self.ghosts)
         return self.graph.bytes + self.nn_offsets.nbytes + self.nn_targets.nbytes + ghosts
 

@@ -1,4 +1,4 @@
-"""What a rank has, and does, in a grid of partitions (layouts 2d and 1d): for
+"""A rank's data and work in a grid of partitions (layouts 2d and 1d): for
 cuda/ranks/grid_search.cu.
 """
 
@@ -25,7 +25,7 @@ KERNEL = WideKernel("ranks/grid_search.cu", "grid_search")
 
 
 class GridLevel(NamedTuple):
-    """What a rank did in a superstep. found: of its own vertices; examined: entries looked at.
+    """A rank's work in a superstep. found: of its own vertices; examined: entries looked at.
 
     clocks: of a multiprocessor, for each of structures.PHASES.
     """
@@ -49,7 +49,7 @@ def sizes_of(known: Known) -> Sizes:
 
 
 def state(known: Known) -> list[arrays.Array]:
-    """What a search writes to beside search.state."""
+    """Return the arrays that a search writes to beside search.state."""
     return [
         arrays.Array("frontier", np.uint32, known.row_numbers // 32, fill=0),
         arrays.Array("told", np.uint32, known.own_numbers // 32),
@@ -57,7 +57,7 @@ def state(known: Known) -> list[arrays.Array]:
 
 
 def tables(known: Known) -> list[arrays.Array]:
-    """What a rank knows of vertices and partitions beside its rows."""
+    """Return the arrays of a rank's tables of vertices and partitions beside its rows."""
     return [
         arrays.Array("barren", np.uint32, known.row_numbers // 32),
         arrays.Array("origins", ORIGIN, known.numbers // ALIGNED + 1),

@@ -1,4 +1,4 @@
-"""What ranks send each other in a grid of partitions (cuda/ranks/grid.cuh), as the host sees it.
+"""Messages between ranks in a grid of partitions (cuda/ranks/grid.cuh), as the host sees them.
 
 A rank's mail, its counts and the parents that it knows stand in memory of its own that others may
 read. Where they cannot, the host carries what each round wrote, and parents at the end.
@@ -25,7 +25,7 @@ PULL = 1  # enum Step
 
 
 class Kind(IntEnum):
-    """Of letters (cuda/ranks/grid.cuh)."""
+    """The kind of a letter (cuda/ranks/grid.cuh)."""
 
     FRONTIER_OF_COLUMNS = 0
     VISITED_OF_ROWS = 1
@@ -100,7 +100,7 @@ class GridMemory:
         return base + 2 * self._rank * ARRIVAL.itemsize
 
     def letter_from(self, sender: int, base: int, partition: int) -> np.ndarray:
-        """What a rank says of a partition, in its memory, which begins at ``base``."""
+        """Return a rank's message about a partition, in its memory, which begins at ``base``."""
         known = self._letters.known[sender]
         places = places_of(shared(known, len(self._letters.known)))
         segment = known.at[partition]
@@ -120,7 +120,9 @@ class GridMemory:
         return self.arrays.array("sent").get().reshape(2, -1)[parity].tolist()
 
     def mail(self, parity: int, partition: int, count: int) -> Array:
-        """Of a partition, of which it tells ``count`` vertices: a list, or a bitmap."""
+        """Return the mail of a partition, which tells of ``count`` vertices: a list, or a
+        bitmap.
+        """
         segment, words = self.known.at[partition], self.known.numbers // 32
         mail = self.arrays.array(f"mail_{parity}")
         at, own = segment.first // 32, aligned(segment.vertices) // 32
@@ -128,7 +130,7 @@ class GridMemory:
 
 
 class _Inbox(NamedTuple):
-    """What another rank says of a partition. wanted: those of it whose parents are to come."""
+    """Another rank's message about a partition. wanted: those of it whose parents are to come."""
 
     count: Array
     bitmap: Array
@@ -150,7 +152,7 @@ class HostedGridMail:
         self._inboxes: dict[tuple[int, int], _Inbox] = {}
 
     def letter_from(self, sender: int, partition: int) -> np.ndarray:
-        """What the kernel reads of a partition's mail that comes from another rank."""
+        """Return the part of a partition's mail from another rank that the kernel reads."""
         segment = self._memory.known.at[partition]
         words = aligned(segment.vertices) // 32
         if (sender, partition) not in self._inboxes:
@@ -203,7 +205,7 @@ class HostedGridMail:
         self._memory.arrays.array("arrivals").set(arrivals.view(np.uint8).ravel())
 
     def fetch_parents(self) -> None:
-        """Of vertices that another rank found first: it knows their parents."""
+        """Fetch the parents of vertices that another rank found first: it knows them."""
         cupy, parent = self._device.cupy, self._memory.arrays.array("parent")
         known = self._memory.known
         ranks = range(len(self._letters.known))

@@ -73,7 +73,9 @@ class GridNumbering:
         return Known(segments, len(own), len(own) + len(columns), in_columns, in_rows)
 
     def number(self, rank: int, vertex: int) -> int | None:
-        """What a rank calls a vertex of its own by its global id; None if it is another's."""
+        """Return the rank's number of a vertex of its own by its global id; None if it is
+        another's.
+        """
         partition = vertex % self.partitions
         if partition % self.ranks != rank:
             return None
@@ -86,7 +88,7 @@ class GridNumbering:
 
 @dataclass(frozen=True)
 class Known:
-    """What a rank numbers: its own, those that it has rows of besides, targets.
+    """The vertices that a rank numbers: its own, those that it has rows of besides, targets.
 
     own, rows: how many of the segments these are. in_columns, in_rows: partitions of other ranks.
     """
@@ -103,7 +105,7 @@ class Known:
 
     @cached_property
     def place(self) -> dict[int, int]:
-        """Of a partition among the segments."""
+        """Return the place of a partition among the segments."""
         return {segment.partition: i for i, segment in enumerate(self.segments)}
 
     @property
@@ -124,7 +126,7 @@ class Known:
 
 @dataclass(frozen=True)
 class GridRows:
-    """What a rank has on its device. graph: a row for each vertex of its grid columns."""
+    """A rank's rows on its device. graph: a row for each vertex of its grid columns."""
 
     numbering: GridNumbering
     rank: int
@@ -135,7 +137,9 @@ class GridRows:
         return self.numbering.known(self.rank)
 
     def number(self, vertex: int) -> int | None:
-        """What the rank calls a vertex of its own by its global id; None if it is another's."""
+        """Return the rank's number of a vertex of its own by its global id; None if it is
+        another's.
+        """
         return self.numbering.number(self.rank, vertex)
 
     def global_ids(self, cupy: Any) -> Array:
@@ -148,7 +152,7 @@ class GridRows:
         return found
 
     def owned_ids(self, cupy: Any) -> Array:
-        """The same, by own number, of what the rank owns."""
+        """Return the global ids, by own number, of the vertices that the rank owns."""
         return self.global_ids(cupy)[: self.own_numbers]
 
     @property
@@ -161,7 +165,7 @@ class GridRows:
 
     @property
     def bytes(self) -> int:
-        """Of the graph: offsets and targets."""
+        """The bytes of the graph: offsets and targets."""
         return self.graph.bytes
 
 

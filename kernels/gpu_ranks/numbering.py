@@ -1,4 +1,4 @@
-"""What a rank of a search by several devices calls vertices.
+"""Numbers of vertices in a rank of a search by several devices.
 
 It numbers what it knows: the delegates; its own normal vertices; and ghosts, the normal vertices of
 other ranks that its edges along nn lead to, by owner. Delegates are numbered by owner, the same way
@@ -114,8 +114,8 @@ class DelegateNumbering:
         return max((segment.end for segment in self.delegate_segments.values()), default=0)
 
     def normal_segments(self, rank: int) -> dict[int, Segment]:
-        """Of its own partitions. Where hubs are first, delegates are skipped; else they have
-        numbers among the normal vertices, too, which are not used.
+        """Return the normal segments of the rank's own partitions. Where hubs are first, delegates
+        are skipped; else they have numbers among the normal vertices, too, which are not used.
         """
         skipped = self.owned_delegates if self.hubs_first else (0,) * self.partitions
         rows = {p: len(range(p, self.vertices, self.partitions)) for p in self.own(rank)}
@@ -129,7 +129,8 @@ class DelegateNumbering:
         return max(ends, default=self.first_normal)
 
     def number(self, rank: int, vertex: int) -> int | None:
-        """What a rank calls a vertex by its global id; None if it does not have it.
+        """Return the rank's number of a vertex by its global id; None if it does not have the
+        vertex.
 
         Delegates are among them only where hubs are first.
         """

@@ -44,7 +44,7 @@ _MOST_LEVEL = 0x7FFFFFFF
 
 
 class Sizes(NamedTuple):
-    """What a rank numbers, and queues.
+    """Sizes of a rank's numbers and queues.
 
     own: numbers of vertices that have distances there; numbers: all that it knows. queued: vertices
     after which its queue takes no more; room: that the queue has room for.
@@ -59,7 +59,7 @@ class Sizes(NamedTuple):
 def state(
     sizes: Sizes, offsets: DTypeLike, long_rows: int, control: np.dtype, level: np.dtype
 ) -> list[arrays.Array]:
-    """What a search writes to in any layout, but for ``wide_distance``.
+    """Return the arrays that a search writes to in any layout, but for ``wide_distance``.
 
     offsets: type of those of the graph. control, level: see Layout.
     """
@@ -75,12 +75,12 @@ def state(
 
 
 def wide_distance(sizes: Sizes) -> arrays.Array:
-    """Of more than a byte: made when it is needed."""
+    """Return the array of distances of more than a byte, which is made when it is needed."""
     return arrays.Array("distance", np.int32, sizes.own)
 
 
 class AnyRows(Protocol):
-    """What a rank has on its device, as DelegateRows and GridRows say."""
+    """A rank's rows on its device, as DelegateRows and GridRows say."""
 
     @property
     def graph(self) -> DeviceGraph: ...
@@ -105,8 +105,8 @@ class AnyRows(Protocol):
 
 
 class Mail(Protocol):
-    """Of a rank that the others cannot read: ``begin`` of each search, ``carry`` of each round with
-    what the kernel keeps, ``fetch_parents`` at the end, all ranks together.
+    """The mail of a rank that the others cannot read: ``begin`` of each search, ``carry`` of each
+    round with what the kernel keeps, ``fetch_parents`` at the end, all ranks together.
     """
 
     def begin(self) -> None: ...
@@ -117,7 +117,7 @@ class Mail(Protocol):
 
 
 class Layout(Protocol):
-    """What a rank has, and does, in one layout.
+    """A rank's data and work in one layout.
 
     control, record: types of what the kernel keeps from launch to launch, and of what it tells of a
     superstep; told: the same for people, a NamedTuple. structure: the kernel's, of a rank, of which
@@ -250,7 +250,7 @@ class Search(Generic[L]):
                 self._ended.synchronize()
 
     def control(self) -> np.void:
-        """What the kernel keeps, as the last launch left it."""
+        """The state that the kernel keeps, as the last launch left it."""
         return self._made["control"].get().view(self.layout.control)[0]
 
     def seconds(self) -> float:
@@ -258,7 +258,7 @@ class Search(Generic[L]):
         return self.device.cupy.cuda.get_elapsed_time(self._begun, self._ended) / 1e3
 
     def levels(self) -> list[Any]:
-        """What this rank did in each superstep of the last search, as its layout tells it."""
+        """Return this rank's work in each superstep of the last search, as its layout tells it."""
         told = self.layout.told
         names = [name for name in told._fields if name not in ("direction", "clocks")]
         return [
@@ -272,7 +272,7 @@ class Search(Generic[L]):
 
     @property
     def peer_bytes(self) -> int:
-        """What others read, on the device beside what its pool holds."""
+        """Return the bytes that others read, on the device beside what its pool holds."""
         return self.layout.shared.memory.size
 
     def close(self) -> None:

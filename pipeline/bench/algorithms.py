@@ -113,7 +113,7 @@ def bench_algorithm(
 
 
 def runs_of(store: Store, algorithm: str, options: BenchOptions) -> list[ProgramQuestion]:
-    """What is asked, run by run."""
+    """Return the questions, run by run."""
     team = Team(options.threads)
     drawn: Vertices = []
     if BENCHED[algorithm].bench_parameter is not None:

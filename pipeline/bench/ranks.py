@@ -160,7 +160,7 @@ def _with_edges(prepared: Prepared) -> int:
 
 
 def _table_bytes(prepared: Prepared, communicator: Communicator) -> int | None:
-    """Of all ranks' graphs, by Table I; None in a grid."""
+    """Return the bytes of all ranks' graphs, by Table I; None in a grid."""
     if prepared.threshold is None:
         return None
     own = prepared.entries["nn"], sum(prepared.entries.values())

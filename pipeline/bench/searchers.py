@@ -34,7 +34,7 @@ Checked = tuple[Violations, int, int]
 
 
 class Exchanged(NamedTuple):
-    """Of searches by several ranks, all of them together, but for held_bytes.
+    """Facts of searches by several ranks, all of them together, but for held_bytes.
 
     bytes_sent: a search, on average, by kind. supersteps: the same. direct: whether ranks read each
     other's memory. held_bytes: all that the rank holds that holds most, on its device, or of a rank
@@ -53,7 +53,8 @@ class Exchanged(NamedTuple):
 
 
 class RankSearcher(Protocol):
-    """What all ranks call together; ``check`` gives the rows that were reached on rank 0 at least.
+    """The functions that all ranks call together; ``check`` gives the rows that were reached on
+    rank 0 at least.
 
     exchanged: of all searches that were checked; timings: of these.
     """
@@ -215,7 +216,7 @@ def _median(timings: Timings) -> int:
 
 
 def _levels(levels: Sequence[DelegateLevel | GridLevel], seconds: float) -> list[dict[str, Any]]:
-    """What this rank did in a search, which took so long."""
+    """Return this rank's work in a search, which took so long."""
     scale = seconds / max(1, sum(sum(level.clocks) for level in levels))
     return [
         {
@@ -228,6 +229,6 @@ def _levels(levels: Sequence[DelegateLevel | GridLevel], seconds: float) -> list
 
 
 def _graph_bytes(graph: RankGraph) -> int:
-    """Of a rank's rows in host memory."""
+    """Return the bytes of a rank's rows in host memory."""
     held = [some.rows for some in graph.adjacencies if isinstance(some.rows, Rows)]
     return sum(array.nbytes for rows in held for array in rows)

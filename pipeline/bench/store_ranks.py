@@ -129,7 +129,7 @@ class StoreBenchJob:
 
 
 def _table_bytes(store: Store) -> int | None:
-    """Of all ranks' graphs, by Table I; None of a grid."""
+    """Return the bytes of all ranks' graphs, by Table I; None of a grid."""
     info = store.info
     if info.grid is not None:
         return None
@@ -210,7 +210,9 @@ def share_bytes(store: Store, rank: int, ranks: int, device: Device | None) -> i
 
 
 def searcher_bytes(here: RankOnDevice) -> int:
-    """What a DeviceRankSearcher holds on the device beside the graph and its search."""
+    """Return the bytes that a DeviceRankSearcher holds on the device beside the graph and its
+    search.
+    """
     own, ghosts = here.numbers
     # Ids and distances; in a grid parents and what has joined, too, and distances as they come.
     each = 4 + 4 if here.store.info.grid is None else 4 + (4 + 1 + 1) + 4 + 1

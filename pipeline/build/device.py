@@ -142,7 +142,7 @@ def _build(run: Preparation, device: Device) -> None:
 
 
 def entries_of(layout: Layout, entries: Sequence[int]) -> Callable[[Subgraph], int]:
-    """Of each of a layout's subgraphs, by the subgraph."""
+    """Return the entries of each of a layout's subgraphs, by the subgraph."""
     places = [(subgraph.partition, subgraph.name) for subgraph in layout.subgraphs]
     by_place = dict(zip(places, entries, strict=True))
     return lambda subgraph: by_place[subgraph.partition, subgraph.name]
@@ -286,7 +286,7 @@ def shards_of(layout: Layout, first_rows: list[int]) -> list[ShardRows]:
 
 
 def entries_between(device: Device, keys: Any, rows: list[int]) -> NDArray[np.int64]:
-    """Of sorted keys, duplicates included: entries from each of ``rows`` to the next."""
+    """Return the entries from each of ``rows`` to the next, in sorted keys, duplicates included."""
     with device.use() as cupy:
         begins = np.array(rows, np.uint64) << np.uint64(32)
         return np.diff(cupy.searchsorted(keys, cupy.asarray(begins)).get()).astype(np.int64)

@@ -226,7 +226,7 @@ class BuildJob:
     def _count_degrees(
         self, device: Device, batches: list[Columns], communicator: Communicator
     ) -> Degrees:
-        """Of all ranks together, on each; the self-loops are the rank's own."""
+        """Return the degrees of all ranks together, on each; the self-loops are the rank's own."""
         cupy, directed = device.cupy, self.options.directed
         own = gpu_prepare.count_degrees(device, batches, self.source.domain, self.rows, directed)
         degree = combine(device, own.degree, communicator, cupy.sum)

@@ -70,7 +70,9 @@ def validate_closeness(
 def validate_eccentricity(
     graph: JudgedEdges, result: Result, sources: NDArray[np.uint32] | None
 ) -> DistancesVerdict:
-    """As above."""
+    """Return the verdict on an eccentricity. Arguments and errors are those of
+    ``validate_closeness``.
+    """
     return _validate_distances(
         graph,
         result,

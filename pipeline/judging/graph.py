@@ -76,7 +76,7 @@ class JudgedEdges:
 
 
 def judged_edges(store: Store, team: Team, extra_bytes: int = 0) -> JudgedEdges:
-    """Of a store: every edge once, undirected ones in both directions."""
+    """Return the graph of a store: every edge once, undirected ones in both directions."""
     info, names = store.info, names_of_store(store, team)
 
     def weighted() -> Iterator[Weighted]:

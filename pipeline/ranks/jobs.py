@@ -40,11 +40,11 @@ class RankJob(Protocol):
     def timeout(self) -> float: ...
 
     def for_device(self, device: str, why: str = "") -> RankJob:
-        """The same job, on "cuda" or "cpu". One for devices alone raises, with ``why``."""
+        """Return the same job for "cuda" or "cpu". One for devices alone raises, with ``why``."""
         ...
 
     def fresh_attempt(self) -> RankJob:
-        """The same job, for an attempt that nothing of an earlier one disturbs."""
+        """Return the same job, for an attempt that nothing of an earlier one disturbs."""
         ...
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
