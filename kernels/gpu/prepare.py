@@ -193,7 +193,7 @@ _PLACING = np.dtype(
 )
 
 
-class Places(NamedTuple):
+class RowPlacement(NamedTuple):
     """Where edges go; by default, one graph in which global ids are positions.
 
     first_row: int64 (partitions * csr.SLOTS,); the first row of each slot, numbered over all that
@@ -211,13 +211,13 @@ class Places(NamedTuple):
     columns: int = 0
 
 
-def one_graph(vertices: int, directed: bool) -> Places:
+def one_graph(vertices: int, directed: bool) -> RowPlacement:
     """The rows of all vertices by position, followed by those of the transpose if directed."""
     first_row = np.full(SLOTS, -1, np.int64)
     first_row[0] = 0
     if directed:
         first_row[SLOTS // 2] = vertices
-    return Places(first_row, vertices * (2 if directed else 1), directed)
+    return RowPlacement(first_row, vertices * (2 if directed else 1), directed)
 
 
 class SortedKeys(NamedTuple):
@@ -231,7 +231,7 @@ class SortedKeys(NamedTuple):
 
 
 def sorted_keys(
-    device: Device, batches: list[Columns], positions: Positions, places: Places
+    device: Device, batches: list[Columns], positions: Positions, places: RowPlacement
 ) -> SortedKeys:
     """The keys of all rows, and their weights where the edges have some.
 

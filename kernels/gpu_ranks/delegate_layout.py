@@ -88,7 +88,7 @@ def tables(rows: int, delegates: int, own: int) -> list[arrays.Array]:
 
 
 class DelegateLayout:
-    """See search.Layout.
+    """See search.RankLayout.
 
     many_delegates: unvisited, from which on a pull takes two rounds, and may find much.
     ghost_vertices, once connected: by rank, our numbers of its ghosts that we own.

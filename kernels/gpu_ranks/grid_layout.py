@@ -66,7 +66,7 @@ def tables(known: Known) -> list[arrays.Array]:
 
 
 class GridLayout:
-    """See search.Layout. letters: what ranks tell each other."""
+    """See search.RankLayout. letters: what ranks tell each other."""
 
     kernel = KERNEL
     control = CONTROL

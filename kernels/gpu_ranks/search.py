@@ -61,7 +61,7 @@ def state(
 ) -> list[arrays.Array]:
     """Return the arrays that a search writes to in any layout, but for ``wide_distance``.
 
-    offsets: type of those of the graph. control, level: see Layout.
+    offsets: type of those of the graph. control, level: see RankLayout.
     """
     return [
         arrays.Array("distance", np.uint8, sizes.own, fill=255),
@@ -116,7 +116,7 @@ class Mail(Protocol):
     def fetch_parents(self) -> None: ...
 
 
-class Layout(Protocol):
+class RankLayout(Protocol):
     """A rank's data and work in one layout.
 
     control, record: types of what the kernel keeps from launch to launch, and of what it tells of a
@@ -143,7 +143,7 @@ class Layout(Protocol):
         ...
 
 
-L = TypeVar("L", bound=Layout)
+L = TypeVar("L", bound=RankLayout)
 
 
 class Search(Generic[L]):

@@ -34,7 +34,7 @@ from ...kernels.pieces.paths import (
 from ...kernels.pieces.piece import Piece
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import EdgeCounts
-from ..engines.operations.marks import Marks, Places, PlacesByLevel, levels_bytes, marks_bytes
+from ..engines.operations.marks import Marks, PlacesByLevel, VertexPlaces, levels_bytes, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Program, ProgramResult, Tell
 from ..engines.operations.saving import ANSWERED
@@ -265,7 +265,7 @@ class _Paths:
                 operations.each(_depend, *vectors, reads=reads, places=levels[level])
                 level -= 1
 
-    def _add(self, share: Vector, along: bool, wanted: Places) -> None:
+    def _add(self, share: Vector, along: bool, wanted: VertexPlaces) -> None:
         """Add the values that come along edges to some vertices."""
         self._came.fill(0, wanted)
         self._operations.gather(Sum(), share, self._came, along, wanted)

@@ -21,7 +21,7 @@ from ...kernels.pieces.operators import Min
 from ...partition.input.arrow import load_functions
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import EdgeCounts
-from ..engines.operations.marks import Places
+from ..engines.operations.marks import VertexPlaces
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Program, ProgramResult, Tell
 from ..engines.operations.vectors import Vector
@@ -116,7 +116,7 @@ class _Search:
         self._came = operations.vector(np.uint64, _NOTHING, ghosts=True)
         self.distance = operations.vector(np.int32, -1)
         self.nearest = operations.vector(np.uint32, UNREACHED)
-        self._places: Places | None = None
+        self._places: VertexPlaces | None = None
         numbers = np.arange(1, len(sources) + 1, dtype=np.uint64)
         zeros = np.zeros(len(sources), np.int32)
         for vector, values in (

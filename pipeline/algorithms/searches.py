@@ -28,7 +28,7 @@ from ...kernels.base.together import (
 from ...kernels.pieces.gather import count_bits
 from ...kernels.pieces.hops import AHEAD, search_alone
 from ...kernels.pieces.operators import Or
-from ..engines.operations.marks import Places, marks_bytes
+from ..engines.operations.marks import VertexPlaces, marks_bytes
 from ..engines.operations.operations import Operations, SlowBits
 from ..engines.operations.program import Counts
 from ..engines.operations.vectors import links_bytes
@@ -51,7 +51,7 @@ class Searches:
         self.seen = operations.vector(np.uint64)
         self.frontier = operations.vector(np.uint64, ghosts=True)
         self._came = operations.vector(np.uint64, ghosts=True)
-        self.reached: Places | None = None
+        self.reached: VertexPlaces | None = None
         self.meet = True
 
     def levels(

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...kernels.gpu.prepare import Columns, Degrees, Places, Positions, SortedKeys
+from ...kernels.gpu.prepare import Columns, Degrees, Positions, RowPlacement, SortedKeys
 from ...kernels.prepare.csr import SLOTS, SUBGRAPHS
 from ...partition.disk.files import FileRecord
 from ...partition.disk.memory import format_bytes
@@ -250,7 +250,7 @@ class DeviceShards(NamedTuple):
     first_row: int
 
 
-def places_of(layout: Layout, global_of_position: Any) -> tuple[Places, list[int]]:
+def places_of(layout: Layout, global_of_position: Any) -> tuple[RowPlacement, list[int]]:
     """Where edges go, and the first row of each subgraph, with the end.
 
     global_of_position: on the device; None where global ids are positions.
@@ -261,7 +261,7 @@ def places_of(layout: Layout, global_of_position: Any) -> tuple[Places, list[int
         transposed = subgraph.name.startswith("reverse-")
         slot = SUBGRAPHS.index(subgraph.name[-2:]) + len(SUBGRAPHS) * transposed
         of_slots[subgraph.partition * SLOTS + slot] = first
-    places = Places(
+    places = RowPlacement(
         of_slots,
         first_rows[-1],
         layout.directed,

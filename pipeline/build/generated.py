@@ -17,7 +17,7 @@ from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device
 from ...kernels.gpu.graph import Array
 from ...kernels.gpu.peer_memory import PeerMemory, all_to_all
-from ...kernels.gpu.prepare import Columns, Degrees, Places, Positions
+from ...kernels.gpu.prepare import Columns, Degrees, Positions, RowPlacement
 from ...kernels.gpu_ranks.delegate_rows import DelegateRows, DelegateRowsMaker
 from ...kernels.gpu_ranks.grid_rows import GridNumbering, GridRows, GridRowsMaker
 from ...kernels.gpu_ranks.numbering import DelegateNumbering
@@ -135,7 +135,7 @@ def combine(
 
 def _places(
     vertices: int, delegates: int, ranks: int, grid: Grid | None
-) -> tuple[Places, NDArray[np.int64]]:
+) -> tuple[RowPlacement, NDArray[np.int64]]:
     """Return where edges go, and the first row of each rank's partition, with the end."""
     first_row = np.full(ranks * SLOTS, -1, np.int64)
     firsts = [0]
@@ -149,7 +149,7 @@ def _places(
             at += delegates if i in _DELEGATE_ROWS else local_rows(vertices, ranks, p)
         firsts.append(at)
     columns = 0 if grid is None else grid.columns
-    places = Places(first_row, at, False, ranks, delegates, columns=columns)
+    places = RowPlacement(first_row, at, False, ranks, delegates, columns=columns)
     return places, np.array(firsts)
 
 
@@ -157,7 +157,7 @@ def _sort_own(
     device: Device,
     batches: list[Columns],
     positions: Positions,
-    places: Places,
+    places: RowPlacement,
     firsts: NDArray[np.int64],
     communicator: Communicator,
 ) -> Array:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from ...partition.errors import InputError
-from .edge_lines import EdgeLines, Layout, first_look, with_types
+from .edge_lines import EdgeLines, LineColumns, first_look, with_types
 from .text import TextFile
 
 IdType = Literal["auto", "int64", "uint64", "string"]
@@ -48,7 +48,7 @@ class Choices:
                 )
 
 
-def open_delimited(file: TextFile, layout: Layout, choices: Choices) -> EdgeLines:
+def open_delimited(file: TextFile, layout: LineColumns, choices: Choices) -> EdgeLines:
     """Open a text file with columns. layout: its delimiter, and how comments begin."""
     names = _header(file, layout) if choices.header else []
     block, columns, blocks = first_look(file, layout)
@@ -70,7 +70,7 @@ def open_gap(file: TextFile, weighted: bool, weight_type: str = "auto") -> EdgeL
     """Open a GAP edge list, whose vertices are numbers from 0. weight_type: "auto" for the
     narrowest type that fits the first block.
     """
-    layout = Layout(
+    layout = LineColumns(
         columns=3 if weighted else 2,
         places=(0, 1, 2) if weighted else (0, 1),
         known=lambda ids: ids >= 0,
@@ -81,7 +81,7 @@ def open_gap(file: TextFile, weighted: bool, weight_type: str = "auto") -> EdgeL
     return EdgeLines(file, with_types(file, layout, block, weight_type=weight_type), blocks)
 
 
-def _header(file: TextFile, layout: Layout) -> list[str]:
+def _header(file: TextFile, layout: LineColumns) -> list[str]:
     number, line = file.line() or (1, "")
     try:
         return next(csv.reader([line], delimiter=layout.delimiter), [])

@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"-?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
-class Layout:
+class LineColumns:
     """Columns of a line that holds an edge.
 
     delimiter: of quoted fields, a comma or a tab; or a blank, for any number of blanks and tabs.
@@ -232,7 +232,7 @@ def single_blanks(text: bytes, comment: str = "") -> bytes:
     return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
 
 
-def first_look(file: TextFile, layout: Layout) -> tuple[Block, int, Iterator[Block]]:
+def first_look(file: TextFile, layout: LineColumns) -> tuple[Block, int, Iterator[Block]]:
     """Return the first block, the number of columns of its first edge, and all blocks.
 
     Raises InputError where there are no edges.
@@ -248,11 +248,11 @@ def first_look(file: TextFile, layout: Layout) -> tuple[Block, int, Iterator[Blo
 
 def with_types(
     file: TextFile,
-    layout: Layout,
+    layout: LineColumns,
     block: Block,
     id_type: str = "int64",
     weight_type: str = "auto",
-) -> Layout:
+) -> LineColumns:
     """Return the layout with the types that the user chose; "auto" is the narrowest type that the
     whole first block fits.
 
@@ -278,7 +278,7 @@ _WEIGHT_HINT = "; give --weight-type float64"
 
 
 def _narrowest(
-    layout: Layout, block: Block, places: Sequence[int], types: Mapping[str, pa.DataType]
+    layout: LineColumns, block: Block, places: Sequence[int], types: Mapping[str, pa.DataType]
 ) -> pa.DataType:
     """Return the narrowest type that the columns fit. types: from narrow to wide; the last is taken
     if none fits.
@@ -291,7 +291,7 @@ def _narrowest(
     return widest
 
 
-def _notes_on_names(file: TextFile, layout: Layout, block: Block) -> Iterator[str]:
+def _notes_on_names(file: TextFile, layout: LineColumns, block: Block) -> Iterator[str]:
     """Yield the reason why the ids of a first block are strings, with the line that made them
     strings.
     """
@@ -395,7 +395,7 @@ class EdgeLines:
     def __init__(
         self,
         file: TextFile,
-        layout: Layout,
+        layout: LineColumns,
         blocks: Iterator[Block],
         directed: bool | None = None,
     ) -> None:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, get_args
 
 from ...partition.errors import InputError
 from .delimited import Choices, open_delimited, open_gap
-from .edge_lines import Layout
+from .edge_lines import LineColumns
 from .graph_file import GraphFile
 from .ldbc import Graphalytics, vertex_file
 from .matrix_market import MatrixMarket
@@ -49,17 +49,17 @@ class _Text(NamedTuple):
     leaves: tuple[str, ...] = ()
 
 
-def _delimited(layout: Layout) -> Callable[[TextFile, Choices, int, float | None], GraphFile]:
+def _delimited(layout: LineColumns) -> Callable[[TextFile, Choices, int, float | None], GraphFile]:
     return lambda file, choices, *_: open_delimited(file, layout, choices)
 
 
 def _snap(file: TextFile, choices: Choices, *_: object) -> GraphFile:
-    return open_delimited(file, Layout(comment="#"), replace(choices, header=False))
+    return open_delimited(file, LineColumns(comment="#"), replace(choices, header=False))
 
 
 _TEXT: dict[FormatName, _Text] = {
-    "csv": _Text(_delimited(Layout(delimiter=",")), (*_COLUMNS, "header")),
-    "tsv": _Text(_delimited(Layout(delimiter="\t")), (*_COLUMNS, "header")),
+    "csv": _Text(_delimited(LineColumns(delimiter=",")), (*_COLUMNS, "header")),
+    "tsv": _Text(_delimited(LineColumns(delimiter="\t")), (*_COLUMNS, "header")),
     "snap": _Text(_snap, _COLUMNS),
     "mtx": _Text(lambda file, choices, limit, _: MatrixMarket(file, limit)),
     "el": _Text(lambda file, *_: open_gap(file, weighted=False)),

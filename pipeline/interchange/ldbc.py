@@ -18,7 +18,7 @@ from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
 from .consistency import Vertices
 from .delimited import NAME_HINT
-from .edge_lines import EdgeLines, Layout, first_look, with_types
+from .edge_lines import EdgeLines, LineColumns, first_look, with_types
 from .graph_file import check_room
 from .text import COMPRESSIONS, TextFile
 
@@ -36,7 +36,7 @@ class Graphalytics(EdgeLines):
         path = vertex_file(file.path)
         self._vertices = Vertices(_read_vertices(path, limit, max_unpacked), limit)
         told = f"{path} does not list it"
-        layout = Layout(known=self._vertices.see, told=told, id_hint=NAME_HINT)
+        layout = LineColumns(known=self._vertices.see, told=told, id_hint=NAME_HINT)
         block, columns, blocks = first_look(file, layout)
         if columns == 3:
             layout = replace(layout, columns=3, places=(0, 1, 2))
@@ -65,7 +65,7 @@ def _read_vertices(path: str, limit: int, max_unpacked: float | None) -> NDArray
     """Return the ids of the vertices, rising. Raises InputError for a vertex that is listed
     twice.
     """
-    layout, parts, count = Layout(columns=1, places=(0, 0), id_hint=NAME_HINT), [], 0
+    layout, parts, count = LineColumns(columns=1, places=(0, 0), id_hint=NAME_HINT), [], 0
     file = TextFile(path, max_unpacked)
     try:
         for block in file.blocks():

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ...partition.errors import InputError
 from ...partition.numbers import parse_integer, shown
 from .consistency import Vertices
-from .edge_lines import WEIGHT_TYPES, EdgeLines, Layout
+from .edge_lines import WEIGHT_TYPES, EdgeLines, LineColumns
 from .text import TextFile
 
 _BANNER = "%%MatrixMarket matrix coordinate FIELD SYMMETRY"
@@ -33,7 +33,7 @@ class MatrixMarket(EdgeLines):
         self._path = file.path
         weight_type = _WEIGHTS[field]
         columns = 2 if weight_type is None else 3
-        layout = Layout(
+        layout = LineColumns(
             comment="%",
             columns=columns,
             places=tuple(range(columns)),

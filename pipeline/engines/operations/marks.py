@@ -19,7 +19,7 @@ from ..ranks.graph import RankGraph
 from ..ranks.state import Ghosts, Vertices
 
 
-class Places(NamedTuple):
+class VertexPlaces(NamedTuple):
     """Some vertices: where their values stand in a vector, uint32, rising."""
 
     own: NDArray[np.uint32]
@@ -32,17 +32,17 @@ class PlacesByLevel:
     """
 
     def __init__(self, own: int, shared: int) -> None:
-        self._places = Places(np.empty(own, np.uint32), np.empty(shared, np.uint32))
+        self._places = VertexPlaces(np.empty(own, np.uint32), np.empty(shared, np.uint32))
         self.clear()
 
     def __len__(self) -> int:
         return len(self._ends[0]) - 1
 
-    def __getitem__(self, level: int) -> Places:
+    def __getitem__(self, level: int) -> VertexPlaces:
         both = zip(self._places, self._ends, strict=True)
-        return Places(*(places[ends[level] : ends[level + 1]] for places, ends in both))
+        return VertexPlaces(*(places[ends[level] : ends[level + 1]] for places, ends in both))
 
-    def append(self, level: Places) -> None:
+    def append(self, level: VertexPlaces) -> None:
         for places, ends, some in zip(self._places, self._ends, level, strict=True):
             ends.append(ends[-1] + len(some))
             places[ends[-2] : ends[-1]] = some
@@ -105,14 +105,14 @@ class Marks:
         for words in (self.own, self.shared, *self.ghosts.values()):
             words[:] = 0
 
-    def put(self, places: Places) -> None:
+    def put(self, places: VertexPlaces) -> None:
         """Mark some more."""
         for words, some in zip((self.own, self.shared), places, strict=True):
             add(words, some)
 
-    def take(self) -> Places:
+    def take(self) -> VertexPlaces:
         """The marked ones, which are marked no more."""
-        places = Places(members(self.own), members(self.shared))
+        places = VertexPlaces(members(self.own), members(self.shared))
         self.clear()
         return places
 

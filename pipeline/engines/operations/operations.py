@@ -39,7 +39,7 @@ from ..ranks.edges import Active, Chosen, Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts
 from .forests import EdgeCounts, join_vertices
-from .marks import Marks, Places, places_where
+from .marks import Marks, VertexPlaces, places_where
 from .saving import GoneOn, Saving, Values
 from .vectors import Links, Vector, vector
 
@@ -68,7 +68,7 @@ class SlowBits(NamedTuple):
     """
 
     others: Or
-    places: Callable[[], Places]
+    places: Callable[[], VertexPlaces]
 
 
 class _Part(NamedTuple):
@@ -174,7 +174,7 @@ class Operations:
         some: Callable[..., None],
         *vectors: Vector,
         reads: Sequence[Vector] = (),
-        places: Places | None = None,
+        places: VertexPlaces | None = None,
     ) -> None:
         """Call ``some`` with slices of vectors, on threads. reads: more of them, which it does not
         change. places: of the vertices that are meant; None for all.
@@ -191,7 +191,7 @@ class Operations:
         some: Some,
         *vectors: Vector,
         reads: Sequence[Vector] = (),
-        places: Places | None = None,
+        places: VertexPlaces | None = None,
     ) -> NDArray[np.float64]:
         """Apply a function as ``each`` does; return the sums of what it gives, over all ranks.
 
@@ -210,18 +210,18 @@ class Operations:
             totals += [np.multiply(adds, one) for one in self.team.map(window, part.windows())]
         return self.total(np.sum(totals, axis=0))
 
-    def where(self, values: Vector, other_than: Any = 0) -> Places:
+    def where(self, values: Vector, other_than: Any = 0) -> VertexPlaces:
         """Vertices with another value."""
         own, shared = (places_where(some != other_than) for some in (values.own, values.shared))
-        return Places(own, shared)
+        return VertexPlaces(own, shared)
 
-    def where_any(self, words: Vector, bits: np.uint64) -> Places:
+    def where_any(self, words: Vector, bits: np.uint64) -> VertexPlaces:
         """Vertices that have any of some bits."""
         own, shared = (places_where(some & bits != 0) for some in (words.own, words.shared))
-        return Places(own, shared)
+        return VertexPlaces(own, shared)
 
     def _parts(
-        self, vectors: Sequence[Vector], reads: Sequence[Vector], places: Places | None
+        self, vectors: Sequence[Vector], reads: Sequence[Vector], places: VertexPlaces | None
     ) -> list[_Part]:
         """Own values, and shared ones where there are any."""
         every, changed = [*vectors, *reads], len(vectors)
@@ -279,7 +279,7 @@ class Operations:
         degree.ghosts.clear()
         return degree
 
-    def put(self, into: Vector, vertices: NDArray[np.uint32], values: NDArray) -> Places:
+    def put(self, into: Vector, vertices: NDArray[np.uint32], values: NDArray) -> VertexPlaces:
         """Values of some vertices, by global id: each rank takes those that it knows. Where these
         stand.
         """
@@ -296,7 +296,7 @@ class Operations:
             known = graph.delegates[at] == vertices if len(rows) else np.zeros(len(at), np.bool_)
             shared = at[known]
             into.shared[shared] = values[known]
-        return Places(own.astype(np.uint32), shared.astype(np.uint32))
+        return VertexPlaces(own.astype(np.uint32), shared.astype(np.uint32))
 
     # Edges
 
@@ -306,7 +306,7 @@ class Operations:
         x: Vector,
         y: Vector,
         along: bool = True,
-        wanted: Places | None = None,
+        wanted: VertexPlaces | None = None,
     ) -> None:
         """``y[v]`` = it combined with ``x[u]`` of every edge u -> v; both with ghosts.
 
@@ -326,9 +326,9 @@ class Operations:
         x: Vector,
         y: Vector,
         along: bool,
-        places: Places,
+        places: VertexPlaces,
         aside: SlowBits | None = None,
-    ) -> Places | None:
+    ) -> VertexPlaces | None:
         """Reduce over the edges of the vertices that have anything to tell; where these are few,
         along their edges alone. The monoid must be idempotent: an edge may be visited twice.
 
@@ -352,7 +352,7 @@ class Operations:
         return None
 
     def _push_few(
-        self, operator: Or | Min, x: Vector, y: Vector, along: bool, places: Places
+        self, operator: Or | Min, x: Vector, y: Vector, along: bool, places: VertexPlaces
     ) -> bool:
         """Follow their edges, if that takes less than a pull; then ``y`` has other values in the
         places that ``_changed`` has.
@@ -425,7 +425,7 @@ class Operations:
         x: Vector,
         y: Vector,
         ways: Iterable[tuple[Adjacency, How]],
-        wanted: Places | None = None,
+        wanted: VertexPlaces | None = None,
     ) -> None:
         """wanted: vertices whose rows alone are gathered, as far as these are not ghosts."""
         for values in y.ghosts.values():
@@ -486,7 +486,7 @@ class Operations:
             for flow in self.graph.flows
         ]
 
-    def _mark(self, places: Places) -> None:
+    def _mark(self, places: VertexPlaces) -> None:
         """For ``_active``."""
         if not self._by_place:
             self._marks.put(places)
@@ -495,7 +495,7 @@ class Operations:
         if not self._by_place:
             self._marks.clear()
 
-    def _active(self, adjacency: Adjacency, places: Places) -> Active:
+    def _active(self, adjacency: Adjacency, places: VertexPlaces) -> Active:
         """The rows of a subgraph that are vertices in places, which are marked."""
         side = adjacency.source
         if self._by_place:

@@ -22,7 +22,7 @@ from ...ranks.communicator import Communicator, Message
 from ..ranks.edges import Rows, RowsOnDisk
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts, Vertices
-from .marks import Marks, Places, add, where
+from .marks import Marks, VertexPlaces, add, where
 
 _AT_ONCE = 1 << 18
 """Values that a thread fills."""
@@ -44,7 +44,7 @@ class Vector:
             return self.own
         return self.shared if segment is graph.shared else self.ghosts[id(segment)]
 
-    def fill(self, value: Any, places: Places | None = None) -> None:
+    def fill(self, value: Any, places: VertexPlaces | None = None) -> None:
         """places: of the vertices that are meant; None for all, ghosts too."""
         if places is not None:
             self.own[places.own] = self.shared[places.shared] = value

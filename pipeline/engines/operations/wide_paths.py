@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.pieces.operators import Sum
-from .marks import Places, PlacesByLevel
+from .marks import PlacesByLevel, VertexPlaces
 from .operations import Operations
 from .vectors import Vector
 
@@ -77,7 +77,7 @@ class WidePaths:
                 self._share.fill(0, after)
             each(_settle, self._score, paths, reads=[depends], places=here)
 
-    def _windows(self, places: Places, falling: bool) -> Iterator[int]:
+    def _windows(self, places: VertexPlaces, falling: bool) -> Iterator[int]:
         """The greatest exponent of each window of some vertices, falling; or the least, rising."""
         exponents = self._exponents
         some = [exponents.own[places.own], exponents.shared[places.shared]]
@@ -92,7 +92,7 @@ class WidePaths:
             left = left[left <= greatest - WINDOW]
 
     def _gather(
-        self, shift: Callable[..., None], tell: Places, wanted: Places, along: bool
+        self, shift: Callable[..., None], tell: VertexPlaces, wanted: VertexPlaces, along: bool
     ) -> None:
         """Add up what some vertices tell; ``shift`` chooses those of a window."""
         reads = self._paths, self._exponents

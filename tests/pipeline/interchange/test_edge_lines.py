@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from delegraph.partition.errors import InputError
 from delegraph.pipeline.interchange import text
-from delegraph.pipeline.interchange.edge_lines import Layout
+from delegraph.pipeline.interchange.edge_lines import LineColumns
 from delegraph.pipeline.interchange.text import Block, TextFile
 from support.interchange import converted, write_compressed
 from support.marks import slow
@@ -301,7 +301,7 @@ def test_arrow_and_python_agree(tmp_path_factory, lines):
     path = tmp_path_factory.mktemp("lines") / "edges.el"
     data = "\n".join(lines).encode()
     path.write_bytes(data)
-    layout = Layout(comment="#", known=lambda ids: ids >= 0, told="positive")
+    layout = LineColumns(comment="#", known=lambda ids: ids >= 0, told="positive")
     bad = ("7 x", "1", "3 4 5", "-1 2", "2 -0")
     wrong = [n for n, line in enumerate(lines, 1) if line in bad]
     block = Block(data, 1, len(data))
