@@ -74,7 +74,7 @@ _log = _Log()
 
 
 def _is_quiet(kind: str) -> bool:
-    """Whether --quiet suppresses an event; only a failure is told then."""
+    """Return whether --quiet suppresses an event; only a failure is told then."""
     return "--quiet" in sys.argv and (kind != "end" or _log.error is None)
 
 
@@ -89,7 +89,7 @@ def begin() -> None:
 
 
 def are_wanted() -> bool:
-    """Whether events are written instead of lines for people."""
+    """Return whether events are written instead of lines for people."""
     return _log.as_json
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from ..partition.numbers import GREATEST
 from ..pipeline.questions import Question
 from ..pipeline.questions.parameters import (
     REQUIRED,
@@ -64,7 +63,7 @@ def _option(parameter: Parameter) -> Callable[[Any], Any]:
     more: dict[str, Any] = {}
     match parameter.kind:
         case Whole(least, most):
-            more = {"type": WholeNumber(min=least, limit=most or GREATEST)}
+            more = {"type": WholeNumber(min=least, limit=most)}
         case Real():
             more = {"type": Number()}
         case Flag():

@@ -18,6 +18,7 @@ class QuestionMethods:
     """The questions that may be asked of an open graph."""
 
     def _ask(self, name: str, values: Mapping[str, Any]) -> Any:
+        """Answer a question, which ``Graph`` does."""
         raise NotImplementedError
 
     @overload

@@ -52,7 +52,7 @@ def algorithm_of(question: Question, values: Mapping[str, Any]) -> tuple[Form, A
         if one in given and other in given:
             options = f"{known[one].option} and {known[other].option}"
             raise InputError(f"{options} exclude each other: leave one out")
-    taken = {name: given.get(name, known[name].default) for name in form.takes}
+    taken = {name: given.get(name, known[name].default) for name in question.taken_by(form)}
     checked = {name: _checked(known[name], value) for name, value in taken.items()}
     return form, load(form.algorithm)(**checked)
 
@@ -67,7 +67,9 @@ def given_values(question: Question, values: Mapping[str, Any]) -> dict[str, Any
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    """Whether a value says no more than its default; tables and mappings compare by themselves."""
+    """Return whether a value says no more than its default; tables and mappings compare by
+    themselves.
+    """
     return value is default or (type(value) is type(default) and bool(value == default))
 
 
@@ -83,7 +85,7 @@ def _checked(parameter: Parameter, value: Any) -> Any:
         case Whole(least, most):
             if value is None:
                 raise InputError(f"{name} must be a whole number, not None")
-            check_whole(name, value, least or 0, GREATEST if most is None else most)
+            check_whole(name, value, least, most)
         case Real():
             check_number(name, value)
         case Flag():

@@ -170,7 +170,7 @@ def _is_told(value: Any) -> bool:
 
 
 def _is_number(name: str, value: Any) -> bool:
-    """Whether a fact is a count, printed with separated thousands; an id is no count."""
+    """Return whether a fact is a count, printed with separated thousands; an id is no count."""
     return isinstance(value, int) and name != "source"
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from delegraph.pipeline.questions import QUESTIONS
+
 ROOT = Path(__file__).parents[1]
 HOUSE = {
     "kernels": [
@@ -186,5 +188,11 @@ def test_public_names_load():
 
     for name in dir(delegraph):
         assert getattr(delegraph, name) is not None
+    stub = ast.parse((ROOT / "api" / "__init__.pyi").read_text())
+    imported = [
+        name for part in stub.body if isinstance(part, ast.ImportFrom) for name in part.names
+    ]
+    typed = {name.asname for name in imported if name.name != "*"}
+    assert typed | {*QUESTIONS} == {*dir(delegraph)}
     with pytest.raises(AttributeError):
         _ = delegraph.nothing  # pyright: ignore[reportAttributeAccessIssue]

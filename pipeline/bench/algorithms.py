@@ -63,7 +63,7 @@ def benched(name: str, vertices: Vertices) -> ProgramQuestion:
 
 
 def needs_weights(name: str) -> bool:
-    """Whether a question that is measured needs edges with weights."""
+    """Return whether a question that is measured needs edges with weights."""
     return benched(name, [0]).weighted
 
 

@@ -68,7 +68,7 @@ def take_over(engines: Sequence[Engine], limit: int) -> None:
 
 
 def _fits(engine: Engine, limit: int) -> bool:
-    """Whether ``choose`` would take an engine that is not the last one."""
+    """Return whether ``choose`` would take an engine that is not the last one."""
     writing = 0 if engine.subject is None else engine.subject.writing_bytes(1)
     try:
         need = engine.need()

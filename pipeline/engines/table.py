@@ -46,7 +46,7 @@ def searches_of_store(
     """Engines that search a store. device: None for the CPU."""
     engines: list[SearchEngine] = [
         HostSearchEngine(StoreGraph(store, subject), threads),
-        DiskEngine(store, subject, threads),
+        DiskEngine(StoreRows(store, subject, threads, "disk"), threads),
     ]
     if device is None:
         return engines

@@ -138,7 +138,7 @@ class LineColumns:
         return self.known is None or bool(self.known(as_numpy(ids)).all())
 
     def _holds_lost_weights(self, block: Block, weights: pa.Array | None = None) -> bool:
-        """Whether a weight that is not zero became zero: floats of 64 bits end at 5e-324."""
+        """Return whether a weight that is not zero became zero: floats of 64 bits end at 5e-324."""
         if weights is None or pa.types.is_integer(weights.type) or as_numpy(weights).all():
             return False
         place = self.places[2]
@@ -356,7 +356,7 @@ def _may_hold_odd_integers(text: bytes) -> bool:
 
 
 def _print_as(numbers: pa.Array, words: pa.Array) -> bool:
-    """Whether integers print as the words they were read from, apart from blanks around the
+    """Return whether integers print as the words they were read from, apart from blanks around the
     words.
     """
     plain = pc.call_function("utf8_trim", [words], pc.TrimOptions(" \t"))
@@ -365,7 +365,7 @@ def _print_as(numbers: pa.Array, words: pa.Array) -> bool:
 
 
 def _are_decimal(words: pa.Array) -> bool:
-    """Whether no integer is in hexadecimal, which Arrow reads and no format has."""
+    """Return whether no integer is in hexadecimal, which Arrow reads and no format has."""
     options = pc.MatchSubstringOptions("x", ignore_case=True)
     found = pc.call_function("match_substring", [words], options)
     return not pc.call_function("any", [found]).as_py()

@@ -102,8 +102,8 @@ def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict
 
 
 def is_by_weights(result: Result) -> bool:
-    """Whether ranks follow the weights of edges, in a graph with weights. A result's graph names
-    the treatment of duplicates' weights, if the graph had weights.
+    """Return whether ranks follow the weights of edges, in a graph with weights. A result's graph
+    names the treatment of duplicates' weights, if the graph had weights.
     """
     if result.info is None:
         return True

@@ -54,7 +54,6 @@ The value is the vertex's share of the shortest paths between all pairs of other
         Form(
             name="betweenness",
             title="Betweenness",
-            takes=("sources", "seed", "normalized"),
             columns={"betweenness": "float"},
             facts={"betweenness": SourcesRecord},
             algorithm="algorithms.betweenness:betweenness_of",

@@ -38,7 +38,6 @@ Distances to the vertex are in hops; values are scaled as Wasserman and Faust do
         Form(
             name="closeness",
             title="Closeness",
-            takes=("sources", "seed"),
             columns={"closeness": "float"},
             facts={"closeness": SourcesRecord},
             algorithm="algorithms.closeness:closeness_of",

@@ -49,7 +49,6 @@ of a directed graph are the weakly connected ones.
         Form(
             name="components",
             title="Connected components",
-            takes=(),
             columns={"component": "id"},
             facts={"components": ComponentsRecord},
             algorithm="algorithms.components:Components",

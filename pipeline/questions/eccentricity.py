@@ -54,7 +54,6 @@ Distances are in hops. The record holds bounds of the diameter.
         Form(
             name="eccentricity",
             title="Eccentricity",
-            takes=("sources", "seed"),
             columns={"eccentricity": "integer"},
             facts={"eccentricity": EccentricityRecord},
             algorithm="algorithms.eccentricity:eccentricity_of",

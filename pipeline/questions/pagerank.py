@@ -121,16 +121,6 @@ whether it has converged. Edges count by their weights, if the graph has any.
         Form(
             name="pagerank",
             title="PageRank",
-            takes=(
-                "damping",
-                "tolerance",
-                "max_iterations",
-                "iterations",
-                "personalize",
-                "dangling",
-                "unweighted",
-                "precision",
-            ),
             columns={"pagerank": "float"},
             facts={"pagerank": PageRankRecord, "iterations": list[IterationRecord]},
             algorithm="algorithms.pagerank:PageRank",

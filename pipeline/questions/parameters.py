@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...partition.numbers import GREATEST_SEED
+from ...partition.numbers import GREATEST, GREATEST_SEED
 
 
 class Whole(NamedTuple):
-    """A whole number of at least ``least``, and of at most ``most``, if these are given."""
+    """A whole number from ``least`` to ``most``."""
 
-    least: int | None = None
-    most: int | None = None
+    least: int = 0
+    most: int = GREATEST
 
 
 class Real(NamedTuple):

@@ -20,7 +20,7 @@ class Form(NamedTuple):
     """One form of a question, with a result of its own.
 
     name: in a result's metadata, and in ``plan --algorithm``. title: for people.
-    takes: names of the parameters of this form.
+    takes: names of the parameters of this form; none where it takes all of the question's.
     columns: columns of the result, beside ``vertex``.
     facts: types of the keys that its run record has beside those of every record. The first key
     holds the main facts.
@@ -40,7 +40,6 @@ class Form(NamedTuple):
 
     name: str
     title: str
-    takes: tuple[str, ...]
     columns: Mapping[str, ColumnType]
     facts: Mapping[str, Any]
     algorithm: str
@@ -48,6 +47,7 @@ class Form(NamedTuple):
     judge: str
     tell: Callable[[Any], str]
     tell_verdict: Callable[[Any], str]
+    takes: tuple[str, ...] = ()
     assumed: str = ""
     result: str = "Result"
     weights: bool = False
@@ -94,6 +94,10 @@ class Question(NamedTuple):
     checked_by: str = ""
     in_bench: bool = False
     bench_parameter: tuple[str, int] | None = None
+
+    def taken_by(self, form: Form) -> tuple[str, ...]:
+        """Return the names of the parameters of a form."""
+        return form.takes or tuple(parameter.name for parameter in self.parameters)
 
 
 def load(reference: str) -> Any:

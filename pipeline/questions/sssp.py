@@ -78,7 +78,6 @@ The graph must have weights: of a store its own, of an edge list the column that
         Form(
             name="sssp",
             title="Shortest paths",
-            takes=("source", "max_distance"),
             columns={"distance": "number", "parent": "id"},
             facts={"sssp": ShortestPathsRecord},
             algorithm="algorithms.sssp:ShortestPaths",

@@ -78,6 +78,7 @@ class QuestionMethods:
     """The questions that may be asked of an open graph."""
 
     def _ask(self, name: str, values: Mapping[str, Any]) -> Any:
+        """Answer a question, which ``Graph`` does."""
         raise NotImplementedError
 '''
 
@@ -146,10 +147,12 @@ def _taken(question: Question, form: Form) -> list[Parameter]:
 
 
 def _is_of(question: Question, parameter: Parameter, form: Form) -> bool:
-    """Whether a form takes a parameter, or no form does, and it says which form is asked for."""
-    if parameter.name in form.takes:
+    """Return whether a form takes a parameter, or no form does, and it says which form is asked
+    for.
+    """
+    if parameter.name in question.taken_by(form):
         return True
-    deciding = all(parameter.name not in each.takes for each in question.forms)
+    deciding = all(parameter.name not in question.taken_by(each) for each in question.forms)
     return deciding and form is not question.forms[0]
 
 

@@ -6,7 +6,6 @@ from ....kernels.base.team import Team
 from ....partition.disk.files import BLOCK_BYTES
 from ....partition.input.arrow import TEXT_BYTES
 from ....partition.store.edge_stream import index_bytes, run_bytes
-from ....partition.store.store import Store
 from ...ranks.communicator import SingleCommunicator
 from ...results.checkpoint import Checkpoint
 from ...results.found import Found
@@ -15,34 +14,40 @@ from ...run.plan import Facts
 from ..engine import CODE_BYTES, Need, Subject
 from ..ranks.edges import stream_team
 from ..ranks.graph import RankGraph, vertex_bytes
-from ..ranks.search import load_rank, rank_stream_bytes, search_rank, warm_up
+from ..ranks.search import rank_stream_bytes, search_rank, warm_up
+from .rows import StoreRows
 
 _PARTS_ROWS = 10
 """Of a vertex, in all subgraphs of the delegate layout: two, and those of four delegates."""
 
 
 class DiskEngine:
-    """A store whose edges stay on disk, read as a search needs them: a rank that is alone."""
+    """Searches of a store whose rows stay on disk, read as they are needed: a rank that is
+    alone.
+    """
 
     method = "push-pull, streamed"
     device = None
     ranks = 1
     in_memory = False
 
-    def __init__(self, store: Store, subject: Subject | None, threads: int) -> None:
-        self.subject = subject
-        self._store = store
+    def __init__(self, rows: StoreRows, threads: int) -> None:
+        self._rows = rows
         self._threads = threads
         self._graph: RankGraph | None = None
 
+    @property
+    def subject(self) -> Subject | None:
+        return self._rows.subject
+
     def need(self) -> Need:
-        return Need(rank_stream_bytes(self._store, 0, 1, self._threads))
+        return Need(rank_stream_bytes(self._rows.store, 0, 1, self._threads))
 
     def compile(self) -> None:
-        warm_up(self._store.offsets_types())
+        warm_up(self._rows.offsets_types())
 
     def load(self) -> None:
-        self._graph = load_rank(self._store, 0, 1, Team(self._threads), on_disk=True)
+        self._graph = self._rows.rank_graph(weighted=False, team=Team(self._threads))
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ....kernels.base.team import Team
 from ....partition.store.manifest import GraphInfo
@@ -21,6 +21,16 @@ from .rows import RowsLoader, StoreGraph, StoreRows
 from .search import HostSearchEngine
 
 
+class LoadedRows(Protocol):
+    """Rows that are loaded, on whatever device."""
+
+    @property
+    def subject(self) -> Subject | None: ...
+
+    @property
+    def info(self) -> GraphInfo: ...
+
+
 class DeferredProgram(NamedTuple):
     """A program that is known once its graph is loaded.
 
@@ -31,6 +41,14 @@ class DeferredProgram(NamedTuple):
     make: Callable[[Names, GraphInfo], Program]
     held_bytes: Callable[[Counts], int]
     kernels: Sequence[ModuleType]
+
+
+def made(program: Program | DeferredProgram, rows: LoadedRows) -> Program:
+    """Return the program itself, or the one that was deferred until the rows were loaded."""
+    if not isinstance(program, DeferredProgram):
+        return program
+    assert rows.subject is not None
+    return program.make(rows.subject.names, rows.info)
 
 
 class HostProgramEngine:
@@ -79,10 +97,8 @@ class HostProgramEngine:
         if self.graph is not None:
             return
         self.rows.load()
-        assert self.rows.subject is not None
-        if isinstance(self._program, DeferredProgram):
-            self._program = self._program.make(self.rows.subject.names, self.rows.info)
-        self.graph = self.rows.rank_graph(self._program.weighted, Team(self._threads))
+        self._program = program = made(self._program, self.rows)
+        self.graph = self.rows.rank_graph(program.weighted, Team(self._threads))
 
     def run(
         self,
@@ -103,10 +119,9 @@ class HostProgramEngine:
 
     def take_over(self, other: Engine) -> bool:
         if isinstance(other, HostProgramEngine) and other.graph is not None:
-            if not self.rows.has_the_rows_of(other.rows):
+            if not self.rows.take_over(other.rows):
                 return False
             self.graph = other.graph
-            self.rows.keep_taken()
             return True
         if isinstance(other, HostSearchEngine) and isinstance(self.rows, StoreRows):
             loader = other.loader

@@ -76,12 +76,8 @@ class RowsLoader(Protocol):
         """The rows as operations go through them. weighted: with the weights of the edges."""
         ...
 
-    def has_the_rows_of(self, other: Any) -> bool:
-        """Whether a graph that another loader has made would be the same."""
-        ...
-
-    def keep_taken(self) -> None:
-        """Count the rows as held already: they were made by another loader."""
+    def take_over(self, other: Any) -> bool:
+        """Count the rows as held already, if the graph that another loader has made will do."""
         ...
 
     def close(self) -> None: ...
@@ -96,10 +92,10 @@ class StoreGraph:
         self.store = store
         self.subject = subject
         self.graph: Graph | None = None
-        self._taken = False
+        self._reuses_loaded = False
 
     def footprint(self, closely: bool = False) -> Footprint:
-        if self._taken:
+        if self._reuses_loaded:
             return Footprint(0, 0, self.store.info.vertices)
         return graph_footprint(self.store)
 
@@ -118,11 +114,11 @@ class StoreGraph:
 
     def take_over(self, other: Any) -> bool:
         if isinstance(other, StoreGraph) and other.store.holds_the_same(self.store):
-            self.graph, self._taken = other.graph, True
-        return self._taken
+            self.graph, self._reuses_loaded = other.graph, True
+        return self._reuses_loaded
 
     def close(self) -> None:
-        self.graph, self._taken = None, False
+        self.graph, self._reuses_loaded = None, False
 
 
 def graph_footprint(store: Store) -> Footprint:
@@ -163,7 +159,7 @@ class StoreRows:
         self._threads = threads
         self._weighted = weighted
         self._graph = graph if self._stands_as_for_searches else None
-        self._taken = False
+        self._reuses_loaded = False
 
     @property
     def info(self) -> GraphInfo:
@@ -178,7 +174,7 @@ class StoreRows:
     def footprint(self, closely: bool = False) -> Footprint:
         info = self.store.info
         n = info.vertices
-        if self._taken:
+        if self._reuses_loaded:
             return Footprint(0, 0, n)
         if self.place == "merged":
             bitmaps = bitmaps_bytes(n)
@@ -216,11 +212,12 @@ class StoreRows:
             merged = WholeGraph.of(self.store.info, self._graph)
         return load_rank(merged, 0, 1, team, weighted=weighted)
 
-    def has_the_rows_of(self, other: Any) -> bool:
+    def take_over(self, other: Any) -> bool:
         if not isinstance(other, StoreRows) or not (self.in_memory and other.in_memory):
             return False
         alike = other.place == self.place and other._weighted == self._weighted
-        return alike and other.store.holds_the_same(self.store)
+        self._reuses_loaded = alike and other.store.holds_the_same(self.store)
+        return self._reuses_loaded
 
     def take_graph(self, other: StoreGraph) -> bool:
         """Use the whole graph that searches have loaded, if its rows stand as these would."""
@@ -228,11 +225,8 @@ class StoreRows:
             self._graph = other.graph
         return self._graph is not None
 
-    def keep_taken(self) -> None:
-        self._taken = True
-
     def close(self) -> None:
-        self._graph, self._taken = None, False
+        self._graph, self._reuses_loaded = None, False
 
 
 class EdgeRows:
@@ -291,14 +285,8 @@ class EdgeRows:
         assert self.held is not None
         return load_rank(self.held, 0, 1, team, weighted=weighted)
 
-    def has_the_rows_of(self, other: Any) -> bool:
-        return False
-
     def take_over(self, other: Any) -> bool:
         return False
-
-    def keep_taken(self) -> None:
-        raise NotImplementedError
 
     def close(self) -> None:
         self.graph = self.held = None
@@ -335,11 +323,8 @@ class RowsInMemory:
     def rank_graph(self, weighted: bool, team: Team) -> RankGraph:
         return load_rank(self.held, 0, 1, team, weighted=weighted)
 
-    def has_the_rows_of(self, other: Any) -> bool:
+    def take_over(self, other: Any) -> bool:
         return False  # that they are made again costs nothing
-
-    def keep_taken(self) -> None:
-        """There is nothing to be counted."""
 
     def close(self) -> None:
         """The other loader keeps the rows."""

@@ -10,8 +10,9 @@ from ....kernels.gpu_programs.rows import ProgramGraph
 from ....partition.store.manifest import GraphInfo
 from ...results.checkpoint import Checkpoint
 from ..engine import Engine, Need, Subject
-from ..host.programs import DeferredProgram
+from ..host.programs import DeferredProgram, made
 from ..operations.program import Counts, DeviceProgram, Program, ProgramResult, Tell
+from .rows import unread_degrees_bytes
 from .search import give_back
 
 
@@ -43,7 +44,7 @@ class DeviceRowsLoader(Protocol):
         ...
 
     def serves(self, other: Any, loaded_for: DeviceProgram, program: DeviceProgram) -> bool:
-        """Whether the graph that another loader has made for a program serves this one."""
+        """Return whether the graph that another loader has made for a program serves this one."""
         ...
 
 
@@ -70,7 +71,7 @@ class DeviceProgramEngine:
         self._program = program
         self._reserved_bytes = reserved_bytes
         self._loaded_for: DeviceProgram | None = None
-        self._taken = False
+        self._reuses_loaded = False
 
     @property
     def subject(self) -> Subject | None:
@@ -82,7 +83,7 @@ class DeviceProgramEngine:
         return "on a device, tiered" if tiered else "on a device"
 
     def need(self) -> Need:
-        if self._taken:
+        if self._reuses_loaded:
             n = self.rows.info.vertices
             return Need(self._program.held_bytes(Counts(n, n, 0, 0)) + self._reserved_bytes)
         return self.rows.need(self._program, self._reserved_bytes)
@@ -97,14 +98,10 @@ class DeviceProgramEngine:
         if self.graph is not None:
             return
         self.rows.load()
-        assert self.rows.subject is not None or not isinstance(self._program, DeferredProgram)
-        if isinstance(self._program, DeferredProgram):
-            assert self.rows.subject is not None
-            program = self._program.make(self.rows.subject.names, self.rows.info)
-            assert isinstance(program, DeviceProgram)
-            self._program = program
-        self.graph = self.rows.program_graph(self._program)
-        self._loaded_for = self._program
+        program = made(self._program, self.rows)
+        assert isinstance(program, DeviceProgram)
+        self.graph = self.rows.program_graph(program)
+        self._program = self._loaded_for = program
 
     def run(
         self,
@@ -116,26 +113,22 @@ class DeviceProgramEngine:
         asked = program or self._program
         assert self.graph is not None
         assert isinstance(asked, DeviceProgram)
-        left = self.device.memory_bytes - self.rows.device_bytes(asked, self._extra(asked))
-        return asked.run_on(replace(self.graph, extra_bytes=left), checkpoint, tell)
-
-    def _extra(self, program: DeviceProgram) -> int:
-        """Bytes of degrees that are there for another program."""
         assert self._loaded_for is not None
-        there = self._loaded_for.wants_degrees and not program.wants_degrees
-        return 8 * self.rows.info.vertices * there
+        degrees = unread_degrees_bytes(self._loaded_for, asked, self.rows.info.vertices)
+        left = self.device.memory_bytes - self.rows.device_bytes(asked, degrees)
+        return asked.run_on(replace(self.graph, extra_bytes=left), checkpoint, tell)
 
     def take_over(self, other: Engine) -> bool:
         """The limit of the device's memory is the same of jobs that share a process."""
         if not isinstance(other, DeviceProgramEngine) or other.graph is None:
-            return self._taken
+            return self._reuses_loaded
         assert other._loaded_for is not None
         assert not isinstance(self._program, DeferredProgram)
         alike = other.device.number == self.device.number
         if alike and self.rows.serves(other.rows, other._loaded_for, self._program):
-            self.graph, self._loaded_for, self._taken = other.graph, other._loaded_for, True
-        return self._taken
+            self.graph, self._loaded_for, self._reuses_loaded = other.graph, other._loaded_for, True
+        return self._reuses_loaded
 
     def close(self) -> None:
-        self.graph, self._loaded_for, self._taken = None, None, False
+        self.graph, self._loaded_for, self._reuses_loaded = None, None, False
         give_back(self.device)

@@ -137,7 +137,7 @@ class StoreRowsOnDevice:
         return self._share.room(program, self._device, extra).device
 
     def serves(self, other: Any, loaded_for: DeviceProgram, program: DeviceProgram) -> bool:
-        """Whether what is loaded is what another program needs, and leaves room for it."""
+        """Return whether what is loaded is what another program needs, and leaves room for it."""
         if not isinstance(other, StoreRowsOnDevice) or program.weighted != loaded_for.weighted:
             return False
         if self.info.directed and program.by_target != loaded_for.by_target:
@@ -146,14 +146,20 @@ class StoreRowsOnDevice:
             return False
         if not other.store.holds_the_same(self.store):
             return False
-        for_another = loaded_for.wants_degrees and not program.wants_degrees
-        extra = 8 * self.info.vertices * for_another
+        degrees = unread_degrees_bytes(loaded_for, program, self.info.vertices)
         share, device = self._share, self._device
         try:
-            near = share.room(program, device, extra).near
+            near = share.room(program, device, degrees).near
             return near >= share.room(loaded_for, device).near
         except DeviceMemoryError:
             return False
+
+
+def unread_degrees_bytes(loaded_for: DeviceProgram, program: DeviceProgram, vertices: int) -> int:
+    """Return the bytes of degrees that are there for one program, and that another does not
+    read.
+    """
+    return 8 * vertices * (loaded_for.wants_degrees and not program.wants_degrees)
 
 
 def _reads(program: DeviceProgram) -> tuple[bool, bool, bool]:

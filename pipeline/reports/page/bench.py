@@ -40,7 +40,7 @@ _CHECKED = "Each result was checked by Graph500's five rules; a bench that finds
 
 
 def is_bench(document: Any) -> bool:
-    """Whether a document is one of the four that ``bench --json`` prints."""
+    """Return whether a document is one of the four that ``bench --json`` prints."""
     if isinstance(document, list):
         return bool(document) and all(isinstance(at(row, "report"), dict) for row in document)
     return isinstance(document, dict) and any(

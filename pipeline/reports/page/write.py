@@ -92,7 +92,7 @@ def _json(path: Path) -> Any:
 
 
 def _is_page(path: Path) -> bool:
-    """Whether a file is a page that delegraph wrote."""
+    """Return whether a file is a page that delegraph wrote."""
     try:
         with open(open_regular(path), "rb") as file:
             return _MARK in file.read(1000)

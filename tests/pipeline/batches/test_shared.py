@@ -188,7 +188,7 @@ def engine_of(store: Store, name: str) -> HostSearchEngine | HostProgramEngine |
     if name == "memory":
         return HostSearchEngine(StoreGraph(store, subject), 1)
     if name == "disk":
-        return DiskEngine(store, subject, 1)
+        return DiskEngine(StoreRows(store, subject, 1, "disk"), 1)
     question = (
         asked("sssp", source="1") if name == "weighted" else asked("pagerank", unweighted=True)
     )

@@ -109,9 +109,9 @@ def run_or_end(
     return found
 
 
-def run(*of: Any, **more: Any) -> list[ProgramResult]:
+def run(*arguments: Any, **more: Any) -> list[ProgramResult]:
     """The same, of a run that is not ended."""
-    found = run_or_end(*of, **more)
+    found = run_or_end(*arguments, **more)
     assert None not in found
     return [some for some in found if some is not None]
 
@@ -667,9 +667,9 @@ def test_ends_asked_of_some_ranks_emulated(emulated, tmp_path, monkeypatch, name
     wanted = columns(run(store, program, emulated, 1))
     load = RankProgram.load
 
-    def begin(self: RankProgram, *of: Any) -> ProgramGraph:
+    def begin(self: RankProgram, *arguments: Any) -> ProgramGraph:
         asks.often, asks.chance = chance.choice([0, 0, 0.05, 0.3]), random.Random(chance.random())
-        return load(self, *of)
+        return load(self, *arguments)
 
     monkeypatch.setattr(RankProgram, "load", begin)
     saved = tmp_path / "checkpoint", chance.choice([0.0, 0.001, 1e9]), "this"

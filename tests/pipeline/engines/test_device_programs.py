@@ -124,8 +124,8 @@ def run_cut_off(
 
 
 def walk(store: Store, weights: Any = None, most: int = 12, **more: Any) -> PageRankProgram:
-    of = {"tolerance": None, "dangling": "even", "teleport": None} | more
-    return PageRankProgram(store.info.vertices, 0.85, most=most, weights=weights, **of)
+    options = {"tolerance": None, "dangling": "even", "teleport": None} | more
+    return PageRankProgram(store.info.vertices, 0.85, most=most, weights=weights, **options)
 
 
 def check_components(store: Store, device: Device) -> None:

@@ -128,7 +128,8 @@ def remove(path: Path) -> None:
 
 STREAMED = (
     "from delegraph.pipeline.engines import table; "
-    "table.HostSearchEngine = lambda rows, threads: table.DiskEngine(rows.store, rows.subject, 1); "
+    "table.HostSearchEngine = lambda graph, threads: table.DiskEngine("
+    "table.StoreRows(graph.store, graph.subject, threads, 'disk'), threads); "
     "from delegraph.cli.main import run; run()"
 )
 
