@@ -82,8 +82,20 @@ def _garbage_of_one_module():
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_left_where_tests_start():
+    """Commands leave files in the folders that they are given, and in no other."""
+    before = _seen_here()
+    yield
+    assert _seen_here() - before == set()
+
+
+def _seen_here() -> set[str]:
+    return {name for name in os.listdir() if not name.startswith((".", "__pycache__"))}
+
+
 @dataclass(frozen=True)
-class EngineFacts:
+class CommandRun:
     code: int
     out: str
     err: str
@@ -97,14 +109,14 @@ class EngineFacts:
 def delegraph(capfd, monkeypatch):
     """Runs the command line: ``delegraph("bfs", path, "--source", 0)``."""
 
-    def run(*args) -> EngineFacts:
+    def run(*args) -> CommandRun:
         capfd.readouterr()
         monkeypatch.setattr("sys.argv", ["delegraph", *(str(arg) for arg in args)])
         with pytest.raises(SystemExit) as ended:
             main()
         out, err = capfd.readouterr()
         code = ended.value.code
-        return EngineFacts(code if isinstance(code, int) else 0, out, err)
+        return CommandRun(code if isinstance(code, int) else 0, out, err)
 
     return run
 
@@ -113,7 +125,7 @@ def delegraph(capfd, monkeypatch):
 def ok(delegraph):
     """Like ``delegraph``, for commands that have to succeed."""
 
-    def run(*args) -> EngineFacts:
+    def run(*args) -> CommandRun:
         ran = delegraph(*args)
         assert ran.code == 0, ran.err
         return ran

@@ -40,14 +40,15 @@ class Work(Protocol):
 class Job:
     """A RankJob (ranks/jobs.py).
 
-    folder: where attempts leave what they find (engines/ranks/result.py), this one in ``place``.
+    folder: where attempts leave what they find (engines/ranks/result.py), this one in ``place``;
+    None where they leave nothing.
     must_fit: whether devices that are too small are an error, rather than the CPUs' turn.
     way: how this rank does it. fits_one: whether one rank's device has room for the whole graph.
     """
 
     store: Path
     work: Work
-    folder: Path
+    folder: Path | None
     timeout: float
     device: str = "cpu"
     device_limit: int | None = None
@@ -67,6 +68,8 @@ class Job:
 
     def fresh_attempt(self) -> Job:
         """In a place of its own, as an attempt that was given up may still write."""
+        if self.folder is None:
+            return self
         place = self.folder / uuid.uuid4().hex
         place.mkdir()
         return replace(self, place=place)

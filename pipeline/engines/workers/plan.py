@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from ....kernels.base.team import Team
 from ....partition.store.store import Store
@@ -54,7 +53,7 @@ def plan_on_ranks(
         place, timeout = store.path.resolve(), resources.cluster.timeout
         work = SearchWork(0) if program is None else ProgramWork((program,))
         limit = resources.device_memory_limit
-        asking = Job(place, PlannedWork(work), Path(), timeout, device, limit)
+        asking = Job(place, PlannedWork(work), None, timeout, device, limit)
         room = partial(_check_room, asked, resources.limit, cluster)
         done = run_on_workers(cluster, workers, asking, room)
         ranks, (baseline, need) = len(done.results), asked[-1]

@@ -71,7 +71,7 @@ def stores(tmp_path_factory) -> Stores:
     return of
 
 
-class EngineFacts(NamedTuple):
+class ProgramRun(NamedTuple):
     """columns: by name, in the order that the program gives them."""
 
     columns: dict[str, np.ndarray]
@@ -90,19 +90,19 @@ def engine_of(store: Store, program: DeviceProgram, device: Device) -> DevicePro
 
 def run(
     store: Store, program: DeviceProgram, device: Device, checkpoint: Checkpoint | None = None
-) -> EngineFacts:
+) -> ProgramRun:
     engine = engine_of(store, program, device)
     engine.load()
     engine.compile()
     given, method = engine.run(checkpoint, lambda *_: None), engine.method
     engine.close()
     columns = {name: np.asarray(some) for name, some in given.values.items()}
-    return EngineFacts(columns, given.record, method)
+    return ProgramRun(columns, given.record, method)
 
 
 def run_cut_off(
     store: Store, program: DeviceProgram, device: Device, folder: Path, step: int = 1
-) -> EngineFacts:
+) -> ProgramRun:
     """After its second step; what it gives when it goes on from the first, which does so much."""
     loaded: list[int] = []
 
@@ -418,7 +418,7 @@ def test_it_stops_within_a_launch(device, stores):
 KINDS = sorted(PATH_WEIGHTS)
 
 
-def check_run(store: Store, device: Device, source: int = 0, most: float = np.inf) -> EngineFacts:
+def check_run(store: Store, device: Device, source: int = 0, most: float = np.inf) -> ProgramRun:
     found = run(store, program_of(store, source, most), device)
     check_paths(store, found.columns, source, most)
     return found
