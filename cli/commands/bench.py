@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
 
 
 _BENCHED = [name for name, question in QUESTIONS.items() if question.in_bench]
+
+_SHAPE = "layout", "grid", "threshold"
+_LIMITS = "device", "memory_limit", "device_memory_limit"
+_ON_WORKERS = "scaling", "timeout", *_LIMITS, "workers", "scheduler", "scheduler_file"
+
+_ONLY_BY_WORKERS = "{} is only for several worker processes: give --workers too"
 
 
 @command()
@@ -125,181 +133,68 @@ def bench(
     in each row, and with all but one. One row has the search of bfs.
     """
     from ...partition.errors import InputError
-    from ...pipeline.api import (
-        bench,
-        bench_ablation,
-        bench_across,
-        bench_algorithm,
-        bench_algorithm_across,
-    )
-    from ...pipeline.reports.bench import (
-        ablation_table,
-        algorithm_scaling_table,
-        algorithm_table,
-        exchanged_line,
-        quartiles_table,
-        scaling_table,
-        where,
-        where_of_all,
-    )
+    from ...pipeline import api
+    from ...pipeline.reports import bench as texts
 
-    def refuse(values: dict[str, object], why: str) -> None:
-        for name in given(values):
-            raise InputError(f"{why}: leave out --{name.replace('_', '-')}")
-
-    across = {
-        "workers": workers,
-        "scheduler": scheduler,
-        "scheduler_file": scheduler_file,
-        "timeout": timeout,
-        "scaling": scaling,
-        "layout": layout,
-        "grid": grid,
-        "threshold": threshold,
-        "strategy": strategy,
-    }
-    by_workers = bool(workers or scheduler or scheduler_file)
-    on_workers: Any = {
-        "scaling": scaling,
-        "seed": seed,
-        "timeout": timeout,
-        "threads": threads,
-        "memory_limit": memory_limit,
+    values: dict[str, Any] = {
         "device": device,
         "device_memory_limit": device_memory_limit,
+        "memory_limit": memory_limit,
+        "strategy": strategy,
         "workers": workers,
         "scheduler": scheduler,
         "scheduler_file": scheduler_file,
-    }
-    if algorithm is not None:
-        others = ("layout", "grid", "threshold", "strategy")
-        refuse(
-            {**{name: across[name] for name in others}, "ablation": ablation},
-            f"--algorithm {algorithm} uses a store as it was built",
-        )
-    if algorithm is not None and by_workers:
-        with shown(quiet) as progress:
-            measured = bench_algorithm_across(
-                graph,
-                algorithm,
-                runs=sources or 16,
-                progress=progress,
-                **on_workers,
-            )
-        for note in (note for row in measured for note in row.notes):
-            talk(quiet, note)
-        if as_json:
-            print_json([row.document() for row in measured])
-            return
-        last = measured[-1].report
-        told = f"{last['runs']} runs of {algorithm} each, last results valid, {last['method']}"
-        click.echo(f"{told}, on {where_of_all(last)}")
-        click.echo(algorithm_scaling_table(measured))
-        return
-    if algorithm is not None:
-        for name in given({"scaling": scaling, "timeout": timeout}):
-            raise InputError(f"--{name} is only for several worker processes: give --workers too")
-        with shown(quiet) as progress:
-            found = bench_algorithm(
-                graph,
-                algorithm,
-                runs=sources or 16,
-                seed=seed,
-                device=device,
-                memory_limit=memory_limit,
-                device_memory_limit=device_memory_limit,
-                threads=threads,
-                progress=progress,
-            )
-        if as_json:
-            print_json(found)
-            return
-        click.echo(algorithm_table(found))
-        return
-    sources = sources or 64
-    if ablation:
-        values = {
-            **across,
-            "device_memory_limit": device_memory_limit,
-            "memory_limit": memory_limit,
-        }
-        if device not in ("auto", "cpu"):
-            values["device"] = device
-        refuse(values, "--ablation searches in memory on the CPU")
-        with shown(quiet) as progress:
-            figures = bench_ablation(
-                graph, sources=sources, seed=seed, threads=threads, progress=progress
-            )
-        if as_json:
-            print_json(figures)
-            return
-        count, cores = len(figures["sources"]), figures["threads"]
-        click.echo(
-            f"{count} searches in each way, all valid, on {cores} threads of the CPU; medians"
-        )
-        click.echo(ablation_table(figures))
-        return
-    if by_workers:
-        if given({"strategy": strategy}):
-            raise InputError("--strategy is only for searches on one GPU: leave out --strategy")
-        shape = {"layout": layout, "grid": grid, "threshold": threshold}
-        with shown(quiet) as progress:
-            rows = bench_across(
-                graph,
-                sources=sources,
-                progress=progress,
-                **on_workers,
-                **given(shape),
-            )
-        for note in (note for row in rows for note in row.notes):
-            talk(quiet, note)
-        if as_json:
-            print_json([row.document() for row in rows])
-            return
-        report, exchanged = rows[-1].report, rows[-1].exchanged
-        click.echo(f"{len(report['sources'])} searches each, all valid, on {where_of_all(report)}")
-        click.echo(scaling_table(rows))
-        if exchanged is not None:
-            click.echo(exchanged_line(exchanged))
-        return
-    values = {
+        "timeout": timeout,
         "scaling": scaling,
         "layout": layout,
         "grid": grid,
         "threshold": threshold,
-        "timeout": timeout,
-        "memory_limit": memory_limit,
+        "ablation": ablation,
     }
-    for name in given(values):
-        option = name.replace("_", "-")
-        raise InputError(f"--{option} is only for several worker processes: give --workers too")
+
+    def refuse(names: Iterable[str], why: str) -> None:
+        """why: with {} for the option."""
+        for name in given({name: values[name] for name in names}):
+            raise InputError(why.format(f"--{name.replace('_', '-')}"))
+
+    measure: Callable[..., Any]
+    text: Callable[[Any], str]
+    names: Iterable[str]
+    typed: Iterable[str] = ()
+    by_workers = bool(workers or scheduler or scheduler_file)
+    if algorithm is not None:
+        why = f"--algorithm {algorithm} uses a store as it was built: leave out {{}}"
+        refuse((*_SHAPE, "strategy", "ablation"), why)
+        if by_workers:
+            measure, text, names = api.bench_algorithm_across, texts.algorithms_text, _ON_WORKERS
+        else:
+            refuse(("scaling", "timeout"), _ONLY_BY_WORKERS)
+            measure, text, names = api.bench_algorithm, texts.algorithm_text, _LIMITS
+        measure = partial(measure, algorithm=algorithm, runs=sources or 16)
+    else:
+        if ablation:
+            fine = ("ablation", "device") if device in ("auto", "cpu") else ("ablation",)
+            why = "--ablation searches in memory on the CPU: leave out {}"
+            refuse([name for name in values if name not in fine], why)
+            measure, text, names = api.bench_ablation, texts.ablation_text, ()
+        elif by_workers:
+            refuse(["strategy"], "--strategy is only for searches on one GPU: leave out {}")
+            measure, text, names = api.bench_across, texts.searches_by_ranks_text, _ON_WORKERS
+            typed = _SHAPE
+        else:
+            refuse(("scaling", *_SHAPE, "timeout", "memory_limit"), _ONLY_BY_WORKERS)
+            measure, text = api.bench, texts.searches_text
+            names = "device", "device_memory_limit", "strategy"
+        measure = partial(measure, sources=sources or 64)
+    options = {name: values[name] for name in names}
+    options |= given({name: values[name] for name in typed})
     with shown(quiet) as progress:
-        report = bench(
-            graph,
-            sources=sources,
-            seed=seed,
-            device=device,
-            device_memory_limit=device_memory_limit,
-            strategy=strategy,
-            threads=threads,
-            progress=progress,
-        )
+        measured = measure(graph, seed=seed, threads=threads, progress=progress, **options)
+    rows: list[Any] = measured if by_workers else []
+    for row in rows:
+        for note in row.notes:
+            talk(quiet, note)
     if as_json:
-        print_json(report)
+        print_json([row.document() for row in rows] if by_workers else measured)
         return
-    click.echo(
-        f"{len(report['sources'])} searches, all valid; {report['gteps_harmonic_mean']:.3f} GTEPS "
-        f"(harmonic mean), on {where(report)}"
-        f"{', over slices' if report['method'] == 'slices' else ''}"
-    )
-    rows = [
-        ("search, ms", report["search_seconds"], 1e3),
-        ("GTEPS", report["gteps"], 1.0),
-        ("depth", report["depth"], 1.0),
-    ]
-    click.echo(quartiles_table(rows))
-    built = report["preparation_seconds"]
-    click.echo(
-        f"preparation {'unknown' if built is None else f'{built:.3f} s'}, "
-        f"load {report['load_seconds']:.3f} s, compile {report['compile_seconds']:.3f} s"
-    )
+    click.echo(text(measured))

@@ -1,4 +1,4 @@
-"""Tables that ``bench`` prints: by numbers of ranks, of an algorithm, and of an ablation."""
+"""Texts that ``bench`` prints: of searches, an algorithm, an ablation, and by numbers of ranks."""
 
 from __future__ import annotations
 
@@ -35,13 +35,51 @@ def quartiles_table(rows: Iterable[tuple[str, Quartiles, float]]) -> str:
     return "\n".join(lines)
 
 
-def algorithm_table(report: AlgorithmReport) -> str:
+def searches_text(report: BenchReport) -> str:
+    rows = [
+        ("search, ms", report["search_seconds"], 1e3),
+        ("GTEPS", report["gteps"], 1.0),
+        ("depth", report["depth"], 1.0),
+    ]
+    built = report["preparation_seconds"]
+    return (
+        f"{len(report['sources'])} searches, all valid; {report['gteps_harmonic_mean']:.3f} GTEPS "
+        f"(harmonic mean), on {where(report)}"
+        f"{', over slices' if report['method'] == 'slices' else ''}\n"
+        f"{quartiles_table(rows)}\n"
+        f"preparation {'unknown' if built is None else f'{built:.3f} s'}, "
+        f"load {report['load_seconds']:.3f} s, compile {report['compile_seconds']:.3f} s"
+    )
+
+
+def searches_by_ranks_text(rows: Sequence[ScalingRow]) -> str:
+    report, exchanged = rows[-1].report, rows[-1].exchanged
+    lines = [
+        f"{len(report['sources'])} searches each, all valid, on {where_of_all(report)}",
+        scaling_table(rows),
+    ]
+    if exchanged is not None:
+        lines.append(exchanged_line(exchanged))
+    return "\n".join(lines)
+
+
+def algorithm_text(report: AlgorithmReport) -> str:
     rows = [("a run, ms", report["seconds"], 1e3)]
     if "iteration_seconds" in report:
         rows.append(("iteration, ms", report["iteration_seconds"], 1e3))
     return (
         f"{report['runs']} runs of {report['algorithm']}, the last one valid; {report['evps']:.4g} "
         f"vertices and edges a second (harmonic mean), on {where(report)}\n{quartiles_table(rows)}"
+    )
+
+
+def algorithms_text(rows: Sequence[AlgorithmRow]) -> str:
+    """Return the text on an algorithm by numbers of ranks."""
+    last = rows[-1].report
+    runs, algorithm, method = last["runs"], last["algorithm"], last["method"]
+    return (
+        f"{runs} runs of {algorithm} each, last results valid, {method}, on {where_of_all(last)}\n"
+        f"{algorithm_scaling_table(rows)}"
     )
 
 
@@ -103,6 +141,14 @@ def exchanged_line(exchanged: Exchanged) -> str:
     """Return a line on the bytes that ranks sent each other in a search."""
     sent = ", ".join(f"{size:,.0f} {kind}" for kind, size in exchanged.bytes_sent.items())
     return f"{exchanged.supersteps:.3g} supersteps a search, bytes sent: {sent}"
+
+
+def ablation_text(report: AblationReport) -> str:
+    count, cores = len(report["sources"]), report["threads"]
+    return (
+        f"{count} searches in each way, all valid, on {cores} threads of the CPU; medians\n"
+        f"{ablation_table(report)}"
+    )
 
 
 def ablation_table(report: AblationReport) -> str:
