@@ -37,10 +37,9 @@ from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.marks import Marks, PlacesByLevel, VertexPlaces, levels_bytes, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Program, ProgramResult, Tell
-from ..engines.operations.saving import ANSWERED
+from ..engines.operations.saving import ANSWERED, Saving
 from ..engines.operations.vectors import Vector
 from ..engines.operations.wide_paths import WIDE_BYTES, WidePaths
-from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -121,13 +120,10 @@ class BetweennessProgram:
     def compile_on(self, graph: ProgramGraph) -> None:
         on_device.warm_up(graph)
 
-    def run_on(
-        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
-    ) -> ProgramResult:
+    def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
         score, answered = np.zeros(self.vertices), nothing_answered(self.sources)
         state, count = {"score": score, ANSWERED: answered}, len(self.sources)
-        if checkpoint:
-            checkpoint.fill(state)
+        saving.load(state)
         done, left, first = int(answered.sum()), left_of(answered, *self.dealt), 0
         sources, brandes = self.sources[left], on_device.GpuBrandes(graph, score)
         while first < len(left):
@@ -135,9 +131,9 @@ class BetweennessProgram:
             answered[left[some]] = True
             done, first = done + some.stop - first, some.stop
             tell(done, count, "")
-            if checkpoint and checkpoint.due():
+            if saving.due():
                 score[:] = brandes.score()
-                checkpoint.save_state(done, state)
+                saving.save(done, state)
         score[:] = brandes.score()
         record = {**EdgeCounts(edges=brandes.edges)._asdict(), "directed": not graph.twice}
         return ProgramResult({"betweenness": score, "source": self.sources}, record)

@@ -36,6 +36,7 @@ from ..engines.host.programs import DeferredProgram
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Program, ProgramEngine, ProgramResult, Tell
+from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Vector
 from ..engines.ranks.edges import Rows
 from ..engines.table import program_of_edges, programs_of_store
@@ -144,10 +145,8 @@ class DistanceBits:
     def compile_on(self, graph: ProgramGraph) -> None:
         on_device.warm_up(graph)
 
-    def run_on(
-        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
-    ) -> ProgramResult:
-        del checkpoint  # batches are saved
+    def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
+        del saving  # batches are saved
         if not len(self.sources):  # of a rank, where there are fewer than ranks
             none = np.zeros(0, on_device.HOPS)
             return ProgramResult(

@@ -24,8 +24,8 @@ from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.marks import VertexPlaces
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Program, ProgramResult, Tell
+from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Vector
-from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -76,10 +76,8 @@ class NearestSourceProgram:
     def compile_on(self, graph: ProgramGraph) -> None:
         on_device.warm_up_nearest(graph)
 
-    def run_on(
-        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
-    ) -> ProgramResult:
-        del checkpoint, tell  # it is one launch
+    def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
+        del saving, tell  # it is one launch
         found = on_device.nearest(graph, self.sources, self.max_depth)
         reached = found.distance != UNREACHED
         distance = found.distance.view(np.int32)  # the greatest number is -1

@@ -23,10 +23,9 @@ from ..build.prepare import BuildOptions
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Program, ProgramEngine, ProgramResult, Tell
-from ..engines.operations.saving import RanksSaving
+from ..engines.operations.saving import Saving
 from ..engines.table import components_of_edges
 from ..questions.components import ComponentsRecord
-from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -56,18 +55,14 @@ class ComponentsProgram:
     def compile_on(self, graph: ProgramGraph) -> None:
         on_device.warm_up(graph)
 
-    def run_on(
-        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
-    ) -> ProgramResult:
+    def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
         edge_counts = EdgeCounts(edges=graph.cut.rows.edges)
         return ProgramResult({"component": on_device.components(graph)}, edge_counts._asdict())
 
     def exchange_bytes(self, vertices: int) -> int:
         return on_device.exchange_bytes(vertices)
 
-    def run_on_shares(
-        self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving
-    ) -> ProgramResult:
+    def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: Saving) -> ProgramResult:
         del saving  # a scan that was cut off begins again
         found = on_device.join_shares(graph, ranks)
         edges, sent = ranks.total([graph.cut.rows.edges, ranks.sent])

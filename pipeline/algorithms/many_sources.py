@@ -24,11 +24,10 @@ from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Program, ProgramResult, Tell
-from ..engines.operations.saving import ANSWERED
+from ..engines.operations.saving import ANSWERED, Saving
 from ..engines.ranks.edges import Rows
 from ..questions.bfs import SearchesRecord
 from ..questions.facts import SourcesRecord
-from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -108,13 +107,10 @@ class DistanceSumsProgram:
     def compile_on(self, graph: ProgramGraph) -> None:
         on_device.warm_up(graph)
 
-    def run_on(
-        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
-    ) -> ProgramResult:
+    def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
         found, answered = self._nothing(), nothing_answered(self.sources)
         state = {**found, ANSWERED: answered}
-        if checkpoint:
-            checkpoint.fill(state)
+        saving.load(state)
         done, left = int(answered.sum()), left_of(answered, *self.dealt)
         searches = on_device.GpuSearches(graph, max(1, len(left)))
         apart = False
@@ -130,8 +126,8 @@ class DistanceSumsProgram:
             answered[at] = True
             done += len(at)
             tell(done, len(answered), "")
-            if checkpoint and checkpoint.due():
-                checkpoint.save_state(done, state)
+            if saving.due():
+                saving.save(done, state)
         record = {**EdgeCounts(edges=searches.edges)._asdict(), "directed": not graph.twice}
         return ProgramResult({"source": self.sources, **found}, record)
 

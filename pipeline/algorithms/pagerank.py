@@ -37,11 +37,10 @@ from ...partition.input.weights import WeightType
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Program, ProgramResult, Tell
-from ..engines.operations.saving import RanksSaving
+from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import Rows
 from ..questions.pagerank import IterationRecord, PageRankRecord
-from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -124,10 +123,8 @@ class PageRankProgram:
     def compile_on(self, graph: ProgramGraph) -> None:
         (on_device if graph.ranks == 1 else on_devices).warm_up(graph, self.single)
 
-    def run_on(
-        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
-    ) -> ProgramResult:
-        share, iterations = _saved(checkpoint, self.vertices)
+    def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
+        share, iterations = self._saved(saving)
         state = on_device.GpuWalk(graph, *self._given(share))
         while len(iterations) < self.most:
             done = state.run(self.most - len(iterations))
@@ -136,18 +133,15 @@ class PageRankProgram:
                 break
             change = iterations[-1]["change"]
             tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
-            if checkpoint and checkpoint.due():
-                checkpoint.save_state(len(iterations), {"share": state.share()}, iterations)
+            if saving.due():
+                saving.save(len(iterations), {"share": state.share()}, iterations)
         return ProgramResult({"pagerank": state.ranks()}, {"iterations": iterations})
 
     def exchange_bytes(self, vertices: int) -> int:
         return on_devices.exchange_bytes(vertices)
 
-    def run_on_shares(
-        self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving
-    ) -> ProgramResult:
-        saved = saving.load("share", (np.float64, self.vertices))
-        share, iterations = (None, []) if saved is None else (saved[0], saved[1].facts)
+    def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: Saving) -> ProgramResult:
+        share, iterations = self._saved(saving)
         found = on_devices.shared_walk(graph, ranks, *self._given(share))
         with closed_by_all(found, ranks) as state:
             (edges,) = ranks.total([graph.cut.rows.edges])
@@ -158,9 +152,15 @@ class PageRankProgram:
                     break
                 if due:
                     share = state.share() if ranks.rank == 0 else NOWHERE
-                    saving.save(len(iterations), "share", share, iterations)
+                    saving.save(len(iterations), {"share": share}, iterations)
             values = {"pagerank": state.ranks()} if ranks.rank == 0 else {}
             return ProgramResult(values, {"iterations": iterations})
+
+    def _saved(self, saving: Saving) -> tuple[NDArray[np.float64] | None, list[IterationRecord]]:
+        """Return the shares that an earlier run has saved, if any, and its iterations."""
+        share = np.empty(self.vertices)
+        saved = saving.load({"share": share})
+        return (None, []) if saved is None else (share, saved.facts)
 
     def _record(
         self, iterations: list[IterationRecord], done: Sequence[Any], edges: int, sent: int
@@ -307,17 +307,6 @@ class _Walk:
 
     def _lost(self, counted: Any, share: NDArray, degree: NDArray) -> float:
         return at_ends(_some(counted), share, degree) if self.keeps else 0.0
-
-
-def _saved(
-    checkpoint: Checkpoint | None, vertices: int
-) -> tuple[NDArray[np.float64] | None, list[IterationRecord]]:
-    """The shares that an earlier run has saved, if any, and what it had done."""
-    saved = checkpoint and checkpoint.load_state({"share": (np.float64, vertices)})
-    if not checkpoint or not saved:
-        return None, []
-    checkpoint.go_on_from(saved.done)
-    return saved.arrays["share"].read(), saved.facts
 
 
 def _some(counted: Any) -> NDArray[np.bool_]:

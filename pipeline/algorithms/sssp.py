@@ -52,12 +52,11 @@ from ..engines.operations.forests import EdgeCounts, global_ids
 from ..engines.operations.marks import Marks, add, mark_where, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Program, ProgramResult, Tell
-from ..engines.operations.saving import RanksSaving
+from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import EDGES_A_TURN, Rows
 from ..engines.ranks.graph import Adjacency, Side
 from ..questions.sssp import ShortestPathsRecord
-from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -119,16 +118,8 @@ class DeltaStepping:
     def compile_on(self, graph: ProgramGraph) -> None:
         (on_device if graph.ranks == 1 else on_devices).warm_up(graph)
 
-    def run_on(
-        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
-    ) -> ProgramResult:
-        n = graph.vertices
-        done, width, so_far = 0, self.first_width, None
-        saved = checkpoint and checkpoint.load_state({"distance": (np.float64, n)})
-        if checkpoint and saved:
-            checkpoint.go_on_from(saved.done)
-            done, (begin, width) = saved.done, saved.facts
-            so_far = saved.arrays["distance"].read(), begin
+    def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
+        done, width, so_far = self._saved(saving, graph.vertices)
         asked = graph, self.source, width, self.most
         whole = self.weights.kind == "uint32" and so_far is None
         paths = on_device.GpuWholePaths(*asked) if whole else on_device.GpuPaths(*asked, so_far)
@@ -141,9 +132,9 @@ class DeltaStepping:
                 paths = on_device.GpuPaths(*asked)
                 continue
             tell(done + paths.rounds, 0, f"distance {paths.bucket[0]:.6g}")
-            if checkpoint and checkpoint.due():
+            if saving.due():
                 distance = {"distance": paths.distances()}
-                checkpoint.save_state(done + paths.rounds, distance, list(paths.bucket))
+                saving.save(done + paths.rounds, distance, list(paths.bucket))
         edge_counts = EdgeCounts(edges=in_vain + paths.edges)._asdict()
         parent = paths.parents()
         values = {"distance": paths.distances(), "parent": parent}
@@ -152,26 +143,33 @@ class DeltaStepping:
     def exchange_bytes(self, vertices: int) -> int:
         return on_devices.exchange_bytes(vertices)
 
-    def run_on_shares(
-        self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving
-    ) -> ProgramResult:
-        done, width, so_far = 0, self.first_width, None
-        saved = saving.load("distance", (np.float64, graph.vertices))
-        if saved is not None:
-            distance, (done, (begin, width)) = saved
-            so_far = distance, begin
+    def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: Saving) -> ProgramResult:
+        done, width, so_far = self._saved(saving, graph.vertices)
         found = on_devices.shared_paths(graph, ranks, self.source, width, self.most, so_far)
         with closed_by_all(found, ranks) as paths:
             while not paths.done:
                 if paths.step(saving.due()):
-                    facts = list(paths.bucket)
-                    saving.save(done + paths.rounds, "distance", paths.known(), facts)
+                    distance = {"distance": paths.known()}
+                    saving.save(done + paths.rounds, distance, list(paths.bucket))
             values, parent = {}, paths.adopt()
             if ranks.rank == 0:
                 values = {"distance": paths.distances(), "parent": parent.get()}
         edges, sent = ranks.total([paths.edges, ranks.sent])
         edge_counts = EdgeCounts(edges=int(edges), sent=int(sent))._asdict()
         return ProgramResult(values, {**edge_counts, **self._record(done, paths)})
+
+    def _saved(
+        self, saving: Saving, vertices: int
+    ) -> tuple[int, float, tuple[NDArray[np.float64], float] | None]:
+        """Return the rounds that an earlier run has done, the width of the bucket that it was in,
+        and the distances and the begin of that bucket, if anything was saved.
+        """
+        distance = np.empty(vertices)
+        saved = saving.load({"distance": distance})
+        if saved is None:
+            return 0, self.first_width, None
+        begin, width = saved.facts
+        return saved.done, width, (distance, begin)
 
     def _record(self, done: int, paths: on_device.GpuPaths) -> dict[str, Any]:
         """done: rounds, before these."""

@@ -145,6 +145,10 @@ class Checkpoint:
         """Return whether to save now: the time has come, or the process has to end."""
         return ending.asked() or time.monotonic() - self._last >= self._seconds
 
+    def wait_anew(self) -> None:
+        """Let ``seconds`` pass before a save is due, as after one."""
+        self._last = time.monotonic()
+
     def save(
         self,
         distance: NDArray[np.int32],
@@ -188,7 +192,7 @@ class Checkpoint:
             self._sync()
             write_file(self._folder / _NAME, json.dumps(document).encode())
         self._remove_all_but(*names.values())
-        self._last = time.monotonic()
+        self.wait_anew()
         ending.end_if_asked()
 
     def _write(self, name: str, values: NDArray | Pieces) -> FileRecord:
@@ -253,18 +257,6 @@ class Checkpoint:
                 verify_file(*self._file(entry), Team(1))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError) as error:
             self._tell_damage(error)
-
-    def fill(self, arrays: Mapping[str, NDArray]) -> int:
-        """Fill arrays with the saved state of this run, and resume from it. Returns the steps that
-        are done: 0, and nothing changes, where no state was saved.
-        """
-        saved = self.load_state({name: (some.dtype, len(some)) for name, some in arrays.items()})
-        if saved is None:
-            return 0
-        self.go_on_from(saved.done)
-        for name, some in arrays.items():
-            some[:] = saved.arrays[name].read()
-        return saved.done
 
     def go_on_from(self, done: int) -> None:
         """Report that the run resumes from the loaded state."""

@@ -12,6 +12,7 @@ from ...results.checkpoint import Checkpoint
 from ..engine import Engine, Need, Subject
 from ..host.programs import DeferredProgram, made
 from ..operations.program import Counts, DeviceProgram, Program, ProgramResult, Tell
+from ..operations.saving import DeviceSaving
 from .rows import unread_degrees_bytes
 from .search import give_back
 
@@ -116,7 +117,8 @@ class DeviceProgramEngine:
         assert self._loaded_for is not None
         degrees = unread_degrees_bytes(self._loaded_for, asked, self.rows.info.vertices)
         left = self.device.memory_bytes - self.rows.device_bytes(asked, degrees)
-        return asked.run_on(replace(self.graph, extra_bytes=left), checkpoint, tell)
+        graph = replace(self.graph, extra_bytes=left)
+        return asked.run_on(graph, DeviceSaving(checkpoint), tell)
 
     def take_over(self, other: Engine) -> bool:
         """The limit of the device's memory is the same of jobs that share a process."""

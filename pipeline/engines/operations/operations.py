@@ -40,7 +40,7 @@ from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts
 from .forests import EdgeCounts, join_vertices
 from .marks import Marks, VertexPlaces, places_where
-from .saving import GoneOn, Saving, Values
+from .saving import SavedSteps, Values, VectorSaving
 from .vectors import Links, Vector, vector
 
 WINDOW = 1 << 16
@@ -100,8 +100,10 @@ class _Part(NamedTuple):
 
 
 class Operations:
-    """The operations of one rank. directed: of the store. checkpoint: as of Saving. extra_bytes:
-    bytes that a program may hold beyond what it has said.
+    """The operations of one rank.
+
+    directed: whether the store's graph is. checkpoint: as of VectorSaving. extra_bytes: bytes that
+    a program may hold beyond its own need.
     """
 
     def __init__(
@@ -117,7 +119,7 @@ class Operations:
         self.communicator = communicator
         self.team = team
         self._links: Links | None = None
-        self._saving = Saving(graph, communicator, checkpoint)
+        self._saving = VectorSaving(graph, communicator, checkpoint)
         self._due = False
         self.directed = directed
         self.extra_bytes = extra_bytes
@@ -247,7 +249,7 @@ class Operations:
 
     # Checkpoints
 
-    def load(self, values: Values) -> GoneOn | None:
+    def load(self, values: Values) -> SavedSteps | None:
         """Fill vectors, and arrays that are the same on all ranks, with what was saved; None where
         nothing was.
         """
@@ -262,8 +264,7 @@ class Operations:
 
         Raises KeyboardInterrupt on all ranks afterwards where something has asked for an end.
         """
-        if self._saving.save(done, values, facts):
-            raise KeyboardInterrupt
+        self._saving.save(done, values, facts)
 
     def degrees(self) -> Vector:
         """Neighbours that each vertex's edges lead to: uint32, without ghosts."""

@@ -19,7 +19,7 @@ from .vectors import Vector
 if TYPE_CHECKING:
     from ....kernels.gpu_programs.ranks import Ranks
     from ....kernels.gpu_programs.rows import ProgramGraph
-    from .saving import RanksSaving
+    from .saving import Saving
 
 Tell = Callable[[int, int, str], None]
 """Called with steps done, in all as far as that is known, and what the last one gave: names and
@@ -90,9 +90,7 @@ class DeviceProgram(Program, Protocol):
 
     def compile_on(self, graph: ProgramGraph) -> None: ...
 
-    def run_on(
-        self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell
-    ) -> ProgramResult:
+    def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
         """Run on a device; values are arrays of the whole graph."""
         ...
 
@@ -107,9 +105,7 @@ class SharedProgram(DeviceProgram, Protocol):
         """
         ...
 
-    def run_on_shares(
-        self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving
-    ) -> ProgramResult:
+    def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: Saving) -> ProgramResult:
         """On all ranks at once; values on rank 0."""
         ...
 

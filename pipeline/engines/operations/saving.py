@@ -1,27 +1,25 @@
-"""Checkpoints of the ranks of a program: whole vectors, by global id.
+"""Saving of programs, over one checkpoint (results/checkpoint.py) that rank 0 writes and reads.
 
-Rank 0 writes and reads, window by window, and has a checkpoint (results/checkpoint.py) as a rank
-that is alone has one. So no rank holds more for it, and how many ranks go on does not matter.
-(Ranks that have whole arrays send these: rank 0 holds one more, and what comes from another.)
+A checkpoint has whole vectors, by global id, however many ranks save them: so any number of ranks
+may go on from it. The vectors of ranks on CPUs travel window by window, so no rank holds more for
+it (``VectorSaving``). Programs on devices have whole arrays: of one device (``DeviceSaving``), of
+ranks that share the edges (``SharedSaving``), of ranks that answer sources apart
+(``DealtSaving``).
 """
 
 from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ....kernels.gpu_programs.ranks import Ranks
 from ...ranks.communicator import Communicator, Message
-from ...results.checkpoint import Checkpoint, Pieces, SavedArray
-from ...results.superstep_log import SuperstepLog
+from ...results.checkpoint import Checkpoint, Pieces, SavedArray, State
 from ...run import ending
 from ..ranks.graph import RankGraph
 from .vectors import Vector
@@ -39,25 +37,63 @@ _one_at_a_time = threading.Lock()
 """An attempt of before may still be saving when the next one looks, on the same worker."""
 
 
-def _saved(save: Callable[[], None]) -> bool:
-    """Whether something has asked for an end, once ``save`` is done."""
-    with _one_at_a_time:
-        try:
-            save()
-        except KeyboardInterrupt:
-            return True
-    return False
-
-
-class GoneOn(NamedTuple):
-    """After ``done`` steps. facts: as they were saved, through JSON."""
+class SavedSteps(NamedTuple):
+    """The steps that a run goes on from, and the facts that were saved with them, through JSON."""
 
     done: int
     facts: Any
 
 
-class Saving:
-    """The checkpoint of one rank. checkpoint: on rank 0; None where nothing is to be saved."""
+class Saving(Protocol):
+    """The saving of a program. All ranks call each method, with arrays of the same names."""
+
+    def due(self) -> bool:
+        """Return whether to save now. Of ranks that share work only rank 0 knows; all of those that
+        answer sources apart do.
+        """
+        ...
+
+    def load(self, arrays: Mapping[str, NDArray]) -> SavedSteps | None:
+        """Fill arrays with what was saved. None where nothing was, and nothing changes."""
+        ...
+
+    def save(self, done: int, arrays: Mapping[str, NDArray], facts: Any = None) -> None:
+        """Save, after ``done`` steps, the arrays that ``load`` fills. facts: that JSON holds.
+
+        Raises KeyboardInterrupt afterwards, on all ranks, where something has asked for an end.
+        """
+        ...
+
+
+def _load(checkpoint: Checkpoint, kinds: Mapping[str, tuple[DTypeLike, int]]) -> State | None:
+    with _one_at_a_time:
+        saved = checkpoint.load_state(kinds)
+    if saved is not None:
+        checkpoint.go_on_from(saved.done)
+    return saved
+
+
+def _kinds(arrays: Mapping[str, NDArray]) -> dict[str, tuple[DTypeLike, int]]:
+    return {name: (array.dtype, len(array)) for name, array in arrays.items()}
+
+
+def _save(
+    checkpoint: Checkpoint, done: int, arrays: Mapping[str, NDArray | Pieces], facts: Any
+) -> bool:
+    """Save; return whether something has asked for an end."""
+    with _one_at_a_time:
+        try:
+            checkpoint.save_state(done, arrays, facts)
+        except KeyboardInterrupt:
+            return True
+    return False
+
+
+class VectorSaving:
+    """The saving of one rank on CPUs, of vectors and of arrays that are the same on all ranks.
+
+    checkpoint: on rank 0; None where nothing is to be saved.
+    """
 
     def __init__(
         self, graph: RankGraph, communicator: Communicator, checkpoint: Checkpoint | None
@@ -73,28 +109,25 @@ class Saving:
         """On rank 0, whose clock all go by."""
         return self._checkpoint is not None and self._checkpoint.due()
 
-    def save(self, done: int, values: Values, facts: Any) -> bool:
-        """On all ranks. Whether they have to end: something has asked for it."""
+    def save(self, done: int, values: Values, facts: Any = None) -> None:
         arrays = {name: self._array(some) for name, some in values.items()}
         ends = False
         if self._checkpoint is not None:
-            ends = _saved(partial(self._checkpoint.save_state, done, arrays, facts))
+            ends = _save(self._checkpoint, done, arrays, facts)
         elif self._graph.rank:
             for array in arrays.values():
                 if isinstance(array, Pieces):
                     list(array.pieces)  # rank 0 gets them
-        return bool(self._from_first([np.array([ends])])[0][0])
+        if self._from_first([np.array([ends])])[0][0]:
+            raise KeyboardInterrupt
 
-    def load(self, values: Values) -> GoneOn | None:
-        """On all ranks: fill what was saved. None where there is nothing, and nothing changes."""
+    def load(self, values: Values) -> SavedSteps | None:
         arrays: Mapping[str, SavedArray] = {}
         told = b""
         if self._checkpoint is not None:
             kinds = {name: self._kind(some) for name, some in values.items()}
-            with _one_at_a_time:
-                saved = self._checkpoint.load_state(kinds)
+            saved = _load(self._checkpoint, kinds)
             if saved is not None:
-                self._checkpoint.go_on_from(saved.done)
                 told, arrays = json.dumps([saved.done, saved.facts]).encode(), saved.arrays
         (came,) = self._from_first([np.frombuffer(told, np.uint8)])
         if not len(came):
@@ -104,7 +137,7 @@ class Saving:
                 self._fill(some, arrays.get(name))
             else:
                 some[:] = self._from_first([arrays[name].read()] if arrays else [])[0]
-        return GoneOn(*json.loads(came.tobytes()))
+        return SavedSteps(*json.loads(came.tobytes()))
 
     def _array(self, values: Vector | NDArray) -> NDArray | Pieces:
         if isinstance(values, Vector):
@@ -180,9 +213,33 @@ class Saving:
         return self._communicator.exchange([message] * self._communicator.size)[0]
 
 
-class RanksSaving:
-    """The checkpoint of ranks with a device each, which all have whole arrays: rank 0 reads, and
-    tells, one at once. checkpoint: on rank 0.
+class DeviceSaving:
+    """The saving of a program on one device. checkpoint: None where nothing is to be saved."""
+
+    def __init__(self, checkpoint: Checkpoint | None) -> None:
+        self._checkpoint = checkpoint
+
+    def due(self) -> bool:
+        return self._checkpoint is not None and self._checkpoint.due()
+
+    def load(self, arrays: Mapping[str, NDArray]) -> SavedSteps | None:
+        saved = self._checkpoint and _load(self._checkpoint, _kinds(arrays))
+        if not saved:
+            return None
+        for name, array in arrays.items():
+            array[:] = saved.arrays[name].read()
+        return SavedSteps(saved.done, saved.facts)
+
+    def save(self, done: int, arrays: Mapping[str, NDArray], facts: Any = None) -> None:
+        if self._checkpoint is not None:
+            self._checkpoint.save_state(done, arrays, facts)
+
+
+class SharedSaving:
+    """The saving of ranks with a device each, which share the edges and have the same whole arrays:
+    rank 0 reads, and sends one array after the other. Only its arrays are saved.
+
+    checkpoint: on rank 0; None where nothing is to be saved.
     """
 
     def __init__(self, ranks: Ranks, checkpoint: Checkpoint | None) -> None:
@@ -193,68 +250,52 @@ class RanksSaving:
         """On rank 0, which tells the others."""
         return self._checkpoint is not None and self._checkpoint.due()
 
-    def load(self, name: str, kind: tuple[DTypeLike, int]) -> tuple[NDArray, GoneOn] | None:
-        """On all ranks: an array, and what was saved with it."""
-        message: Message = [np.empty(0, np.uint8)]
-        if self._checkpoint is not None:
-            with _one_at_a_time:
-                saved = self._checkpoint.load_state({name: kind})
-            if saved is not None:
-                self._checkpoint.go_on_from(saved.done)
-                told = json.dumps([saved.done, saved.facts]).encode()
-                message = [np.frombuffer(told, np.uint8), saved.arrays[name].read()]
-        told, *arrays = self._ranks.from_first(message)
-        return (arrays[0], GoneOn(*json.loads(told.tobytes()))) if arrays else None
+    def load(self, arrays: Mapping[str, NDArray]) -> SavedSteps | None:
+        saved = self._checkpoint and _load(self._checkpoint, _kinds(arrays))
+        told = json.dumps([saved.done, saved.facts]).encode() if saved else b""
+        (came,) = self._ranks.from_first([np.frombuffer(told, np.uint8)])
+        if not len(came):
+            return None
+        for name, array in arrays.items():
+            message = [saved.arrays[name].read()] if saved else []
+            array[:] = self._ranks.from_first(message)[0]
+        return SavedSteps(*json.loads(came.tobytes()))
 
-    def save(self, done: int, name: str, values: NDArray, facts: Any) -> None:
-        """On all ranks; values: only rank 0's are looked at. Raises KeyboardInterrupt on all of
-        them where something has asked for an end.
-        """
-        ends = False
-        if self._checkpoint is not None:
-            ends = _saved(partial(self._checkpoint.save_state, done, {name: values}, facts))
+    def save(self, done: int, arrays: Mapping[str, NDArray], facts: Any = None) -> None:
+        ends = self._checkpoint is not None and _save(self._checkpoint, done, arrays, facts)
         if self._ranks.from_first([np.array([ends])])[0][0]:
             raise KeyboardInterrupt
 
 
-class DealtCheckpoint(Checkpoint):
-    """The checkpoint of a program that is dealt out to ranks with a device each. Rank 0 saves what
-    all of them have found, put together, as a rank that is alone does: so how many ranks go on does
-    not matter.
+class DealtSaving:
+    """The saving of ranks with a device each, which answer sources apart. Rank 0 saves the arrays
+    of all of them, added up, as one device does: ``ANSWERED``, and sums.
 
-    place: as of Checkpoint. A rank fills ``ANSWERED`` and sums, and these arrays are what it has
-    found whenever it saves, and at its end: ranks' sums are added up. Whose time comes first waits
-    for the others there.
+    checkpoint: on each rank, by whose clock it asks for a save: whose time comes first waits for
+    the others there. Only rank 0's is written. The arrays of ``load`` are what a rank has found
+    whenever it saves, and at its end.
     """
 
-    def __init__(
-        self, ranks: Ranks, place: tuple[Path, float, str], loaded: Callable[[int], None]
-    ) -> None:
-        super().__init__(*place, loaded=loaded)
+    def __init__(self, ranks: Ranks, checkpoint: Checkpoint) -> None:
         self._ranks = ranks
+        self._checkpoint = checkpoint
         self._mine: Mapping[str, NDArray] = {}
 
-    def fill(self, arrays: Mapping[str, NDArray]) -> int:
-        """On all ranks: the sums that were saved are rank 0's, the others' stay 0."""
-        self._mine, done = arrays, 0
+    def due(self) -> bool:
+        return self._checkpoint.due()
+
+    def load(self, arrays: Mapping[str, NDArray]) -> SavedSteps | None:
+        """Fill the sums of rank 0; those of the others stay 0."""
+        self._mine, done = arrays, None
         if self._ranks.rank == 0:
-            with _one_at_a_time:
-                done = super().fill(arrays)
+            done = DeviceSaving(self._checkpoint).load(arrays)
         arrays[ANSWERED][:] = self._ranks.from_first([arrays[ANSWERED]])[0]
         return done
 
-    def save_state(
-        self,
-        done: int,
-        arrays: Mapping[str, NDArray | Pieces],
-        facts: Any = None,
-        supersteps: SuperstepLog | None = None,
-    ) -> None:
-        """On all ranks, or ``finish``. Raises KeyboardInterrupt on all of them where something has
-        asked one for an end.
-        """
+    def save(self, done: int, arrays: Mapping[str, NDArray], facts: Any = None) -> None:
+        """Save with the others, who do so too, or ``finish``."""
         assert arrays is self._mine
-        del done, facts, supersteps
+        del done, facts
         self._meet(finished=False)
 
     def finish(self) -> None:
@@ -270,10 +311,10 @@ class DealtCheckpoint(Checkpoint):
         whole = self._sums()
         if self._ranks.rank == 0:
             done = int(np.count_nonzero(whole[ANSWERED]))
-            ends = _saved(partial(super().save_state, done, whole)) or ends
+            ends = _save(self._checkpoint, done, whole, None) or ends
         if self._ranks.from_first([np.array([bool(ends)])])[0][0]:
             raise KeyboardInterrupt
-        self._last = time.monotonic()
+        self._checkpoint.wait_anew()
         return True
 
     def _sums(self) -> dict[str, NDArray]:

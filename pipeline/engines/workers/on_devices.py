@@ -30,7 +30,7 @@ from ..operations.program import (
     SharedProgram,
     counts_of,
 )
-from ..operations.saving import DealtCheckpoint, RanksSaving
+from ..operations.saving import DealtSaving, DeviceSaving, SharedSaving
 
 Place = tuple[Path, float, str]
 """Of a checkpoint (``Checkpoint.place``)."""
@@ -94,9 +94,9 @@ class RankProgram(NamedTuple):
             if saved is not None and ranks.rank == 0:
                 checkpoint = Checkpoint(*saved, loaded=loaded)
             if ranks.size == 1:
-                return self.program.run_on(graph, checkpoint, lambda *_: None)
+                return self.program.run_on(graph, DeviceSaving(checkpoint), lambda *_: None)
             assert isinstance(self.program, SharedProgram)
-            return self.program.run_on_shares(graph, ranks, RanksSaving(ranks, checkpoint))
+            return self.program.run_on_shares(graph, ranks, SharedSaving(ranks, checkpoint))
         except KeyboardInterrupt:  # no failure, of which the others had to be told
             return None
 
@@ -116,10 +116,10 @@ class RankProgram(NamedTuple):
         saved: Place | None,
         loaded: Callable[[int], None],
     ) -> ProgramResult:
-        checkpoint = saved and DealtCheckpoint(ranks, saved, loaded)
-        given = self.program.run_on(graph, checkpoint, lambda *_: ranks.check())
-        if checkpoint:
-            checkpoint.finish()
+        dealt = None if saved is None else DealtSaving(ranks, Checkpoint(*saved, loaded=loaded))
+        given = self.program.run_on(graph, dealt or DeviceSaving(None), lambda *_: ranks.check())
+        if dealt:
+            dealt.finish()
         found = _put_together(whole, given, ranks)
         (sent,) = ranks.total([ranks.sent])
         return ProgramResult(found.values, {**found.record, "sent": int(sent)})

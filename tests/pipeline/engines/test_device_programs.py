@@ -394,7 +394,7 @@ class Stopping(PageRankProgram):
         super().__init__(**of)
         object.__setattr__(self, "after", after)
 
-    def run_on(self, graph, checkpoint, tell) -> ProgramResult:
+    def run_on(self, graph, saving, tell) -> ProgramResult:
         told = []
 
         def count(*_: Any) -> None:
@@ -402,7 +402,7 @@ class Stopping(PageRankProgram):
             if len(told) > self.after:  # what came before it was saved  # pyright: ignore[reportAttributeAccessIssue]
                 raise KeyboardInterrupt
 
-        return super().run_on(graph, checkpoint, count)
+        return super().run_on(graph, saving, count)
 
 
 def test_it_stops_within_a_launch(device, stores):
