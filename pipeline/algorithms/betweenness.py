@@ -36,10 +36,10 @@ from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.marks import Marks, PlacesByLevel, VertexPlaces, levels_bytes, marks_bytes
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Program, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramResult, Tell
 from ..engines.operations.saving import ANSWERED, Saving
-from ..engines.operations.vectors import Vector
-from ..engines.operations.wide_paths import WIDE_BYTES, WidePaths
+from ..engines.operations.vectors import Counts, Vector, VectorType, vectors_bytes
+from ..engines.operations.wide_paths import WidePaths, wide_paths_bytes
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -80,6 +80,14 @@ _ALONE_BYTES = 3 * 4 + 3 * 8
 """Of a vertex, for a source that is one thread's: with exponents, which few graphs need."""
 
 
+_SCORES = VectorType(np.float64)
+
+_WORDS = VectorType(np.uint64, ghosts=True)
+_SHARES = VectorType(np.float64, ghosts=True)
+_PATHS = _WORDS, _WORDS, VectorType(np.float64), _SHARES, _SHARES
+"""The vectors of ``_Paths``: reached, edge, paths, share, came."""
+
+
 @dataclass(frozen=True)
 class BetweennessProgram:
     """The program: dependencies of ``sources`` (global ids) on each vertex, added up, not scaled.
@@ -98,7 +106,7 @@ class BetweennessProgram:
         return brandes_bytes(counts) + SOURCE_BYTES * len(self.sources)
 
     def run(self, operations: Operations, tell: Tell) -> ProgramResult:
-        score, answered = operations.vector(np.float64), nothing_answered(self.sources)
+        score, answered = operations.vector(_SCORES), nothing_answered(self.sources)
         state, count = {"score": score, ANSWERED: answered}, len(self.sources)
         operations.load(state)
         left, first = left_of(answered), 0
@@ -160,11 +168,8 @@ class _Paths:
     def __init__(self, operations: Operations, score: Vector) -> None:
         self._operations = operations
         self._score = score
-        self._reached = operations.vector(np.uint64, ghosts=True)
-        self._edge = operations.vector(np.uint64, ghosts=True)
-        self._paths = operations.vector(np.float64)
-        self._share = operations.vector(np.float64, ghosts=True)
-        self._came = operations.vector(np.float64, ghosts=True)
+        vectors = [operations.vector(kind) for kind in _PATHS]
+        self._reached, self._edge, self._paths, self._share, self._came = vectors
         self._levels = PlacesByLevel(len(score.own), len(score.shared))
         self._found = Marks.none(operations.graph).own
         self._wide: WidePaths | None = None
@@ -412,7 +417,8 @@ _ONLY_SOURCE = "paths are counted from one source only, so the value of the sour
 def brandes_bytes(counts: Counts) -> int:
     here = counts.own + counts.shared
     levels = levels_bytes(here) + marks_bytes(counts.own) + 8 * here  # ends, for a call
-    return (6 * 8 + WIDE_BYTES) * here + 4 * 8 * counts.ghosts + levels + lists_bytes(counts)
+    vectors = vectors_bytes(counts, (_SCORES, *_PATHS)) + wide_paths_bytes(counts)
+    return vectors + levels + lists_bytes(counts)
 
 
 @dataclass(frozen=True)

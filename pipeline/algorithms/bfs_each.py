@@ -35,9 +35,9 @@ from ..engines.host.disk import most_writing_bytes
 from ..engines.host.programs import DeferredProgram
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Program, ProgramEngine, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramEngine, ProgramResult, Tell
 from ..engines.operations.saving import Saving
-from ..engines.operations.vectors import Vector
+from ..engines.operations.vectors import Counts, Vector, VectorType
 from ..engines.ranks.edges import Rows
 from ..engines.table import program_of_edges, programs_of_store
 from ..results.by_source import (
@@ -112,7 +112,7 @@ class DistanceBits:
             if level + 1 >> self.bits:
                 return ProgramResult({}, {"deeper": True, "apart": False})
             while level >> len(bits):
-                bits.append(operations.vector(f"u{width(self.bits) // 8}"))
+                bits.append(operations.vector(VectorType(f"u{width(self.bits) // 8}")))
             has = [vector for i, vector in enumerate(bits) if level >> i & 1]
             frontier, places = searches.frontier, searches.reached
             operations.each(_add, *has, reads=[frontier], places=places)

@@ -23,9 +23,9 @@ from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.marks import VertexPlaces
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Program, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramResult, Tell
 from ..engines.operations.saving import Saving
-from ..engines.operations.vectors import Vector
+from ..engines.operations.vectors import Counts, Vector, VectorType, vectors_bytes
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -38,6 +38,11 @@ from .searches import lists_bytes
 _NOTHING = np.uint64(2**64 - 1)
 _DONE = np.uint64(0)
 """Of a vertex that has been reached: nothing is less, and its row is passed over."""
+
+_NUMBERS = VectorType(np.uint64, ghosts=True)
+"""Of sources: what a vertex has taken."""
+_DISTANCES = VectorType(np.int32)
+_NEAREST = VectorType(np.uint32)
 
 
 @dataclass(frozen=True)
@@ -110,10 +115,10 @@ class _Search:
 
     def __init__(self, operations: Operations, sources: NDArray[np.uint32]) -> None:
         self._operations = operations
-        self._frontier = operations.vector(np.uint64, _NOTHING, ghosts=True)
-        self._came = operations.vector(np.uint64, _NOTHING, ghosts=True)
-        self.distance = operations.vector(np.int32, -1)
-        self.nearest = operations.vector(np.uint32, UNREACHED)
+        self._frontier = operations.vector(_NUMBERS, _NOTHING)
+        self._came = operations.vector(_NUMBERS, _NOTHING)
+        self.distance = operations.vector(_DISTANCES, -1)
+        self.nearest = operations.vector(_NEAREST, UNREACHED)
         self._places: VertexPlaces | None = None
         numbers = np.arange(1, len(sources) + 1, dtype=np.uint64)
         zeros = np.zeros(len(sources), np.int32)
@@ -189,8 +194,8 @@ def _name(sources: NDArray[np.uint32], nearest: NDArray) -> None:
 
 
 def nearest_bytes(counts: Counts) -> int:
-    here = counts.own + counts.shared
-    return (2 * 8 + 2 * 4) * here + 2 * 8 * counts.ghosts + lists_bytes(counts)
+    vectors = _NUMBERS, _NUMBERS, _DISTANCES, _NEAREST
+    return vectors_bytes(counts, vectors) + lists_bytes(counts)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ from ...partition.store.manifest import GraphInfo
 from ..build.prepare import BuildOptions
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Program, ProgramEngine, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramEngine, ProgramResult, Tell
 from ..engines.operations.saving import Saving
+from ..engines.operations.vectors import Counts
 from ..engines.table import components_of_edges
 from ..questions.components import ComponentsRecord
 from ..results.columns import Column

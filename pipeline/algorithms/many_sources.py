@@ -23,8 +23,9 @@ from ...partition.input.id_types import shown_id
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Program, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramResult, Tell
 from ..engines.operations.saving import ANSWERED, Saving
+from ..engines.operations.vectors import Counts
 from ..engines.ranks.edges import Rows
 from ..questions.bfs import SearchesRecord
 from ..questions.facts import SourcesRecord

@@ -35,10 +35,10 @@ from ...kernels.pieces.walk import Teleport, advance, at_ends, gather_and_advanc
 from ...partition.errors import InputError
 from ...partition.input.weights import WeightType
 from ...partition.store.manifest import GraphInfo
-from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Program, ProgramResult, Tell
+from ..engines.operations.operations import DEGREES, Operations
+from ..engines.operations.program import Program, ProgramResult, Tell
 from ..engines.operations.saving import Saving
-from ..engines.operations.vectors import Vector, links_bytes
+from ..engines.operations.vectors import Counts, Vector, VectorType, links_bytes, vectors_bytes
 from ..engines.ranks.edges import Rows
 from ..questions.pagerank import IterationRecord, PageRankRecord
 from ..results.columns import Column
@@ -58,6 +58,9 @@ SINGLE_DAMPING = 0.94
 
 SINGLE_WEIGHTS = 1e-12, 1e12
 """From which to which a sum of weights leaves shares within what single precision holds."""
+
+_SHARES = _WEIGHTS = VectorType(np.float64, ghosts=True)
+_LIKELY = VectorType(np.float64)
 
 NOWHERE = np.empty(0)
 EVERY = np.empty(0, np.bool_)
@@ -217,10 +220,10 @@ class _Walk:
         self.operations = operations
         self.sum = Sum() if of.weights is None else WeightedSum(0.0, of.weights == "float32")
         self.degree = self._degrees()
-        self.share = operations.vector(np.float64, 1 / of.vertices, ghosts=True)
+        self.share = operations.vector(_SHARES, 1 / of.vertices)
         self.teleport: Vector | None = None
         if of.teleport is not None:
-            self.teleport = operations.vector(np.float64)
+            self.teleport = operations.vector(_LIKELY)
             operations.put(self.teleport, *of.teleport)
         (ends,) = operations.sum_each(_without, self.degree)
         self.keeps = of.dangling == "even" and float(ends) > 0
@@ -230,8 +233,8 @@ class _Walk:
     def _degrees(self) -> Vector:
         if self.of.weights is None:
             return self.operations.degrees()
-        one = self.operations.vector(np.float64, 1.0, ghosts=True)
-        degree = self.operations.vector(np.float64, ghosts=True)
+        one = self.operations.vector(_SHARES, 1.0)  # before the shares need room
+        degree = self.operations.vector(_WEIGHTS)
         self.operations.gather(self.sum, one, degree, along=False)
         degree.ghosts.clear()
         return degree
@@ -245,7 +248,7 @@ class _Walk:
         else:
             self.operations.each(_divide, self.share, self.degree)
         (self.lost,) = self.operations.sum_each(self._lost, self.share, self.degree).tolist()
-        self.came = self.operations.vector(np.float64, ghosts=True)
+        self.came = self.operations.vector(_SHARES)
         return done
 
     def step(self) -> float:
@@ -334,11 +337,9 @@ def _multiply(share: NDArray, degree: NDArray, rank: NDArray) -> None:
 
 
 def pagerank_bytes(counts: Counts, personalized: bool, weighted: bool) -> int:
-    here = counts.own + counts.shared
-    ghosts = counts.ghosts
-    degree = 8 if weighted else 4
-    vectors = (degree + 8 + 8 + 8 * personalized) * here + (degree + 8 + 8) * ghosts
-    return vectors + links_bytes(ghosts) + counts.own  # and which of them are delegates
+    vectors = [_WEIGHTS if weighted else DEGREES, _SHARES, _SHARES, *[_LIKELY] * personalized]
+    which_are_delegates = counts.own
+    return vectors_bytes(counts, vectors) + links_bytes(counts.ghosts) + which_are_delegates
 
 
 @dataclass(frozen=True)

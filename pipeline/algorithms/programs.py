@@ -16,7 +16,8 @@ from ...partition.store.store import Store
 from ..build.prepare import BuildOptions
 from ..engines.engine import Subject
 from ..engines.host.programs import DeferredProgram
-from ..engines.operations.program import Counts, Program, ProgramEngine, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramEngine, ProgramResult, Tell
+from ..engines.operations.vectors import Counts
 from ..engines.table import program_of_edges, programs_of_store
 from ..results.checkpoint import Checkpoint
 from ..results.names import Names

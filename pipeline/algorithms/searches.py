@@ -30,12 +30,13 @@ from ...kernels.pieces.hops import AHEAD, search_alone
 from ...kernels.pieces.operators import Or
 from ..engines.operations.marks import VertexPlaces, marks_bytes
 from ..engines.operations.operations import Operations, SlowBits
-from ..engines.operations.program import Counts
-from ..engines.operations.vectors import links_bytes
+from ..engines.operations.vectors import Counts, VectorType, links_bytes, vectors_bytes
 from ..engines.ranks.edges import Rows
 
-_WORDS_BYTES = 3 * 8
-"""Of a vertex, in the words of ``Searches``."""
+_SEEN = VectorType(np.uint64)
+_FRONTIERS = VectorType(np.uint64, ghosts=True)
+_WORDS = _SEEN, _FRONTIERS, _FRONTIERS
+"""The vectors of ``Searches``."""
 
 
 class Searches:
@@ -48,9 +49,7 @@ class Searches:
 
     def __init__(self, operations: Operations) -> None:
         self._operations = operations
-        self.seen = operations.vector(np.uint64)
-        self.frontier = operations.vector(np.uint64, ghosts=True)
-        self._came = operations.vector(np.uint64, ghosts=True)
+        self.seen, self.frontier, self._came = map(operations.vector, _WORDS)
         self.reached: VertexPlaces | None = None
         self.meet = True
 
@@ -155,21 +154,22 @@ def search_apart(
     here, kept = operations.graph.vertices, distances is not None
     levels = here if most is None else min(most, here)
     alone = (5 if kept else 9) * here
-    threads = min(operations.team.threads, (_WORDS_BYTES * here + operations.extra_bytes) // alone)
-    room: SimpleQueue[tuple[NDArray, NDArray, NDArray]] = SimpleQueue()
+    room = vectors_bytes(Counts(here, here, 0, 0), _WORDS) + operations.extra_bytes
+    threads = min(operations.team.threads, room // alone)
+    free: SimpleQueue[tuple[NDArray, NDArray, NDArray]] = SimpleQueue()
     for _ in range(threads):
         queue, seen = np.zeros(here + AHEAD, np.uint32), np.empty(here, np.uint8)
-        room.put((np.empty(0 if kept else here, np.uint32), queue, seen))
+        free.put((np.empty(0 if kept else here, np.uint32), queue, seen))
     done = iter(range(1, len(sources) + 1))  # next() on it is atomic under the GIL
     deeper: list[int] = []
 
     def search(i: int) -> tuple[Hops, int]:
         if deeper:
             return Hops(0, 0, 0), 0
-        own, queue, seen = room.get()
+        own, queue, seen = free.get()
         distance = own if distances is None else distances[i]
         *hops, edges = search_alone(rows.piece, int(sources[i]), levels, distance, queue, seen)
-        room.put((own, queue, seen))
+        free.put((own, queue, seen))
         each(next(done))
         if hops[0] < 0:
             deeper.append(i)
@@ -183,7 +183,7 @@ def search_apart(
 
 def sums_bytes(counts: Counts) -> int:
     """Return the bytes of ``Searches``."""
-    return _WORDS_BYTES * (counts.own + counts.shared) + 2 * 8 * counts.ghosts + lists_bytes(counts)
+    return vectors_bytes(counts, _WORDS) + lists_bytes(counts)
 
 
 def lists_bytes(counts: Counts) -> int:

@@ -51,9 +51,9 @@ from ...partition.store.manifest import GraphInfo, WeightInfo
 from ..engines.operations.forests import EdgeCounts, global_ids
 from ..engines.operations.marks import Marks, add, mark_where, marks_bytes
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Program, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramResult, Tell
 from ..engines.operations.saving import Saving
-from ..engines.operations.vectors import Vector, links_bytes
+from ..engines.operations.vectors import Counts, Vector, VectorType, links_bytes, vectors_bytes
 from ..engines.ranks.edges import EDGES_A_TURN, Rows
 from ..engines.ranks.graph import Adjacency, Side
 from ..questions.sssp import ShortestPathsRecord
@@ -74,6 +74,11 @@ _FEW_VERTICES = EDGES_A_TURN
 
 _WORK_AT_ONCE = 1 << 22
 """Edges, and words of bitmaps, between two looks at the clock."""
+
+_DISTANCES = VectorType(np.float64, ghosts=True)
+_PARENTS = VectorType(np.uint32)
+_OFFERS = VectorType(np.uint32, ghosts=True)
+"""Of parents, to vertices that look for one."""
 
 _EXACT = 2.0**53
 """Whole numbers below it are floats of 64 bits."""
@@ -198,7 +203,7 @@ class _Paths:
         self._operations = operations
         self.floats = of.weights.kind == "float32"
         graph = operations.graph
-        self.distance = operations.vector(np.float64, np.inf, ghosts=True)
+        self.distance = operations.vector(_DISTANCES, np.inf)
         self._pending, self._frontier, self._better, self._left = (
             Marks.none(graph) for _ in range(4)
         )
@@ -335,7 +340,7 @@ class _Paths:
         """Once distances are what they are."""
         operations, distance = self._operations, self.distance
         operations.links.expand(distance)
-        parent = operations.vector(np.uint32, UNREACHED)
+        parent = operations.vector(_PARENTS, UNREACHED)
         source = np.array([self._of.source], np.uint32)
         operations.put(parent, source, np.zeros(1, np.uint32))  # it takes no other
         ids = {id(a): global_ids(a.source) for a in operations.graph.adjacencies}
@@ -359,7 +364,7 @@ class _Paths:
     def _take_offers(self, parent: Vector, ids: dict[int, Numbering]) -> float:
         """Vertices offer themselves to those that are farther; how many have no parent then."""
         operations = self._operations
-        offered = operations.vector(np.uint32, UNREACHED, ghosts=True)
+        offered = operations.vector(_OFFERS, UNREACHED)
         self._mark_reached(self._frontier)
         self._offer(offered, ids, alike=False)
         operations.links.fold(offered, np.minimum)
@@ -372,7 +377,7 @@ class _Paths:
         until all have one.
         """
         operations = self._operations
-        offered = operations.vector(np.uint32, UNREACHED, ghosts=True)
+        offered = operations.vector(_OFFERS, UNREACHED)
         self._better.clear()
         mark_where(self._frontier.own, parent.own != UNREACHED)
         mark_where(self._frontier.shared, parent.shared != UNREACHED)
@@ -433,7 +438,7 @@ def _orphans(counted: Any, distance: NDArray[np.float64], parent: NDArray[np.uin
 def paths_bytes(counts: Counts) -> int:
     """Vectors, bitmaps, and the rows of a frontier; what ranks tell each other."""
     here, ghosts, ranks = counts.own + counts.shared, counts.ghosts, counts.ranks
-    vectors = (8 + 4 + 4) * here + (8 + 4) * ghosts
+    vectors = vectors_bytes(counts, (_DISTANCES, _PARENTS, _OFFERS))
     told = links_bytes(ghosts) + 2 * 12 * counts.shared * (ranks if ranks > 1 else 0)
     # Rows, one more bitmap as bytes, and distances as integers.
     lists = 2 * 4 * (_FEW_VERTICES + 1)

@@ -13,8 +13,8 @@ from ...results.checkpoint import Checkpoint
 from ...results.names import Names
 from ..engine import Engine, Footprint, Need, Subject, need_of
 from ..operations.operations import Operations, warm_up
-from ..operations.program import Counts, Program, ProgramResult, Tell
-from ..operations.vectors import Vector
+from ..operations.program import Program, ProgramResult, Tell
+from ..operations.vectors import Counts, Vector
 from ..ranks.edges import stream_team
 from ..ranks.graph import RankGraph
 from .rows import RowsLoader, StoreGraph, StoreRows

@@ -17,7 +17,8 @@ from ...run.execute import Executor
 from ...run.records import graph_record
 from ..engine import Need, Strategy, Subject, by_footers_first
 from ..host.programs import DeferredProgram
-from ..operations.program import Counts, DeviceProgram
+from ..operations.program import DeviceProgram
+from ..operations.vectors import Counts
 from ..subjects import subject_by_ids
 from .rows import HeldRows
 from .search import give_back, slices_bytes

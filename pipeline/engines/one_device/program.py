@@ -11,8 +11,9 @@ from ....partition.store.manifest import GraphInfo
 from ...results.checkpoint import Checkpoint
 from ..engine import Engine, Need, Subject
 from ..host.programs import DeferredProgram, made
-from ..operations.program import Counts, DeviceProgram, Program, ProgramResult, Tell
+from ..operations.program import DeviceProgram, Program, ProgramResult, Tell
 from ..operations.saving import DeviceSaving
+from ..operations.vectors import Counts
 from .rows import unread_degrees_bytes
 from .search import give_back
 

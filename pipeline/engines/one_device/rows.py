@@ -14,7 +14,8 @@ from ....partition.store.store import Store
 from ...build.device_held import HeldOnDevice
 from ..engine import Need, Subject
 from ..host.programs import DeferredProgram
-from ..operations.program import Counts, DeviceProgram
+from ..operations.program import DeviceProgram
+from ..operations.vectors import Counts
 from .share import SLACK, DeviceShare
 
 

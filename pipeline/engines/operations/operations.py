@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ....kernels.base import bitmap, numbering
 from ....kernels.base.compiled import compile_kernels
@@ -41,7 +41,7 @@ from ..ranks.state import Ghosts
 from .forests import EdgeCounts, join_vertices
 from .marks import Marks, VertexPlaces, places_where
 from .saving import SavedSteps, Values, VectorSaving
-from .vectors import Links, Vector, vector
+from .vectors import Links, Vector, VectorType, make_vector
 
 WINDOW = 1 << 16
 """Values that a function is given at once: they stay in a core's cache."""
@@ -51,6 +51,8 @@ PUSHED_FOR_PULLED = 8
 
 ALL_FOR_LISTED = 8
 """Values that are got through in their order while one is picked from a list."""
+
+DEGREES = VectorType(np.uint32, ghosts=True)
 
 How = Literal["gather", "scatter"]
 """To the rows of a subgraph from its targets, or to the targets from the rows."""
@@ -167,9 +169,9 @@ class Operations:
 
     # Vectors
 
-    def vector(self, dtype: DTypeLike, value: Any = 0, ghosts: bool = False) -> Vector:
-        """ghosts: of what edges lead to, too, as ``gather`` wants it."""
-        return vector(self.graph, dtype, value, ghosts, self.team)
+    def vector(self, kind: VectorType, value: Any = 0) -> Vector:
+        """Return a new vector. ``gather`` and ``spread`` want vectors with ghosts."""
+        return make_vector(self.graph, kind, value, self.team)
 
     def each(
         self,
@@ -267,8 +269,8 @@ class Operations:
         self._saving.save(done, values, facts)
 
     def degrees(self) -> Vector:
-        """Neighbours that each vertex's edges lead to: uint32, without ghosts."""
-        degree = self.vector(np.uint32, 0, ghosts=True)
+        """Neighbours that each vertex's edges lead to; ghosts are gone at the end."""
+        degree = self.vector(DEGREES)
         for adjacency in self._forward():
             side, offsets = adjacency.source, adjacency.rows.offsets
             values = degree.at(side.segment, self.graph)

@@ -14,7 +14,7 @@ from ..engine import Engine
 from ..ranks.graph import count_of, owned, rows_bytes, segments_of
 from ..ranks.search import on_disk_instead
 from .operations import Operations
-from .vectors import Vector
+from .vectors import Counts, Vector
 
 if TYPE_CHECKING:
     from ....kernels.gpu_programs.ranks import Ranks
@@ -25,16 +25,6 @@ Tell = Callable[[int, int, str], None]
 """Called with steps done, in all as far as that is known, and what the last one gave: names and
 numbers, as "change 1e-5, level 3".
 """
-
-
-class Counts(NamedTuple):
-    """Vertices: of the graph, and of a rank's segments."""
-
-    vertices: int
-    own: int
-    shared: int
-    ghosts: int
-    ranks: int = 1
 
 
 class ProgramResult(NamedTuple):

@@ -8,9 +8,9 @@ segment the vertices that edges here touch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -26,6 +26,36 @@ from .marks import Marks, VertexPlaces, add, where
 
 _AT_ONCE = 1 << 18
 """Values that a thread fills."""
+
+
+class Counts(NamedTuple):
+    """Numbers of vertices: of the graph, and of a rank's segments. ranks: how many there are."""
+
+    vertices: int
+    own: int
+    shared: int
+    ghosts: int
+    ranks: int = 1
+
+
+class VectorType(NamedTuple):
+    """The type of a vector, by which a program plans it and makes it.
+
+    ghosts: whether vertices of other ranks have values, too.
+    """
+
+    dtype: DTypeLike
+    ghosts: bool = False
+
+    def bytes(self, counts: Counts) -> int:
+        """Return the bytes of such a vector on a rank."""
+        vertices = counts.own + counts.shared + self.ghosts * counts.ghosts
+        return vertices * np.dtype(self.dtype).itemsize
+
+
+def vectors_bytes(counts: Counts, vectors: Iterable[VectorType]) -> int:
+    return sum(vector.bytes(counts) for vector in vectors)
+
 
 Fold = Callable[[NDArray, NDArray], NDArray]
 """Values that were held, values that came: values."""
@@ -53,21 +83,21 @@ class Vector:
             values[:] = value
 
 
-def vector(graph: RankGraph, dtype: DTypeLike, value: Any, ghosts: bool, team: Team) -> Vector:
-    """ghosts: whether others' vertices have values, too."""
+def make_vector(graph: RankGraph, vector: VectorType, value: Any, team: Team) -> Vector:
+    """Return a vector that has ``value`` everywhere."""
 
     def filled(count: int) -> NDArray:
         # Memory that is touched for the first time takes longest: zeros are not, and others are by
         # all threads.
         if not value:
-            return np.zeros(count, dtype)
-        values = np.empty(count, dtype)
+            return np.zeros(count, vector.dtype)
+        values = np.empty(count, vector.dtype)
         parts = [values[first : first + _AT_ONCE] for first in range(0, count, _AT_ONCE)]
         team.map(lambda part: np.copyto(part, value), parts)
         return values
 
     shared = 0 if graph.shared is None else graph.shared.count
-    some = graph.every_ghost if ghosts else []
+    some = graph.every_ghost if vector.ghosts else []
     ghosts_by_segment = {id(segment): filled(segment.count) for segment in some}
     return Vector(filled(graph.own.count), filled(shared), ghosts_by_segment)
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from ....kernels.pieces.operators import Sum
 from .marks import PlacesByLevel, VertexPlaces
 from .operations import Operations
-from .vectors import Vector
+from .vectors import Counts, Vector, VectorType, vectors_bytes
 
 WINDOW = 900
 """Exponents of a window: its least value is a float, and so is a sum of 2^32 of its greatest."""
 
-WIDE_BYTES = 4 + 8 + 3 * 4
-"""Of a vertex, beside what plain counts take: exponent, dependency, and a level's exponents."""
+_EXPONENTS = VectorType(np.int32)
+_DEPENDENCIES = VectorType(np.float64)
 
 
 class WidePaths:
@@ -39,8 +39,8 @@ class WidePaths:
     ) -> None:
         self._operations = operations
         self._score, self._paths, self._share, self._came = score, paths, share, came
-        self._exponents = operations.vector(np.int32)
-        self._depends = operations.vector(np.float64)
+        self._exponents = operations.vector(_EXPONENTS)
+        self._depends = operations.vector(_DEPENDENCIES)
 
     def add(self, levels: PlacesByLevel) -> None:
         """levels: all of a source."""
@@ -140,3 +140,9 @@ def _settle(score: NDArray, paths: NDArray, depends: NDArray) -> None:
     """paths: receives what a vertex tells those before it."""
     score += depends
     paths[:] = (1 + depends) / paths
+
+
+def wide_paths_bytes(counts: Counts) -> int:
+    """Return the bytes of WidePaths: its vectors, and the exponents of a level."""
+    exponents_of_a_level = 3 * 4 * (counts.own + counts.shared)
+    return vectors_bytes(counts, (_EXPONENTS, _DEPENDENCIES)) + exponents_of_a_level
