@@ -1,5 +1,5 @@
 """PageRank on a device: the definition is reference.pagerank, the kernel stands in
-cuda/programs/pagerank.cu (pagerank.cuh).
+cuda/walks/pagerank.cu (pagerank.cuh).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ IN_ROWS = np.dtype(
 )
 SUM = np.dtype([("weights", "u8")], align=True)
 
-_SOURCE = "programs/pagerank.cu"
+_SOURCE = "walks/pagerank.cu"
 
 _MOST_AT_ONCE = 1024  # iterations of a launch
 

@@ -1,6 +1,6 @@
 """PageRank by ranks with a share of the edges each. Each has a part of the vertices advance, and
 tells others of them; what comes to a vertex by edges of several is added up over these.
-Kernels: cuda/programs/shared_walks.cu.
+Kernels: cuda/walks/shared_walks.cu.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SHARED = np.dtype(
     align=True,
 )
 
-_SOURCE = "programs/shared_walks.cu"
+_SOURCE = "walks/shared_walks.cu"
 _SHARES = "even shares", "odd shares"
 _MOST_RANKS = 31  # that a role has bits for
 _LINE = 16  # values of a line of the cache

@@ -1,4 +1,4 @@
-"""Rows of all vertices on a device, made of stored subgraphs (cuda/programs/stored_rows.cu)."""
+"""Rows of all vertices on a device, made of stored subgraphs (cuda/rows/stored_rows.cu)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.numbering import Numbering, is_identity
-from ..gpu.device import Device, pack, unsigned_name
-from ..gpu.graph import MOST_SHORT, Array, Rows
+from ..gpu.device import Device, pack
+from ..gpu.graph import Array, Rows
+from ..gpu.made_rows import MadeRows, Shard
 
-_SOURCE = "programs/stored_rows.cu"
+_SOURCE = "rows/stored_rows.cu"
 _SORTED = 1 << 24  # entries at once, about
 _SORT_BYTES, _MOVE_BYTES = 24, 40  # of each of them, and where weights go along
 
@@ -22,14 +23,6 @@ NUMBERING = np.dtype(
     [("table", "u8"), *((name, "u4") for name in ("multiplier", "addend", "width", "step"))],
     align=True,
 )
-SHARD = np.dtype(
-    [
-        *((name, "u8") for name in ("targets", "weights", "begin", "count", "offsets")),
-        ("rows", "u4"),
-    ],
-    align=True,
-)
-MADE_ROWS = np.dtype([(name, "u8") for name in ("fill", "near", "near_end", "far", "weights")])
 
 
 class Subgraph(NamedTuple):
@@ -55,20 +48,21 @@ class RowsMaker:
         self._device, self._near, self._weighted = device, near, weighted
         self._vertices, self._subgraphs = vertices, subgraphs
         self._tables: dict[int, Array] = {}
-        self._offsets: Array = None
-        self._counts: Array = None
-        self._fill: Array = None
+        self._whole_offsets: Array = None  # of the only subgraph, whose rows are those wanted
+        self._made: MadeRows | None = None
+        self._rows: Any = None
+        self._weights: Array | None = None
 
     def count(self, subgraph: Subgraph, offsets: NDArray) -> None:
         with self._device.use() as cupy:
             if self._is_all(subgraph):
-                self._offsets = cupy.asarray(offsets)
+                self._whole_offsets = cupy.asarray(offsets)
             else:
-                self.add(self._counted(), subgraph.rows, _lengths(cupy.asarray(offsets)))
+                self.add(self._counted().counts, subgraph.rows, _lengths(cupy.asarray(offsets)))
 
     def count_reversed(self, subgraph: Subgraph, targets: NDArray[np.uint32]) -> None:
         """Entries of one that is reversed."""
-        counts = self._counted()
+        counts = self._counted().counts
         with self._device.use() as cupy:
             self._device.launch(
                 _SOURCE,
@@ -84,15 +78,14 @@ class RowsMaker:
 
     def begin(self) -> None:
         """Between counting and placing."""
+        if self._whole_offsets is None:
+            made = self._counted()
+            made.begin(self._device, self._near, self._weighted)
+            self._rows, self._weights = made.rows, made.weights
+            return
         with self._device.use() as cupy:
-            if self._offsets is None:
-                edges = int(self._counted().sum(dtype=np.uint64))
-                kind = np.uint32 if edges < MOST_SHORT else np.uint64
-                self._offsets = cupy.zeros(self._vertices + 1, kind)
-                self._offsets[1:] = cupy.cumsum(self._counts, dtype=kind)
-                self._fill, self._counts = self._offsets[:-1].copy(), None
-            self._rows = rows = Rows.with_room(self._device, self._offsets, self._near)
-            self._weights = cupy.empty(rows.edges, np.uint32) if self._weighted else None
+            self._rows = Rows.with_room(self._device, self._whole_offsets, self._near)
+            self._weights = cupy.empty(self._rows.edges, np.uint32) if self._weighted else None
 
     @contextmanager
     def placing(
@@ -109,18 +102,18 @@ class RowsMaker:
         yield partial(self._place, subgraph, offsets)
         if not subgraph.reversed:
             with self._device.use():
-                self.add(self._fill, subgraph.rows, _lengths(offsets))
+                self.add(self._counted().fill, subgraph.rows, _lengths(offsets))
 
     def _is_all(self, subgraph: Subgraph) -> bool:
         """Whether its rows are those that are wanted."""
         alone = self._subgraphs == 1 and not subgraph.reversed
         return alone and is_identity(subgraph.rows) and is_identity(subgraph.targets)
 
-    def _counted(self) -> Array:
-        if self._counts is None:
+    def _counted(self) -> MadeRows:
+        if self._made is None:
             with self._device.use() as cupy:
-                self._counts = cupy.zeros(self._vertices, np.uint64)
-        return self._counts
+                self._made = MadeRows(cupy.zeros(self._vertices, np.uint64))
+        return self._made
 
     def _put_all(
         self, begin: int, targets: NDArray[np.uint32], weights: NDArray[np.uint32] | None
@@ -139,34 +132,16 @@ class RowsMaker:
         targets: NDArray[np.uint32],
         weights: NDArray[np.uint32] | None,
     ) -> None:
-        rows = self._rows
         with self._device.use() as cupy:
-            here = cupy.asarray(targets), None if weights is None else cupy.asarray(weights)
-            shard = pack(
-                SHARD,
-                targets=here[0],
-                weights=here[1],
-                begin=begin,
-                count=len(targets),
-                offsets=offsets,
-                rows=len(offsets) - 1,
-            )
-            to = pack(
-                MADE_ROWS,
-                fill=self._fill,
-                near=rows.near,
-                near_end=len(rows.near),
-                far=0 if rows.far is None else rows.far.ctypes.data,
-                weights=self._weights,
-            )
+            on_device = cupy.asarray(targets), None if weights is None else cupy.asarray(weights)
+            shard = Shard(on_device[0], begin, offsets, on_device[1])
             numbers = self._packed(subgraph.rows), self._packed(subgraph.targets)
-            name = "place_reversed" if subgraph.reversed else "place_entries"
-            function = f"{name}<{rows.offset_type}, {unsigned_name(offsets.dtype)}>"
-            self._device.launch(_SOURCE, function, len(targets), (shard, to, *numbers))
+            kernel = "place_reversed" if subgraph.reversed else "place_entries"
+            self._counted().place(self._device, _SOURCE, kernel, shard, *numbers)
 
     def finish(self) -> tuple[Rows, Array | None]:
         """Rows, whose targets rise where they are of several subgraphs, and weights by entry."""
-        self._fill = None
+        self._made = None
         if self._subgraphs > 1:
             self._sort()
         return self._rows, self._weights

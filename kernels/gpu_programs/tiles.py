@@ -1,6 +1,6 @@
 """Rows whose entries stand by tiles, of which a block holds the values in its own memory.
 
-What tiles, bands, cells, segments and groups are, and why, is said in cuda/programs/tiles.cuh.
+What tiles, bands, cells, segments and groups are, and why, is said in cuda/walks/tiles.cuh.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TILING = np.dtype(
 )
 BANDS = np.dtype([("first", "u8"), ("count", "u4")], align=True)
 
-_SOURCE = "programs/tiles.cu"
+_SOURCE = "walks/tiles.cu"
 _LANES = 32
 _WEIGHED = 1024  # units of a band whose cost is looked at
 _MOST_SHIFT = 15  # entries of tiles have 16 bits, and one number is none
@@ -43,7 +43,7 @@ _STATIC_BYTES = 2048  # shared memory that a kernel has besides
 _LONGEST = np.array(
     [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024], np.int64
 )
-"""Entries of a segment of each group, at most: as ``longest`` of cuda/programs/tiles.cuh."""
+"""Entries of a segment of each group, at most: as ``longest`` of cuda/walks/tiles.cuh."""
 _WIDTH = np.array([1] * 7 + [2, 2, 4, 4, 8, 8, 16, 16, 32, 32, 32, 32], np.int64)
 """Lanes that share one of these: two to ``lanes_shift``."""
 
@@ -74,7 +74,7 @@ def shared_bytes(tiling: Tiling, itemsize: int) -> int:
 
 @dataclass(frozen=True)
 class TiledRows:
-    """The members of the structure ``Tiles`` of cuda/programs/tiles.cuh, on the device.
+    """The members of the structure ``Tiles`` of cuda/walks/tiles.cuh, on the device.
 
     weights: uint32, bits of the weights of all entries in their new order; None where there are
     none.

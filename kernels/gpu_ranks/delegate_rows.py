@@ -1,4 +1,4 @@
-"""The rows of one rank with delegates, made on its device (cuda/ranks/delegate_rows.cu).
+"""The rows of one rank with delegates, made on its device (cuda/rows/delegate_rows.cu).
 
 Algorithm 1 of Pan, Pearce, Owens (Scalable Breadth-First Search on a GPU Cluster) says which rank
 has an edge. In numbers of its own (numbering.py) targets along nn need 32 bits, and a ghost is
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from ..base.graph import UNREACHED
 from ..gpu.device import Device, DeviceError, pack
-from ..gpu.graph import Array, DeviceGraph, derive
-from .merged_rows import MergedRows, pack_shard
+from ..gpu.graph import Array, DeviceGraph, Rows, derive
+from ..gpu.made_rows import MadeRows, Shard
 from .numbering import ALIGNED, DelegateNumbering, aligned, origins_of
 
 MOST_NUMBERS = 2**32 - 2 * ALIGNED
 
-_SOURCE = "ranks/delegate_rows.cu"
+_SOURCE = "rows/delegate_rows.cu"
 NUMBERS = np.dtype([("table", "u8"), ("plus", "i8")])
 _OWNER = np.dtype([(name, "u4") for name in ("first", "marked", "before", "ghosts")])
 _OWNERS = np.dtype(
@@ -138,7 +138,7 @@ class DelegateRowsMaker:
     directed: bool
     delegates: NDArray[np.uint32] | None = None
     near: int | None = None
-    _made: dict[str, MergedRows] = field(default_factory=dict)
+    _made: dict[str, MadeRows] = field(default_factory=dict)
     _offsets: dict[tuple[int, str], Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -148,8 +148,8 @@ class DelegateRowsMaker:
         with self.device.use() as cupy:
             self._delegate_numbers = numbering.delegate_numbers(cupy, self.delegates)
             for name in ("rows", "reverse") if self.directed else ("rows",):
-                self._made[name] = MergedRows(cupy.zeros(rows, np.uint64))
-            self._made["nn"] = MergedRows(cupy.zeros(rows - numbering.first_normal, np.uint64))
+                self._made[name] = MadeRows(cupy.zeros(rows, np.uint64))
+            self._made["nn"] = MadeRows(cupy.zeros(rows - numbering.first_normal, np.uint64))
 
     def count(self, partition: int, name: str, offsets: NDArray | Array) -> None:
         """Take a subgraph's offsets: all of them before the first targets."""
@@ -175,9 +175,8 @@ class DelegateRowsMaker:
         of_targets = pack(NUMBERS, table=table[_end_of_targets(name)], plus=plus)
         with self.device.use() as cupy:
             there = cupy.asarray(targets)
-            kernel = _SOURCE, f"place_targets<{making.types(offsets)}>"
-            shard = pack_shard(there, begin, offsets)
-            making.place(self.device, kernel, shard, of_rows, of_targets)
+            shard = Shard(there, begin, offsets)
+            making.place(self.device, _SOURCE, "place_targets", shard, of_rows, of_targets)
 
     def end(self, partition: int, name: str) -> None:
         """A subgraph's targets have all been placed."""
@@ -187,7 +186,7 @@ class DelegateRowsMaker:
 
     def finish(self) -> DelegateRows:
         with self.device.use():
-            nn = self._made["nn"]
+            nn: Rows = self._made["nn"].rows
             ghosts, ghost_first = self._number_ghosts(nn.near)
             rows = self._made["rows"].rows
             reverse = self._made["reverse"].rows if self.directed else None
@@ -208,7 +207,7 @@ class DelegateRowsMaker:
             delegates=self.delegates,
         )
 
-    def _making(self, name: str) -> MergedRows:
+    def _making(self, name: str) -> MadeRows:
         if name == "nn":
             return self._made["nn"]
         return self._made["reverse" if name.startswith("reverse-") else "rows"]

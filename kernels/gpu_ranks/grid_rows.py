@@ -1,4 +1,4 @@
-"""The rows of one rank in a grid of partitions, made on its device (cuda/ranks/grid_rows.cu).
+"""The rows of one rank in a grid of partitions, made on its device (cuda/rows/grid_rows.cu).
 
 Rank r of R holds the partitions p with p mod R = r. It numbers whole partitions, each from a
 multiple of ALIGNED on: its own; then those of other ranks in its grid columns, which it has rows
@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from ..base.graph import UNREACHED
 from ..gpu.device import Device, pack
 from ..gpu.graph import Array, DeviceGraph, derive
-from .merged_rows import MergedRows, pack_shard
+from ..gpu.made_rows import MadeRows, Shard
 from .numbering import Segment, aligned
 
 TURNS = np.dtype([("firsts", "u8"), ("partitions", "u4")], align=True)
 
-_SOURCE = "ranks/grid_rows.cu"
+_SOURCE = "rows/grid_rows.cu"
 
 
 @dataclass(frozen=True)
@@ -182,14 +182,14 @@ class GridRowsMaker:
     rank: int
     directed: bool
     near: int | None = None
-    _made: dict[str, MergedRows] = field(default_factory=dict)
+    _made: dict[str, MadeRows] = field(default_factory=dict)
     _offsets: dict[tuple[int, str], Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._known = self.numbering.known(self.rank)
         with self.device.use() as cupy:
             for name in ("nn", "reverse-nn") if self.directed else ("nn",):
-                self._made[name] = MergedRows(cupy.zeros(self._known.row_numbers, np.uint64))
+                self._made[name] = MadeRows(cupy.zeros(self._known.row_numbers, np.uint64))
 
     def count(self, partition: int, name: str, offsets: NDArray | Array) -> None:
         """Take a tile's offsets: all of them before the first targets."""
@@ -214,9 +214,8 @@ class GridRowsMaker:
             row_firsts = cupy.asarray(self._firsts(in_row))
             of_rows = pack(TURNS, firsts=column_firsts, partitions=grid.rows)
             of_targets = pack(TURNS, firsts=row_firsts, partitions=grid.columns)
-            kernel = _SOURCE, f"place_tile<{making.types(offsets)}>"
-            shard = pack_shard(there, begin, offsets)
-            making.place(self.device, kernel, shard, of_rows, of_targets)
+            shard = Shard(there, begin, offsets)
+            making.place(self.device, _SOURCE, "place_tile", shard, of_rows, of_targets)
 
     def end(self, partition: int, name: str) -> None:
         """A tile's targets have all been placed."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from delegraph.kernels.gpu import check as gpu_check
-from delegraph.kernels.gpu import device
+from delegraph.kernels.gpu import device, made_rows
 from delegraph.kernels.gpu import graph as device_graph
 from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu import search as gpu_search
@@ -31,7 +31,6 @@ from delegraph.kernels.gpu_ranks import (
     grid_mail,
     grid_rows,
     grid_structures,
-    merged_rows,
     structures,
 )
 from delegraph.kernels.gpu_ranks import search as rank_search
@@ -103,10 +102,10 @@ def instances(architecture: int) -> dict[str, list[str]]:
             f"grid_search<{offset}, {distance}, {tiered}, {wide}>"
             for offset, distance, tiered in searches
         ],
-        "ranks/grid_rows.cu": [
+        "rows/grid_rows.cu": [
             f"place_tile<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)
         ],
-        "ranks/delegate_rows.cu": [
+        "rows/delegate_rows.cu": [
             *(f"place_targets<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)),
             *("mark_ghosts", "number_targets", "list_ghosts"),
         ],
@@ -128,7 +127,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset in OFFSETS
         ]
         + [f"add_weights<{offset}, {kind}>" for offset in OFFSETS for kind in ("u32", "float")],
-        "programs/stored_rows.cu": [
+        "rows/stored_rows.cu": [
             *(
                 f"{name}<{to}, {of}>"
                 for name in ("place_entries", "place_reversed")
@@ -145,8 +144,8 @@ def instances(architecture: int) -> dict[str, list[str]]:
             ),
             *(f"{name}<{together}>" for name in ("tell_forest", "join_told")),
         ],
-        "programs/pagerank.cu": walks("pagerank"),
-        "programs/shared_walks.cu": [
+        "walks/pagerank.cu": walks("pagerank"),
+        "walks/shared_walks.cu": [
             *walks("pagerank_shares"),
             *walks("gather_shares"),
             *(f"advance_part<{share}, {together}>" for share in ("double", "float")),
@@ -157,7 +156,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
             f"count_roles<{together}>",
             *(f"list_rows<{offset}, {together}>" for offset in OFFSETS),
         ],
-        "programs/tiles.cu": [
+        "walks/tiles.cu": [
             f"{name}<{offset}>"
             for name in ("weigh_units", "count_segments", "place_segments")
             for offset in OFFSETS
@@ -287,21 +286,19 @@ STRUCTURES = [
     ("ranks/grid_search.cu", "Weights", grid_structures.WEIGHTS),
     ("ranks/grid_search.cu", "GridControl", grid_structures.CONTROL),
     ("ranks/grid_search.cu", "GridLevel", grid_structures.LEVEL),
-    ("ranks/delegate_rows.cu", "Shard<u64>", merged_rows.SHARD),
-    ("ranks/delegate_rows.cu", "MergedRows<u32>", merged_rows.MERGED_ROWS),
-    ("ranks/delegate_rows.cu", "Numbers", delegate_rows.NUMBERS),
-    ("ranks/grid_rows.cu", "Turns", grid_rows.TURNS),
-    ("ranks/delegate_rows.cu", "Owner", delegate_rows._OWNER),
-    ("ranks/delegate_rows.cu", "Owners", delegate_rows._OWNERS),
+    ("rows/delegate_rows.cu", "Shard<u64>", made_rows.SHARD),
+    ("rows/delegate_rows.cu", "MadeRows<u32>", made_rows.MADE_ROWS),
+    ("rows/delegate_rows.cu", "Numbers", delegate_rows.NUMBERS),
+    ("rows/grid_rows.cu", "Turns", grid_rows.TURNS),
+    ("rows/delegate_rows.cu", "Owner", delegate_rows._OWNER),
+    ("rows/delegate_rows.cu", "Owners", delegate_rows._OWNERS),
     ("bfs/check.cu", "Claim<int>", gpu_check.CLAIM),
     ("bfs/check.cu", "Report", gpu_check.REPORT),
     ("ranks/check.cu", "Claim", rank_check.CLAIM),
     ("prepare/prepare.cu", "Placing", gpu_prepare._PLACING),
     ("programs/rows.cu", "Rows<u64>", program_rows.ROWS),
     ("programs/rows.cu", "Cuts", program_rows.CUTS),
-    ("programs/stored_rows.cu", "Numbering", stored_rows.NUMBERING),
-    ("programs/stored_rows.cu", "Shard<u32>", stored_rows.SHARD),
-    ("programs/stored_rows.cu", "MadeRows<u64>", stored_rows.MADE_ROWS),
+    ("rows/stored_rows.cu", "Numbering", stored_rows.NUMBERING),
     ("programs/betweenness.cu", "Tree", gpu_betweenness.TREE),
     ("programs/betweenness.cu", "LeftOut", gpu_betweenness.LEFT_OUT),
     ("programs/shortest_paths.cu", "State", gpu_shortest_paths.STATE),
@@ -317,16 +314,16 @@ STRUCTURES = [
     ("programs/searches.cu", "Ways", gpu_searches.WAYS),
     ("programs/searches.cu", "Apart", gpu_searches.APART_STATE),
     ("programs/searches.cu", "Nearest", gpu_searches.NEAREST),
-    ("programs/pagerank.cu", "Control", gpu_pagerank.CONTROL),
-    ("programs/pagerank.cu", "Walk<double>", gpu_pagerank.WALK),
-    ("programs/pagerank.cu", "Sum", gpu_pagerank.SUM),
-    ("programs/pagerank.cu", "InRows<u64, true>", gpu_pagerank.IN_ROWS),
-    ("programs/pagerank.cu", "Tiles", program_tiles.TILES),
-    ("programs/tiles.cu", "Group", program_tiles.GROUP),
-    ("programs/tiles.cu", "Tiling", program_tiles.TILING),
-    ("programs/tiles.cu", "Bands", program_tiles.BANDS),
-    ("programs/shared_walks.cu", "Shared<float>", shared_walks.SHARED),
-    ("programs/shared_walks.cu", "Dealing", shared_walks.DEALING),
+    ("walks/pagerank.cu", "Control", gpu_pagerank.CONTROL),
+    ("walks/pagerank.cu", "Walk<double>", gpu_pagerank.WALK),
+    ("walks/pagerank.cu", "Sum", gpu_pagerank.SUM),
+    ("walks/pagerank.cu", "InRows<u64, true>", gpu_pagerank.IN_ROWS),
+    ("walks/pagerank.cu", "Tiles", program_tiles.TILES),
+    ("walks/tiles.cu", "Group", program_tiles.GROUP),
+    ("walks/tiles.cu", "Tiling", program_tiles.TILING),
+    ("walks/tiles.cu", "Bands", program_tiles.BANDS),
+    ("walks/shared_walks.cu", "Shared<float>", shared_walks.SHARED),
+    ("walks/shared_walks.cu", "Dealing", shared_walks.DEALING),
 ]
 
 
@@ -383,7 +380,7 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "bfs/slice_search.cu": {"SET": gpu_slices.SET, "LAST_LEVEL": gpu_slices.LAST_LEVEL},
         "programs/shortest_paths.cu": {"PART": gpu_shortest_paths.PART},
         "programs/shared_paths.cu": {"SAID": meeting.SAID},
-        "programs/tiles.cu": tiled,
+        "walks/tiles.cu": tiled,
         "programs/searches.cu": {
             "SEARCHES": gpu_searches.WIDTH,
             "(u32)FOUND": gpu_searches.FOUND,

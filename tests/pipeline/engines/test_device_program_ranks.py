@@ -27,13 +27,13 @@ from hypothesis import strategies as st
 
 from delegraph.kernels import reference
 from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu import made_rows
 from delegraph.kernels.gpu.device import Device
 from delegraph.kernels.gpu.peer_memory import PeerMemory
 from delegraph.kernels.gpu_programs import (
     components,
     shared_paths,
     shared_walks,
-    stored_rows,
 )
 from delegraph.kernels.gpu_programs import rows as cut_rows
 from delegraph.kernels.gpu_programs.ranks import Ranks
@@ -593,7 +593,7 @@ def test_where_entries_stand_emulated(emulated, tmp_path, monkeypatch, direct, s
 @pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegates"))
 def test_walks_of_large_graphs_emulated(emulated, tmp_path, monkeypatch, layout):
     """Whose offsets have 64 bits, and half of whose targets stand in host memory."""
-    for module in (device_share, stored_rows):
+    for module in (device_share, made_rows):
         monkeypatch.setattr(module, "MOST_SHORT", 0)
     room, seen = DeviceShare.room, []
 

@@ -1,6 +1,6 @@
 // From stored subgraphs to rows of all vertices, by global id (gpu_programs/stored_rows.py).
 #include "base/targets.cuh"
-#include "base/work.cuh"
+#include "rows/made_rows.cuh"
 
 // Global ids of a subgraph's rows, or targets: kernels/base/numbering.py has the rule.
 struct Numbering {
@@ -12,45 +12,10 @@ struct Numbering {
   }
 };
 
-// Some entries of a subgraph, from entry `begin` on, and where its rows begin. weights: null where there
-// are none.
-template <class From>
-struct Shard {
-  const u32 *targets;
-  const u32 *weights;
-  u64 begin, count;
-  const From *offsets;
-  u32 rows;
-};
-
-// Rows in the making, each of which goes on at its `fill`. Entries from near_end on stand in `far`, pinned
-// host memory.
-template <class Offset>
-struct MadeRows {
-  Offset *fill;
-  u32 *near;
-  u64 near_end;
-  u32 *far;
-  u32 *weights;
-
-  template <class From>
-  __device__ void put(u64 at, u32 target, const Shard<From> &shard, u64 i) const {
-    if (at < near_end)
-      near[at] = target;
-    else
-      far[at - near_end] = target;
-    if (shard.weights) weights[at] = shard.weights[i];
-  }
-};
-
 template <class Offset, class From>
 __global__ void place_entries(const Shard<From> shard, const MadeRows<Offset> to, const Numbering rows,
                               const Numbering targets) {
-  FOR_ITEMS(i, shard.count) {
-    const u64 edge = shard.begin + i;
-    const u32 row = row_of(shard.offsets, 0, shard.rows, edge);
-    to.put((u64)to.fill[rows(row)] + (edge - shard.offsets[row]), targets(shard.targets[i]), shard, i);
-  }
+  place(shard, to, rows, targets);
 }
 
 // The same entries in the rows of what they lead to, in no order.

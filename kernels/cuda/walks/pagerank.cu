@@ -1,5 +1,5 @@
 // PageRank on one device: many iterations are one launch.
-#include "programs/pagerank.cuh"
+#include "walks/pagerank.cuh"
 
 // In: how the rows stand, InRows<Offset, TIERED> or Tiles.
 template <class In, class Operator, class Share, int THREADS, int BLOCKS>

@@ -1,6 +1,6 @@
-// How rows are put in order by tiles (programs/tiles.cuh): what each unit costs, so that bands of them cost the
+// How rows are put in order by tiles (walks/tiles.cuh): what each unit costs, so that bands of them cost the
 // same; how many segments each group has; then where each one stands.
-#include "programs/tiles.cuh"
+#include "walks/tiles.cuh"
 
 // tiles, of 2^shift vertices, from the first vertex on, then columns, of 2^column_shift vertices.
 // gpu_programs/tiles.py packs the same structure.

@@ -3,13 +3,13 @@
 // the grid meets once in each, and once more where rows are cut, and where they stand in columns.
 //
 // A share is read for each entry, and from anywhere. Where that is what takes the time, entries stand by tiles
-// (programs/tiles.cuh), or rows are cut into columns of targets whose shares the second-level cache holds, one
+// (walks/tiles.cuh), or rows are cut into columns of targets whose shares the second-level cache holds, one
 // column after the other (Beamer, Asanovic, Patterson: Reducing Pagerank Communication via Propagation
 // Blocking, IPDPS 2017, section III). Shares are floats of 64 bits, or of 32, of which a cache holds twice as
 // many; what is made of them is added up in 64 bits.
 #include "programs/rows.cuh"
 #include "programs/sums.cuh"
-#include "programs/tiles.cuh"
+#include "walks/tiles.cuh"
 
 #define TOGETHER 4  // entries of a lane whose loads are under way at once
 #define BESIDE 2    // vertices of which these are

@@ -1,5 +1,5 @@
 // From the stored tiles of a rank's partitions to its rows: see grid.cuh for how it numbers vertices.
-#include "ranks/rows.cuh"
+#include "rows/made_rows.cuh"
 
 // Numbers of the places in a grid row or column, which its partitions take turns to fill. firsts:
 // numbers at which these begin.
@@ -14,7 +14,7 @@ struct Turns {
 
 // rows: of the tile's grid column; targets: of its grid row.
 template <class Offset, class From>
-__global__ void place_tile(const Shard<From> shard, const MergedRows<Offset> to, const Turns rows,
+__global__ void place_tile(const Shard<From> shard, const MadeRows<Offset> to, const Turns rows,
                            const Turns targets) {
   place(shard, to, rows, targets);
 }

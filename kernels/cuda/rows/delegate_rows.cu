@@ -1,6 +1,6 @@
 // From the stored subgraphs of a rank's partitions to its rows: see delegates.cuh for how it numbers
 // vertices.
-#include "ranks/rows.cuh"
+#include "rows/made_rows.cuh"
 
 // The normal vertices of a partition, and those of its owner that this rank has as ghosts.
 struct Owner {
@@ -43,7 +43,7 @@ struct Numbers {
 };
 
 template <class Offset, class From>
-__global__ void place_targets(const Shard<From> shard, const MergedRows<Offset> to,
+__global__ void place_targets(const Shard<From> shard, const MadeRows<Offset> to,
                               const Numbers rows, const Numbers targets) {
   place(shard, to, rows, targets);
 }

@@ -1,6 +1,6 @@
 // PageRank by ranks that have shares of the edges: iterations as of pagerank.cuh, whose vertices are dealt out.
 #include "programs/meeting.cuh"
-#include "programs/pagerank.cuh"
+#include "walks/pagerank.cuh"
 
 // What has come, for others to add theirs.
 struct Write {
