@@ -23,6 +23,7 @@ HOUSE = {
         "bfs",
         "reference",
         "pieces",
+        "programs",
         "judging",
         "gpu",
         "gpu_programs",

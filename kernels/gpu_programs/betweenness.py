@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.arrays import Array
 from ..gpu.device import pack
-from ..pieces.paths import MOST_PATHS
+from ..programs.paths import MOST_PATHS
 from .rows import Launch, ProgramGraph, allocate_gangs, blocks_of, kernel_of, pool_bytes
 from .shortest_paths import PART, items_of
 

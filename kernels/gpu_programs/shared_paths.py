@@ -15,7 +15,7 @@ from ..base.arrays import Array as Declared
 from ..base.graph import UNREACHED
 from ..gpu.device import pack
 from ..gpu.graph import Array
-from ..pieces.relax import Bucket, Rule, next_bucket
+from ..programs.relax import Bucket, Rule, next_bucket
 from .meeting import MEETING, SAID, Meeting, open_meeting
 from .ranks import Ranks
 from .rows import ProgramGraph

@@ -20,10 +20,11 @@ from ...kernels.base.compiled import compile_kernels
 from ...kernels.base.graph import UNREACHED
 from ...kernels.gpu_programs import betweenness as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
-from ...kernels.pieces import paths as path_kernels
-from ...kernels.pieces import wide_paths
 from ...kernels.pieces.operators import Or, Sum
-from ...kernels.pieces.paths import (
+from ...kernels.pieces.piece import Piece
+from ...kernels.programs import paths as path_kernels
+from ...kernels.programs import wide_paths
+from ...kernels.programs.paths import (
     MOST_PATHS,
     add_levels,
     count_alone,
@@ -31,7 +32,6 @@ from ...kernels.pieces.paths import (
     depend_alone,
     take_in,
 )
-from ...kernels.pieces.piece import Piece
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.marks import Marks, PlacesByLevel, VertexPlaces, levels_bytes, marks_bytes

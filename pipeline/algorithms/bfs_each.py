@@ -22,7 +22,7 @@ from ...kernels.base.together import DIGITS
 from ...kernels.gpu.device import Device
 from ...kernels.gpu_programs import searches as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
-from ...kernels.pieces import hops
+from ...kernels.programs import hops
 from ...partition.disk.digests import find_damage
 from ...partition.input.arrow import load_functions
 from ...partition.input.edges import EdgeList

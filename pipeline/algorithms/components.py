@@ -16,7 +16,7 @@ from ...kernels.base.graph import UNREACHED
 from ...kernels.gpu_programs import components as on_device
 from ...kernels.gpu_programs.ranks import Ranks
 from ...kernels.gpu_programs.rows import ProgramGraph
-from ...kernels.pieces.forest import first_of_trees, name_by_first, tree_sizes
+from ...kernels.programs.forest import first_of_trees, name_by_first, tree_sizes
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ..build.prepare import BuildOptions

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...kernels.base.together import WIDTH
 from ...kernels.gpu_programs import searches as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
-from ...kernels.pieces import hops
+from ...kernels.programs import hops
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy, compute
 from ...partition.input.id_types import shown_id

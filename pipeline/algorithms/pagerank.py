@@ -28,10 +28,10 @@ from ...kernels.gpu_programs import shared_walks as on_devices
 from ...kernels.gpu_programs.meeting import closed_by_all
 from ...kernels.gpu_programs.ranks import Ranks
 from ...kernels.gpu_programs.rows import ProgramGraph
-from ...kernels.pieces import walk
 from ...kernels.pieces.gather import CUTS, join_cuts, starts_of_turns
 from ...kernels.pieces.operators import Sum, WeightedSum
-from ...kernels.pieces.walk import Teleport, advance, at_ends, gather_and_advance
+from ...kernels.programs import walk
+from ...kernels.programs.walk import Teleport, advance, at_ends, gather_and_advance
 from ...partition.errors import InputError
 from ...partition.input.weights import WeightType
 from ...partition.store.manifest import GraphInfo

@@ -26,8 +26,8 @@ from ...kernels.base.together import (
     WIDTH,
 )
 from ...kernels.pieces.gather import count_bits
-from ...kernels.pieces.hops import AHEAD, search_alone
 from ...kernels.pieces.operators import Or
+from ...kernels.programs.hops import AHEAD, search_alone
 from ..engines.operations.marks import VertexPlaces, marks_bytes
 from ..engines.operations.operations import Operations, SlowBits
 from ..engines.operations.vectors import Counts, VectorType, links_bytes, vectors_bytes

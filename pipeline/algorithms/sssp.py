@@ -30,9 +30,9 @@ from ...kernels.gpu_programs import shortest_paths as on_device
 from ...kernels.gpu_programs.meeting import closed_by_all
 from ...kernels.gpu_programs.ranks import Ranks
 from ...kernels.gpu_programs.rows import ProgramGraph
-from ...kernels.pieces import relax
 from ...kernels.pieces.piece import Piece
-from ...kernels.pieces.relax import (
+from ...kernels.programs import relax
+from ...kernels.programs.relax import (
     FAR,
     NARROWEST,
     Bucket,

@@ -20,7 +20,8 @@ import delegraph
 from delegraph.kernels.base import bitmap, compiled, lookup, sort
 from delegraph.kernels.bfs import check, cpu, edges, pull, push, scan
 from delegraph.kernels.judging import distances, programs as judges
-from delegraph.kernels.pieces import forest, gather, paths, product, relax
+from delegraph.kernels.pieces import gather, product
+from delegraph.kernels.programs import forest, paths, relax
 from delegraph.kernels.prepare import csr, ingest, positions, rows
 from delegraph.partition.input import ids
 from delegraph.partition.store import shards

@@ -1,4 +1,4 @@
-// Components by union-find: kernels/pieces/forest.py has the definition, and how it is done on a CPU
+// Components by union-find: kernels/programs/forest.py has the definition, and how it is done on a CPU
 // (Sutton, Ben-Nun, Barak: Optimizing Parallel Graph Connectivity Computation via Subgraph Sampling,
 // IPDPS 2018, Afforest). Here all of it is one launch.
 #include "programs/rows.cuh"

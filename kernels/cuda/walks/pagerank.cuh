@@ -1,4 +1,4 @@
-// PageRank: pipeline/algorithms/pagerank.py says what is computed, kernels/pieces/walk.py how on a CPU.
+// PageRank: pipeline/algorithms/pagerank.py says what is computed, kernels/programs/walk.py how on a CPU.
 // An iteration gathers shares along all rows and makes new ones of them; a launch does many of them, and
 // the grid meets once in each, and once more where rows are cut, and where they stand in columns.
 //

@@ -7,7 +7,7 @@ import numpy as np
 from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.team import Team
 from ....kernels.base.turns import no_turns
-from ....kernels.pieces import forest
+from ....kernels.programs import forest
 from ...results.checkpoint import Checkpoint
 from ..engine import Footprint, Need, Subject, need_of
 from ..operations.forests import EdgeCounts

@@ -1,4 +1,4 @@
-"""Which vertices edges join, over all ranks: union-find in one scan (kernels/pieces/forest.py)."""
+"""Join the vertices of edges, over all ranks: union-find in a scan (kernels/programs/forest.py)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ....kernels.base.numbering import (
 )
 from ....kernels.base.team import Team
 from ....kernels.base.turns import no_turns
-from ....kernels.pieces import forest
 from ....kernels.pieces.piece import Piece
+from ....kernels.programs import forest
 from ...ranks.communicator import Communicator, Message
 from ..ranks.edges import Rows
 from ..ranks.graph import Adjacency, RankGraph, Side

@@ -21,7 +21,7 @@ from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.numbering import is_identity, renumber_all
 from ....kernels.base.team import Team
 from ....kernels.base.turns import no_turns
-from ....kernels.pieces import forest, gather, piece, vertices
+from ....kernels.pieces import gather, piece, vertices
 from ....kernels.pieces.gather import (
     CUTS,
     gather_listed,
@@ -33,6 +33,7 @@ from ....kernels.pieces.gather import (
 )
 from ....kernels.pieces.operators import FOLDS, AnySum, Min, Operator, Or
 from ....kernels.pieces.piece import Piece
+from ....kernels.programs import forest
 from ...ranks.communicator import Communicator
 from ...results.checkpoint import Checkpoint
 from ..ranks.edges import Active, Chosen, Rows

@@ -26,7 +26,7 @@ from delegraph.kernels.gpu_programs import rows as cut_rows
 from delegraph.kernels.gpu_programs import searches as on_device_searches
 from delegraph.kernels.gpu_programs.rows import Cuts, ProgramGraph
 from delegraph.kernels.gpu_programs.tiles import Tiling
-from delegraph.kernels.pieces.paths import MOST_PATHS
+from delegraph.kernels.programs.paths import MOST_PATHS
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import BetweennessProgram
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits, width

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delegraph.kernels import reference
-from delegraph.kernels.pieces import forest
+from delegraph.kernels.programs import forest
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms import betweenness, searches
 from delegraph.pipeline.algorithms.betweenness import BetweennessProgram

@@ -18,7 +18,7 @@ from ..base.graph import UNREACHED
 from ..base.intrinsics import compare_and_swap
 from ..base.numbering import NUMBERING, renumber
 from ..base.turns import come, take
-from .piece import PIECE, row_of
+from ..pieces.piece import PIECE, row_of
 
 VERTICES_A_TURN = 1 << 14
 NEIGHBOURS = 2

@@ -30,7 +30,7 @@ from ..base.graph import UNREACHED
 from ..base.intrinsics import fetch_min, fetch_or, prefetch, trailing_zeros
 from ..base.numbering import NUMBERING, past_word, renumber
 from ..base.turns import come, take
-from .piece import PIECE, edges_of, weight_of
+from ..pieces.piece import PIECE, edges_of, weight_of
 
 FAR = np.float64(np.inf).view(np.uint64)
 """The distance of what no path leads to."""

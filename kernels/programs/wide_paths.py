@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from ..base.compiled import compiled, f64s, i32s, i64, i64s, kernel, u32s
-from .piece import PIECE
+from ..pieces.piece import PIECE
 
 DIGITS = 53
 """Of a 64-bit float: what is less by more powers of two adds nothing."""

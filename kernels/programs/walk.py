@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from ..base.compiled import Struct, boolean, booleans, compiled, f64, f64s, i64s, kernel, u32s
 from ..base.numbering import NUMBERING
 from ..base.turns import come, take
-from .gather import EDGES_A_TURN, gather_turn
-from .operators import SUM, WEIGHTED_SUM
-from .piece import PIECE
+from ..pieces.gather import EDGES_A_TURN, gather_turn
+from ..pieces.operators import SUM, WEIGHTED_SUM
+from ..pieces.piece import PIECE
 
 
 class Teleport(NamedTuple):

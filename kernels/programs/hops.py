@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base.compiled import i64, kernel, u8s, u16s, u32s
 from ..base.intrinsics import prefetch
-from .piece import PIECE
+from ..pieces.piece import PIECE
 
 _ONE = np.uintp(1)
 

@@ -18,7 +18,7 @@ import numpy as np
 from ..base.bitmap import contains, mask
 from ..base.compiled import f64s, i64, i64s, kernel, u32s, u64s
 from ..base.graph import UNREACHED
-from .piece import PIECE, edges_of
+from ..pieces.piece import PIECE, edges_of
 
 MOST_PATHS = 2.0**900
 """To a vertex: 2^32 times as many are a float, too, and so is what depends on one of them."""
