@@ -49,7 +49,9 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Tests wait for processes and disks for a good part of their time."""
+    """Return one process more than there are threads: tests wait for processes and
+    disks for long.
+    """
     return available_threads() + 1
 
 
@@ -77,7 +79,9 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(autouse=True, scope="module")
 def _garbage_of_one_module():
-    """The collector looks at what tests make, not at all that has been imported and collected."""
+    """Make the collector look at objects of one test module, not at all that has been imported and
+    collected.
+    """
     gc.collect()
     gc.freeze()
 
@@ -137,14 +141,16 @@ def edge_list(tmp_path):
 
 @pytest.fixture(scope="session")
 def object_store() -> Iterator[str]:
-    """The endpoint of one on loopback."""
+    """Yield the endpoint of an object store on loopback."""
     with serving() as endpoint:
         yield endpoint
 
 
 @pytest.fixture
 def bucket(object_store, tmp_path, monkeypatch) -> Iterator[Bucket]:
-    """A new one, which commands find by the environment; they keep things in tmp_path meanwhile."""
+    """Yield a new bucket that commands find by the environment; temporary files are in tmp_path
+    meanwhile.
+    """
     for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": object_store}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -156,7 +162,9 @@ def bucket(object_store, tmp_path, monkeypatch) -> Iterator[Bucket]:
 
 @pytest.fixture
 def failing(bucket, monkeypatch) -> Iterator[Before]:
-    """A server before the bucket, which commands find in its place; three attempts each."""
+    """Yield a failing server that commands find in the bucket's place; commands make three attempts
+    each.
+    """
     with standing_before(bucket.endpoint) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
         monkeypatch.setattr(remote, "ATTEMPTS", 3)
@@ -195,7 +203,7 @@ def eight_devices(pytestconfig) -> list[Device]:
 
 @pytest.fixture
 def emulated(monkeypatch) -> Iterator[list[Device]]:
-    """Devices that this CPU stands for: kernels are run where there is no GPU."""
+    """Yield devices that this CPU emulates, so that kernels run where there is no GPU."""
     if not emulator.able():
         pytest.skip("kernels are emulated on x86-64, by g++")
     monkeypatch.setitem(sys.modules, "cupy", emulator.cupy)
@@ -212,7 +220,9 @@ def eight_emulated(emulated, monkeypatch) -> list[Device]:
 
 @pytest.fixture
 def real_graph():
-    """Path of a real edge list, or a skip where the data are not at hand."""
+    """Return a function that gives the path of a real edge list, or skips where the data are not at
+    hand.
+    """
 
     def find(name: str) -> Path:
         path = DATA / f"{name}.parquet"

@@ -1,6 +1,6 @@
 """Imports go one way: from a layer to those below it, and inside a layer from folder to folder.
 
-Only those may know Dask, Arrow or a terminal that do.
+Only named files may import Dask, Arrow or a terminal.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ INSIDE = {"pipeline/engines": ["direction", "ranks", "device_ranks"]}
 LAYERS = list(HOUSE)
 MOST_FILES = 14
 REGISTRIES = {"pipeline/questions", "pipeline/algorithms", "pipeline/interchange"}
-"""Folders with a file for each question, algorithm or format, however many there are."""
+"""Folders with a file for each question, algorithm or format, where the number of files has no
+limit.
+"""
 
 FORBIDDEN = {
     "kernels": {"dask", "distributed", "pyarrow", "click"},
@@ -71,8 +73,8 @@ FORBIDDEN = {
 
 
 def _imports(path: Path) -> list[tuple[str, ...]]:
-    """What a file imports, wherever it does: of the package, the path from ``delegraph`` on; of
-    others, ``("", name)``.
+    """Return the modules that a file imports, anywhere in the file: of the package, the path from
+    ``delegraph`` on; of others, ``("", name)``.
     """
     package = path.relative_to(ROOT).parts[:-1]
     found = []
@@ -116,7 +118,7 @@ def test_imports_only_from_below(layer):
 
 
 def _in_order(folder: str, order: list[str]) -> None:
-    """What stands in ``order`` imports of it only what stands before, or in the same place."""
+    """Check that each part in ``order`` imports only parts before it, or itself."""
     parts = tuple(folder.split("/"))
     for path in _files(folder):
         place = path.relative_to(ROOT / folder).with_suffix("").parts[0]
@@ -143,7 +145,9 @@ def test_folders_inside_import_one_way(folder):
 
 
 def test_no_file_imports_itself():
-    """Not by way of others, either, wherever in a file an import stands."""
+    """No file imports itself, directly or by way of other files, wherever in a file the import
+    stands.
+    """
     imports = {}
     for path in [path for layer in LAYERS for path in _files(layer)]:
         found = {ROOT.joinpath(*parts).with_suffix(".py") for parts in _imports(path) if parts[0]}

@@ -15,7 +15,9 @@ import pytest
 
 @pytest.fixture
 def refused(delegraph, tmp_path):
-    """Run a command that must be refused; return its one line."""
+    """Return a function that runs a command and checks its refusal: exit 2, one line, no file
+    changed.
+    """
 
     def run(*args, says: tuple[str, ...] = ()) -> None:
         before = sorted(tmp_path.rglob("*"))
@@ -165,7 +167,7 @@ def test_a_store_or_a_result_is_no_edge_list(refused, ok, tmp_path):
 
 
 def test_more_rows_than_the_disk_holds(delegraph, tmp_path):
-    """A full disk is no wrong use."""
+    """A full disk gives exit 1, not 2: it is no wrong use of the command."""
     ran = delegraph(*f"generate kronecker --scale 48 -o {tmp_path}/out".split())
     assert ran.code == 1
     assert "bytes" in ran.err
@@ -359,7 +361,9 @@ LINES = (
 @pytest.mark.parametrize("line", LINES, ids=" ".join)
 @pytest.mark.parametrize("name", ["links.csv", "links.feather", "links.pkl", "soc.txt.gz"])
 def test_a_file_of_another_format(refused, tmp_path, line, name):
-    """Any command names what makes an edge list of it: convert, or a line of Python."""
+    """The refusal of a file that is no Parquet names a way to make an edge list: convert, or a line
+    of Python.
+    """
     table = pa.table({"src": [1], "dst": [2]})
     if name == "links.feather":
         feather.write_feather(table, tmp_path / name)

@@ -1,4 +1,4 @@
-"""``bench --ablation``: data on stdout, and what does not go with it is refused."""
+"""``bench --ablation`` prints data on stdout and refuses options that do not go with it."""
 
 from __future__ import annotations
 

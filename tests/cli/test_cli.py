@@ -276,7 +276,7 @@ def test_demo_runs_what_it_prints(tmp_path):
 
 
 def show_progress(monkeypatch, terminal: bool, quiet: bool) -> None:
-    """A step of ten seconds, then a short one."""
+    """Show the progress of a step of ten seconds, then of a short step."""
     clock = iter(range(0, 1000, 5))
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
@@ -287,7 +287,7 @@ def show_progress(monkeypatch, terminal: bool, quiet: bool) -> None:
 
 
 def test_progress_of_who_knows_how_much(capsys, monkeypatch):
-    """A search does not know how many levels there are."""
+    """A search's progress line shows no total: a search does not know how many levels there are."""
     clock = iter(range(0, 1000, 5))
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
@@ -298,7 +298,9 @@ def test_progress_of_who_knows_how_much(capsys, monkeypatch):
 
 
 def test_progress_fits_the_terminal(capsys, monkeypatch):
-    """A longer line would leave itself behind when it is drawn anew."""
+    """A progress line is shorter than the terminal is wide: redrawing would leave parts of a longer
+    line.
+    """
     monkeypatch.setenv("COLUMNS", "40")
     show_progress(monkeypatch, terminal=True, quiet=False)
     lines = [line.removeprefix("\x1b[K") for line in capsys.readouterr().err.split("\r")]

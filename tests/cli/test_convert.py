@@ -1,4 +1,4 @@
-"""``delegraph convert``: what it says, what it leaves, and what it holds."""
+"""``delegraph convert``: messages, files that a run leaves, and memory that it holds."""
 
 from __future__ import annotations
 

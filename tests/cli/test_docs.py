@@ -49,14 +49,14 @@ def test_python(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def batches() -> list[tuple[str, str]]:
-    """The examples of the page on batches: of what, and the text."""
+    """Return the examples of the page on batches, as pairs of a language and a text."""
     return re.findall(
         r"```(\w+)\n(.*?)```", (DOCS / "guides" / "batches.md").read_text(), re.DOTALL
     )
 
 
 def test_jobs(batches, ok, edge_list, tmp_path, monkeypatch):
-    """Jobs would run, each after the jobs that it needs."""
+    """The page's jobs are planned, each after the jobs that it needs."""
     monkeypatch.chdir(tmp_path)
     edge_list([0, 1], [1, 2]).rename("edges")
     (text,) = (text for kind, text in batches if kind == "toml")

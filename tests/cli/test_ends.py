@@ -19,7 +19,9 @@ from delegraph.pipeline.run.execute import Executor
 
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
-    """No place for compiled kernels but the common folder, which is returned."""
+    """Make every folder for compiled kernels unwritable but the temporary one, which is
+    returned.
+    """
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -163,7 +165,9 @@ def test_too_few_descriptors(delegraph, edge_list, tmp_path, monkeypatch):
 
 
 def test_causes_that_go_in_a_circle(delegraph, monkeypatch):
-    """A thread's exception may be raised again while its own consequence is handled."""
+    """An exception that is its own cause by way of another one is told in one line: a thread's
+    exception may be raised again while a consequence of the exception is handled.
+    """
     first, second = ValueError("one"), ValueError("two")
     first.__cause__, second.__cause__ = second, first
     monkeypatch.setattr("delegraph.cli.main._find_cache", Mock(side_effect=first))

@@ -71,7 +71,7 @@ def test_a_reader_that_has_left(edge_list, tmp_path):
 
 @pytest.mark.parametrize("way", ["memory", "disk", "scan"])
 def test_levels_of_a_search(ok, edge_list, tmp_path, monkeypatch, way):
-    """Levels are told for a graph on disk, too, and for an edge list that is scanned."""
+    """Levels are told also for a graph on disk, and for an edge list that is scanned."""
     monkeypatch.setattr(events, "_OFTEN_SECONDS", 0.0)
     if way == "disk":
         monkeypatch.setattr(StoreGraph, "footprint", lambda *_: Footprint(1 << 60, 0, 1))

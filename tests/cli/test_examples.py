@@ -1,4 +1,4 @@
-"""Every command's help has examples, and they run: in order, in a folder with what they name."""
+"""Examples of every command's help run in order, in a folder that has the files they name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VERTICES = 1200
 
 
 def commands(context: click.Context) -> Iterator[tuple[str, str]]:
-    """The path of every command, and its help."""
+    """Yield the path and the help of a command and of all commands below it."""
     yield context.command_path, inspect.cleandoc(context.command.help or "")
     if isinstance(context.command, click.Group):
         for name in context.command.list_commands(context):
@@ -44,10 +44,10 @@ TOGETHER = {
     for command in HELP
     if command.count(" ") == 1
 } | {"delegraph": ["delegraph"]}
-"""Commands whose examples share a folder: a group, and what is in it."""
+"""Commands whose examples share a folder: a group, and the commands in the group."""
 
 LONG = {"delegraph batch", "delegraph bench", "delegraph demo"}
-"""Each of their examples starts processes, or runs many times."""
+"""Commands whose examples start processes or run many times."""
 
 
 def examples(told: str) -> list[str]:
@@ -55,7 +55,9 @@ def examples(told: str) -> list[str]:
 
 
 def needs_gpu(words: list[str]) -> bool:
-    """By what it says itself; that it does need one is looked at, where there is none."""
+    """Return whether an example asks for a GPU; where there is none, ``run`` checks that the
+    example fails.
+    """
     made_there = any(re.fullmatch(r"kronecker:\d+", word) for word in words)
     return "cuda" in words or (made_there and "--algorithm" not in words)
 
@@ -66,7 +68,7 @@ def starts_workers(words: list[str]) -> bool:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory) -> Path:
-    """Files that the examples name."""
+    """Write the files that the examples name into a folder for all tests."""
     folder = tmp_path_factory.mktemp("examples")
     src, dst = random_edges(1, VERTICES, 8 * VERTICES)
     src, dst = np.r_[src, np.arange(VERTICES - 1)], np.r_[dst, np.arange(1, VERTICES)]
@@ -102,8 +104,8 @@ def shared(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def files(shared, ok, bucket, tmp_path, monkeypatch) -> Path:
-    """These files in a folder of the test's own; a store of them, and results. Edges, too, in an
-    object store, whose bucket stands for s3://bucket.
+    """Copy the shared files, a store of them and results into a folder of the test, and the edges
+    into an object store whose bucket stands for s3://bucket.
     """
     if not (shared / "graph.dg").exists():
         monkeypatch.chdir(shared)
@@ -119,7 +121,7 @@ def files(shared, ok, bucket, tmp_path, monkeypatch) -> Path:
 
 
 def run_all(files: Path, delegraph, command: str, workers: bool) -> None:
-    """Those that start workers, or the others."""
+    """Run the examples of a command's folder that start workers, or all other examples."""
     if command == "delegraph batch":
         clear(files / "graph.dg")  # a job makes it
     for path in TOGETHER[command]:
@@ -130,7 +132,7 @@ def run_all(files: Path, delegraph, command: str, workers: bool) -> None:
 
 
 def run(files: Path, delegraph, words: list[str]) -> None:
-    """One example; what stands where it writes is an earlier one's, and goes."""
+    """Run one example; an earlier example's output at the same path is removed first."""
     words, into = (words[:-2], words[-1]) if ">" in words else (words, None)
     if "-o" in words:
         clear(files / words[words.index("-o") + 1])

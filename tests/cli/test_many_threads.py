@@ -1,4 +1,4 @@
-"""More threads than are of use: they are bounded by one rule, and that is told."""
+"""More threads than are of use: one rule bounds their number, and a message says so."""
 
 from __future__ import annotations
 

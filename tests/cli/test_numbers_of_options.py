@@ -1,4 +1,6 @@
-"""Every option that takes a number refuses what is none, or too long or too large for one."""
+"""Every option that takes a number refuses words that are no number, are too long, or are too
+large.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ NUMBERS = of_kind(click.types.FloatParamType)
 
 
 def test_click_parses_no_number():
-    """Its own types fail at long integers, and take nan."""
+    """No option has a number type of click's own: click's types fail at long integers and accept
+    nan.
+    """
     assert len(WHOLE) > 50
     assert len(NUMBERS) > 10
     for _, found in commands(cli):
@@ -193,7 +197,9 @@ def test_sources_of_any_length_from_python(edge_list, tmp_path):
 
 
 def test_expected_iterations_of_a_tolerance_next_to_nothing(edge_list, tmp_path):
-    """The rest is told by the quotient of the change and the tolerance, which must be finite."""
+    """The expected number of iterations comes from the quotient of change and tolerance, which must
+    be finite.
+    """
     edges = edge_list(*np.random.default_rng(1).integers(0, 50, (2, 200)))
     found = package.pagerank(edges, output=tmp_path / "out", tolerance=2.3e-308, max_iterations=9)
     assert found.record["pagerank"]["iterations"] == 9
@@ -267,7 +273,7 @@ def test_small_files_that_are_none(delegraph, edge_list, tmp_path, kind, option)
     "value", [LONG, "x", "-1", "1", "999999", "2147483648"], ids=lambda v: v[:9]
 )
 def test_the_environment_of_jobs(value):
-    """A variable that a user sets makes no job of a command."""
+    """An environment variable that a user sets does not make a command a job of a batch."""
     env = {**os.environ, LIFELINE: value}
     done = subprocess.run(command("info", "x"), env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
@@ -277,7 +283,9 @@ def test_the_environment_of_jobs(value):
 
 
 def test_warnings_of_libraries_are_a_line(edge_list, tmp_path):
-    """Numba's tells the whole value, and a traceback."""
+    """A warning of Numba's is told in one line: Numba's own text has the whole value and a
+    traceback.
+    """
     words = command("components", edge_list([0, 1], [1, 2]), "-o", tmp_path / "out")
     env = {**os.environ, "NUMBA_NUM_THREADS": LONG}
     done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=300)

@@ -26,7 +26,7 @@ def left_out(folder: str, names: list[str]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory) -> Path:
-    """A copy, since a build leaves folders behind."""
+    """Copy the sources of the package: a build leaves folders behind."""
     return shutil.copytree(ROOT, tmp_path_factory.mktemp("sources") / "src", ignore=left_out)
 
 
@@ -52,7 +52,9 @@ def test_wheel(sources, tmp_path):
 
 @pytest.mark.slow
 def test_dockerfile(sources, tmp_path):
-    """All steps but FROM run in an environment of their own; then the image's command runs."""
+    """All steps of the Dockerfile but FROM run in a new virtual environment; then the image's
+    command runs.
+    """
     folders = {"/src": sources, "/data": tmp_path / "data", "/var/cache": tmp_path / "cache"}
     folders["/tmp"] = tmp_path / "tmp"
     for folder in folders.values():
@@ -100,7 +102,7 @@ def test_dockerfile(sources, tmp_path):
 
 
 def _as_pulled(folder: Path) -> None:
-    """Times of files in whole seconds, as an image holds them that comes from a registry."""
+    """Set the times of files to whole seconds, as in an image that comes from a registry."""
     for path in folder.rglob("*.py"):
         os.utime(path, (path.stat().st_atime, int(path.stat().st_mtime)))
 

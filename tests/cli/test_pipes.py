@@ -1,4 +1,4 @@
-"""Pipes in the place of files: no command waits for one that nobody writes to."""
+"""Pipes in the place of files: no command waits for a pipe that nobody writes to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COMMANDS = {
 
 @pytest.fixture
 def pipes(edge_list, tmp_path, monkeypatch):
-    """A pipe, ``pipe.parquet``, one in ``folder`` and one for a record."""
+    """Make three pipes: ``pipe.parquet``, one in ``folder`` and one in the place of a record."""
     monkeypatch.chdir(tmp_path)
     edges = edge_list([0, 1], [1, 2], "e.parquet")
     dg.build(edges, "e.dg")

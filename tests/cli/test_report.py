@@ -1,4 +1,4 @@
-"""``delegraph report``: what it takes, what it refuses, and what it may replace."""
+"""``delegraph report``: inputs that it reads, inputs that it refuses, files that it may replace."""
 
 from __future__ import annotations
 
@@ -103,7 +103,9 @@ def test_where_it_may_not_write(delegraph, store, tmp_path):
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_four_at_once_to_one_page(ok, store, tmp_path, monkeypatch, overwrite):
-    """One writes it; the others are told that it does."""
+    """One of four reports writes the page; the three others raise an error that says that it is
+    being written.
+    """
     page, begun, ended = tmp_path / "page.html", [], []
     if overwrite:
         ok("report", store, "-o", page)

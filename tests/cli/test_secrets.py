@@ -94,7 +94,9 @@ def test_python(url):
 
 
 def test_a_batch(delegraph, edge_list, tmp_path, monkeypatch):
-    """The error comes before anything runs, and neither log nor ledger keeps the secret."""
+    """A batch with a secret in a URL is refused before any job runs, and neither log nor ledger
+    keeps the secret.
+    """
     monkeypatch.chdir(tmp_path)
     edges = edge_list([1, 2], [2, 3])
     jobs = tmp_path / "jobs.toml"

@@ -1,4 +1,6 @@
-"""Compiled kernels on disk: what is damaged is made anew, what cannot be kept is not needed."""
+"""Compiled kernels on disk: a damaged file is compiled anew, and an unwritable cache is
+not needed.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def twice(value):
 
 
 def compile_it() -> list[str]:
-    """As a new process does, and call it; what there is to tell."""
+    """Compile and call a kernel as a new process does, and return the notes about the cache."""
     compiled.notes.clear()
     dispatcher = compiled.compiled(plus_one)
     dispatcher.compile((types.int64,))
@@ -102,7 +104,7 @@ def test_what_another_process_compiles_is_loaded(cache, monkeypatch):
 
 
 def test_a_process_that_is_stuck_is_not_waited_for(cache, monkeypatch):
-    """What it is at comes last, and then is compiled here, too."""
+    """A kernel that another, stuck process compiles comes last, and is then compiled here, too."""
     dispatchers = [compiled.compiled(function) for function in (plus_one, twice)]
     wanted = [(dispatcher, (types.int64,)) for dispatcher in dispatchers]
     monkeypatch.setitem(compiled._declared, DECLARED.__name__, wanted)
@@ -125,7 +127,7 @@ def test_a_process_that_is_stuck_is_not_waited_for(cache, monkeypatch):
 
 
 def test_without_locks(cache, monkeypatch):
-    """As where a file system has none."""
+    """Kernels compile without locks, as on a file system that has none."""
     dispatcher = compiled.compiled(plus_one)
     monkeypatch.setitem(compiled._declared, DECLARED.__name__, [(dispatcher, (types.int64,))])
     monkeypatch.setattr(fcntl, "flock", full)

@@ -1,4 +1,4 @@
-"""What is compiled beforehand is all that is called: no kernel waits for a compiler in its work."""
+"""Kernels compiled beforehand are all that a run calls: no kernel waits for a compiler at work."""
 
 from __future__ import annotations
 

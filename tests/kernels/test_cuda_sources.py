@@ -43,8 +43,8 @@ BOOLS = ("false", "true")
 
 
 def instances(architecture: int) -> dict[str, list[str]]:
-    """Of each source the functions that the package asks for; of large ones, for older devices,
-    each choice once.
+    """Return the functions of each source that the package asks for; for older devices, large
+    sources have each choice once.
     """
     blocks = (device._PORTABLE_BLOCKS, device.MOST_BLOCKS) if architecture >= 90 else (1,)
     wide = ", ".join(map(str, gpu_search.WIDE_LAUNCH))
@@ -241,15 +241,18 @@ LARGE = [name for name in SOURCES if name.endswith("_search.cu")]
 
 @pytest.mark.parametrize("name", mostly_slow(LARGE) + [n for n in SOURCES if n not in LARGE])
 def test_a_source_compiles(nvrtc, name):
-    """One choice, and as far as PTX: most of the time goes into machine code."""
+    """The first instance of each source compiles to PTX: most of the time goes into
+    machine code.
+    """
     compile_with(nvrtc, name, "compute_90", instances(80)[name][:1])
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", instances(90))
 def test_machine_code_of_a_source(nvrtc, name):
-    """For the newest architecture each instance, side by side, as this takes long; for older ones
-    one of each function."""
+    """Every instance compiles to machine code for the newest architecture, several at a time as it
+    takes long; for older ones, one instance of each function does.
+    """
     work = [("sm_90", [one]) for one in instances(90)[name]]
     for age in (80, 75):
         one_each = {one.partition("<")[0]: one for one in instances(age)[name]}

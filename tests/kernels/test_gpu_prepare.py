@@ -141,7 +141,7 @@ def test_rows_against_the_definition(device, name, directed, again):
 
 
 def test_counters_of_64_bits(device, monkeypatch, again):
-    """As 2^31 rows need them."""
+    """Counters of 64 bits, which 2^31 rows need, give the same result."""
     monkeypatch.setattr(gpu_prepare, "degree_dtype", lambda rows: np.uint64)
     src, dst = graphs()["skewed"]
     edges = to_device(device, src.astype(np.uint32), dst.astype(np.uint32))
@@ -154,7 +154,9 @@ def test_counters_of_64_bits(device, monkeypatch, again):
 
 
 def test_what_is_held_is_within_what_is_said(device):
-    """By the memory pool's own count, which a limit of just that much must satisfy."""
+    """Preparation holds no more than ``bytes_needed`` says: the memory pool's limit is
+    that number.
+    """
     rows, domain = 4_000_000, 1 << 19
     for directed in (False, True):
         need = gpu_prepare.bytes_needed(rows, domain, directed)
@@ -217,7 +219,9 @@ def test_a_store_has_the_bytes_of_the_cpus(
 
 
 def check_weights(ok, edge_list, folder: Path, on: Device, kind: str, duplicates: str, *options):
-    """Of floats, some that are far apart; each edge stands there twice, about."""
+    """Check that stores of rows with weights, some far apart and most edges repeated, are the same
+    from CPU and GPU.
+    """
     src, dst = random_edges(8, 300, 60_000)
     weight = np.random.default_rng(8).integers(0, 1000, len(src))
     column = pa.array(weight if kind == "uint32" else 1.7 ** weight.clip(0, 100) / 3)
@@ -242,7 +246,7 @@ def test_a_store_with_weights_has_the_bytes_of_the_cpus(
 
 @pytest.mark.parametrize("through", ["memory", "files"])
 def test_a_store_with_weights_emulated(emulated, ok, edge_list, tmp_path, through):
-    """Of 64 bits: how many are rounded is counted alike."""
+    """A store of 64-bit weights counts the rounded ones like the CPU's."""
     more = ["--partitions", 3] if through == "memory" else ["--scratch", tmp_path]
     check_weights(ok, edge_list, tmp_path, emulated[0], "float64", "sum", *more)
     info = open_store(tmp_path / "gpu.dg").info.weights
@@ -265,7 +269,7 @@ def test_stores_of_odd_graphs(device, ok, edge_list, tmp_path, name, options, ag
 
 
 def test_a_hub_of_many_ranges(device, ok, edge_list, tmp_path):
-    """Rows of more than a shard's edges, and shards of many rows."""
+    """A hub has more edges than a shard, and other shards have many rows."""
     src, dst = star(1 << 21)
     more = random_edges(7, 1 << 20, 1 << 22)
     path = edge_list(np.concatenate([src, more[0]]), np.concatenate([dst, more[1]]))
@@ -344,7 +348,7 @@ def searched(src, dst, source: int, max_depth: int | None):
 
 
 def judged(offsets, targets, distance, parent, source, max_depth) -> check.Violations:
-    """By the CPU."""
+    """Return the violations that the CPU finds."""
     violations = check.Violations()
     check.check_tree(distance, parent, source, max_depth, violations)
     joined = np.zeros(len(parent), np.uint8)
@@ -414,7 +418,7 @@ PLANTED = {
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
 @pytest.mark.parametrize("wide", [False, True], ids=["narrow", "wide"])
 def test_planted_violations_are_found(device, plant, wide, again):
-    """wide: distances of 32 bits and offsets of 64."""
+    """Planted violations are found; wide: distances of 32 bits and offsets of 64."""
     for seed in range(4):
         src, dst = random_edges(seed, 4000, 9000)
         src, dst = np.append(src, np.zeros(3000, np.int64)), np.append(dst, np.arange(3000, 6000))

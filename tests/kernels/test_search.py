@@ -24,7 +24,7 @@ from support.searches import DIRECTIONS, violations_of
 
 @pytest.fixture(autouse=True)
 def shared_limits(monkeypatch):
-    """Tests may set from which size on threads share a step; it is put back after each."""
+    """Restore after each test the sizes from which threads share a step: tests may set them."""
     monkeypatch.setattr(cpu, "_SHARED_PUSH", cpu._SHARED_PUSH)
     monkeypatch.setattr(cpu, "_SHARED_WORDS", cpu._SHARED_WORDS)
 
@@ -56,7 +56,9 @@ def test_search_against_definition(name, backend, graph, data):
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", mostly_slow(DIRECTIONS, "alternating"))
 def test_shared_work_is_right_every_time(name, directed):
-    """Large enough that several threads share each step; repeated to catch races."""
+    """Searches large enough that several threads share each step are right, repeated to catch
+    races.
+    """
     vertices = 60_000
     src, dst = random_edges(7, vertices, 600_000)
     graph = make_graph(src, dst, vertices, directed)

@@ -1,4 +1,4 @@
-"""Threads that begin, those that do not, and how many are of use."""
+"""Threads that start, threads that fail to start, and the number of threads that is of use."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ BEGIN = ["threading.Thread(target=print).start()", "ThreadPoolExecutor(1).submit
 @pytest.mark.parametrize("begin", BEGIN)
 @pytest.mark.parametrize(("how", "seconds"), [("raise MemoryError", 600), ("pass", 0.1)])
 def test_a_thread_that_does_not_begin(begin, how, seconds):
-    """Python's own ``start`` waits for it without end; in a process of its own, as it is changed
-    there.
+    """A thread that cannot start raises an error, where Python's own ``start`` waits without end;
+    the test replaces ``start`` in a process of its own.
     """
     program = FAILING.format(how=how, seconds=seconds, begin=begin) + "sys.stdout.flush()\n"
     program += "import os; os._exit(0)\n"  # a pool's lock is held, and its threads are waited for
@@ -49,7 +49,9 @@ def test_a_thread_that_does_not_begin(begin, how, seconds):
 
 @pytest.mark.parametrize("what", ["start", "run"])
 def test_a_team_that_is_not_complete(monkeypatch, what):
-    """Its threads end what they do before the error is told, and wait for no other."""
+    """A team that cannot start all its threads ends the work of the started ones before it raises,
+    and waits for no other.
+    """
     start, begun = threading.Thread.start, []
 
     def few(thread):

@@ -82,7 +82,9 @@ def test_unsigned_and_signed_meet_in_a_signed_type(ok, tmp_path):
 
 @pytest.mark.parametrize("statistics", [True, False])
 def test_sparse_ids_give_the_distances_of_dense_ones(ok, tmp_path, statistics):
-    """Over many row groups, and with files that tell nothing of their ids."""
+    """Sparse ids and strings give the distances of dense ids, over many row groups, with and
+    without statistics in files.
+    """
     src, dst = random_edges(5, 2000, 9000)
     spread = np.random.default_rng(0).permutation(2000) * 9_876_543_211 - 2**40
     names = {
@@ -108,7 +110,9 @@ def test_sparse_ids_give_the_distances_of_dense_ones(ok, tmp_path, statistics):
 
 
 def test_few_ids_of_a_wide_range_are_renumbered(ok, tmp_path):
-    """Dense enough for a table by the number of rows, but not by the number of vertices."""
+    """Ids dense enough for a table by the number of rows, but not by the number of vertices, give
+    right distances.
+    """
     table = pa.table({"src": np.tile([0, 50_000], 20_000), "dst": np.tile([50_000, 9], 20_000)})
     pq.write_table(table, tmp_path / "e.parquet")
     ok("bfs", tmp_path / "e.parquet", "--source", 9, "-o", tmp_path / "out")

@@ -31,11 +31,13 @@ KINDS = {
     "decimal of cents": pa.decimal128(20, 2),
 }
 BACK = {"uuid": pa.uuid(), "bytes": pa.binary(16), "binary": pa.binary(16)}
-"""Types in results; others come back as int64."""
+"""Types of ids in results, for kinds whose ids do not come back as int64."""
 
 
 def column_of(kind: str, ids) -> pa.Array:
-    """Vertices as ids of a kind, in the same order: sparse ones, some of them negative."""
+    """Return vertices as ids of a kind, in the same order; ids are sparse, and some are
+    negative.
+    """
     given = KINDS[kind]
     if kind in BACK:
         every = [(int(v) ** 3 * 7919).to_bytes(16, "big") for v in ids]
@@ -47,7 +49,7 @@ def column_of(kind: str, ids) -> pa.Array:
 
 
 def values_of(kind: str, ids) -> list:
-    """The same as results have them."""
+    """Return vertices as ids of a kind, as values of the type that results have."""
     column = column_of(kind, ids)
     return column.cast(BACK.get(kind, pa.int64())).to_pylist()
 
@@ -65,7 +67,9 @@ def graph():
 
 @pytest.fixture(scope="module", params=mostly_slow(KINDS, "uuid", "double"))
 def edges(request, graph, tmp_path_factory):
-    """A kind, and a folder of an edge list of several row groups, in two files."""
+    """Write an edge list of a kind of ids in two files of several row groups; give the kind and the
+    folder.
+    """
     kind, (src, dst, _) = request.param, graph
     folder = tmp_path_factory.mktemp("in")
     for number, part in enumerate((slice(0, 500), slice(500, None))):
@@ -75,7 +79,9 @@ def edges(request, graph, tmp_path_factory):
 
 
 def check_search(found: pa.Table, kind: str, graph) -> None:
-    """Against the definition: distances, and a parent one nearer for each that is reached."""
+    """Check distances against the definition, and that each reached vertex has a parent one nearer
+    to the source.
+    """
     src, dst, distance = graph
     present = np.unique(np.concatenate([src, dst]))
     back = BACK.get(kind, pa.int64())
@@ -95,7 +101,9 @@ def check_search(found: pa.Table, kind: str, graph) -> None:
 
 
 def test_searches_of_edge_lists_and_stores(edges, graph, tmp_path, monkeypatch):
-    """Scanned, through a store in memory and through one whose ids went through files."""
+    """Searches scan an edge list, read a store built in memory, and read a store whose ids went
+    through files.
+    """
     kind, folder = edges
     source = typed(values_of(kind, graph[0][:1])[0])
     monkeypatch.setattr(dictionary, "RANGE_BYTES", 1 << 10)  # several of them
@@ -126,7 +134,7 @@ def test_searches_of_edge_lists_and_stores(edges, graph, tmp_path, monkeypatch):
 
 
 def test_on_disk(edges, graph, tmp_path):
-    """A store whose edges are read as they are needed."""
+    """A search with little memory reads a store's edges from disk as they are needed."""
     kind, folder = edges
     dg.build(folder, tmp_path / "graph.dg", partitions=2)
     source = typed(values_of(kind, graph[0][:1])[0])
@@ -141,7 +149,7 @@ def test_on_disk(edges, graph, tmp_path):
 
 
 def test_from_python(edges, graph):
-    """Of files and of a table; sources as values of Python."""
+    """Python opens files and a table of every kind of ids, with sources as Python values."""
     kind, folder = edges
     src, dst, _ = graph
     first = values_of(kind, src[:1])[0]
@@ -163,7 +171,7 @@ def test_from_python(edges, graph):
 
 
 def test_sources_in_a_file(edges, graph, tmp_path, ok):
-    """Of the graph's type, or of another that means the same."""
+    """Sources in a file have the graph's type of ids, or another type that has the same values."""
     kind, folder = edges
     first = values_of(kind, graph[0][:2])
     same = ["uuid", "bytes", "binary"] if kind in BACK else ["double", "decimal"]
@@ -184,7 +192,7 @@ def test_sources_in_a_file(edges, graph, tmp_path, ok):
 
 
 def test_other_commands(edges, ok, tmp_path):
-    """That name vertices."""
+    """Commands that name vertices show ids of every kind."""
     _, folder = edges
     dg.build(folder, tmp_path / "graph.dg")
     ok("info", tmp_path / "graph.dg")
@@ -220,7 +228,7 @@ def test_a_uuid_that_is_no_vertex(edges, delegraph, tmp_path):
 @pytest.mark.slow
 @given(st.data())
 def test_components_against_the_definition(data):
-    """Random graphs of a random kind, each vertex by the least id of its component."""
+    """Components of random graphs with a random kind of ids name each vertex's least id."""
     kind = data.draw(st.sampled_from(list(KINDS)))
     rows = data.draw(st.lists(st.tuples(*[st.integers(0, 30)] * 2), min_size=1, max_size=25))
     src, dst = np.array(rows).T

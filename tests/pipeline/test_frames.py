@@ -60,7 +60,7 @@ def test_the_same_store(tmp_path, kind, strings):
 
 @pytest.mark.parametrize("kind", [arrow_table, arrow_stream, pandas_frame, polars_frame])
 def test_other_columns_are_left_alone(kind):
-    """Those, too, that Parquet cannot hold."""
+    """Other columns of a table are left alone, even columns that Parquet cannot hold."""
     table = pa.table({"src": [0, 1], "dst": [1, 2], "w": [3, 4], "why": [{}, {}]})
     if kind is pandas_frame:
         frame = kind(table)

@@ -90,7 +90,9 @@ def test_what_it_shows(store, edges):
 
 
 def test_it_says_why_no_device_is_used(store, monkeypatch):
-    """Where a limit of its memory was given, so that one was expected."""
+    """A graph's notes say why no device is used when a limit of its memory is given, as the user
+    then expects a device.
+    """
 
     def none(number: int, limit: int | None) -> None:
         raise DeviceError("there is no GPU")
@@ -140,7 +142,7 @@ def test_bad_input(store, edge_list, edges, tmp_path):
 
 
 def test_several_at_once(store, edge_list, edges):
-    """From several threads, on several graphs."""
+    """Several threads search several graphs at once."""
     sources = edges[0][:8].tolist()
     with delegraph.open(store) as one, delegraph.open(edge_list(*edges)) as two:
         found: dict[tuple[int, int], dict] = {}
@@ -180,7 +182,7 @@ print(before, max(opened), resident_bytes())
 
 @pytest.mark.parametrize("limit", ["10GB"])
 def test_closed_memory_is_given_back(edge_list, tmp_path, limit):
-    """20 MB of targets: held while it is open, and not after it."""
+    """A closed graph gives back its 20 MB of targets, which an open graph holds."""
     src, dst = random_edges(2, 300_000, 2_500_000)
     delegraph.build(edge_list(src, dst), tmp_path / "graph.dg")
     command = [sys.executable, "-c", HELD, tmp_path / "graph.dg", str(src[0]), limit]
@@ -207,7 +209,7 @@ def test_streamed_where_it_does_not_fit(edge_list, tmp_path):
 
 
 def test_numbers_of_numpy(store, edges, tmp_path):
-    """They are what Python's are, in records, too."""
+    """Numbers of NumPy's types are accepted like Python's, and written to records."""
     source = edges[0][0]
     with delegraph.open(store) as opened:
         graph: Any = opened

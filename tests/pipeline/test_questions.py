@@ -22,7 +22,7 @@ from delegraph.pipeline.questions.parameters import REQUIRED, Choice, Flag, Para
 from support import python_functions
 
 ANY: Any = delegraph
-"""The functions, with arguments that type checkers refuse."""
+"""The package, as a type whose functions accept arguments that type checkers refuse."""
 
 EDGES = pa.table({"src": [1, 2, 3, 5], "dst": [2, 3, 4, 6], "w": [1, 1, 1, 1]})
 
@@ -38,7 +38,7 @@ def test_signatures_are_as_declared():
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_question(name):
-    """Its command, its function and its method have the same parameters and defaults."""
+    """A question's command, function and method have the same parameters and defaults."""
     question = QUESTIONS[name]
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
@@ -56,7 +56,7 @@ def test_question(name):
 
 @pytest.mark.parametrize("name", FORMS)
 def test_form(name):
-    """Its references lead somewhere."""
+    """References of a form lead to an algorithm, a program and a judge."""
     form = FORMS[name]
     assert callable(load(form.algorithm))
     assert form.program is None or callable(load(form.program))
@@ -65,7 +65,7 @@ def test_form(name):
 
 @pytest.mark.parametrize("name", ["components", "pagerank", "betweenness", "closeness"])
 def test_result_in_memory(tmp_path, name):
-    """Of a table or a path, without an output: the rows that the folder would have."""
+    """A result in memory of a table or a path, without an output, has the rows of the folder."""
     pq.write_table(EDGES, tmp_path / "edges.parquet")
     ask = getattr(delegraph, name)
     written = ask(tmp_path / "edges.parquet", output=tmp_path / "out")
@@ -126,7 +126,9 @@ def test_numbers_of_numpy():
 
 
 def test_a_new_question():
-    """A declaration is all that a command needs: its options, checks and help follow."""
+    """A command needs only a declaration: its options, checks and help follow from the
+    declaration.
+    """
     question = QUESTIONS["components"]._replace(
         name="colours",
         summary="Colour the vertices.",

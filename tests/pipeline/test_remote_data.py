@@ -1,4 +1,4 @@
-"""Whole commands over what stands in an object store: they give what they give of files."""
+"""Whole commands over data in an object store give the results of files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MB = 10**6
 
 
 def of_file(path: Path, ids: str = "dense", edges: int = 3000) -> Path:
-    """A folder of two files, the second in several row groups."""
+    """Write a folder of two files, the second in several row groups."""
     path.mkdir()
     src, dst = random_edges(7, 500, edges)
     ends = [src, dst]
@@ -167,7 +167,9 @@ def test_a_store_that_fails_is_tried_again_later(
 
 
 def test_killed_in_the_middle(failing, bucket, edges, tmp_path, ok, delegraph):
-    """While the result's parts are sent, a result of another search stands there."""
+    """A run killed while the parts of its result are sent leaves the result of an earlier search in
+    place.
+    """
     graph, out = bucket.copy(edges, "edges"), f"{bucket.url}/out"
     ok("bfs", graph, "--source", "1", "-o", out)
     before = bucket.names()
@@ -228,7 +230,9 @@ def test_a_memory_limit_is_kept(bucket, tmp_path, ids, asked):
 
 @pytest.mark.slow
 def test_processes_end(bucket, edges):
-    """Of Python, too, where nobody closes anything; also where an answer does not come."""
+    """Processes that read from an object store end, also Python's, where nobody closes anything,
+    and where no answer comes.
+    """
     graph = bucket.copy(edges, "edges")
     code = (
         "import sys, delegraph\n"

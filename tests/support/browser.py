@@ -1,4 +1,6 @@
-"""Headless Chromium, if there is one, by the DevTools protocol: what a page looks like and says."""
+"""Headless Chromium, if there is one, driven by the DevTools protocol: the looks and the errors of
+pages.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ _DEADLINE = 60
 
 
 class Seen(NamedTuple):
-    """A page at one size. errors: the console's. wide: pixels that it needs. overlaps: texts of
-    charts that are cut off, and pairs that stand one over the other. picture: PNG.
+    """The looks of a page at one size. errors: the console's. wide: pixels that the page needs.
+    overlaps: texts of charts that are cut off, and pairs of texts that overlap. picture: PNG.
     """
 
     errors: list[str]
@@ -34,7 +36,7 @@ def find() -> str | None:
 
 
 def look(program: str, pages: list[Path], width: int, dark: bool) -> list[Seen]:
-    """Return the looks of each page, with all that is folded."""
+    """Return the looks of each page, with all folded parts open."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         command = [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"]
         command += [
@@ -53,7 +55,9 @@ def look(program: str, pages: list[Path], width: int, dark: bool) -> list[Seen]:
 
 
 async def _look(told: Path, pages: list[Path], width: int, dark: bool) -> list[Seen]:
-    """told: where the browser says at which address it listens."""
+    """Return the looks of each page; told: the file in which the browser says at which address it
+    listens.
+    """
     while not (found := re.search(r"DevTools listening on (\S+)", told.read_text())):
         await asyncio.sleep(0.05)
     socket = await websocket_connect(found[1], max_message_size=1 << 28)
@@ -77,7 +81,7 @@ async def _look(told: Path, pages: list[Path], width: int, dark: bool) -> list[S
 
 
 class Session:
-    """Calls of one tab, and what it told meanwhile."""
+    """Calls of one browser tab, and the events that the tab sent meanwhile."""
 
     def __init__(self, socket: WebSocketClientConnection) -> None:
         self.socket = socket

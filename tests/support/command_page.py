@@ -1,4 +1,6 @@
-"""``docs/reference/commands.md``: the help of every command. As a program, this file writes it."""
+"""``docs/reference/commands.md``, the help of every command; run as a program, this file writes the
+page.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Calls to the system that fail, or at which the process is killed, in a command of its own.
+"""System calls that fail, or at which the process is killed, in a command run as a process of its
+own.
 
 A library that is loaded before all others counts the calls that concern a folder, Arrow's and
-Python's alike, and lets one of them fail.
+Python's alike, and makes one of them fail.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ import pytest
 from .processes import command
 
 KILL = -1
-"""In place of an errno: the process is killed before the call."""
+"""A value in place of an errno: the process is killed before the call."""
 
 READING = "read"
 WRITING = "write"
 SYNCING = "sync"
 OPENING = "open"
 MAPPING = "map"
-"""Of memory, wherever; the folder does not count."""
+"""A kind of call: mappings of memory, which count whatever the folder."""
 CALLS = (READING, WRITING, SYNCING, OPENING)
 
 _SOURCE = r"""
@@ -111,7 +112,7 @@ void *mmap(void *at, size_t length, int access, int flags, int fd, off_t offset)
 
 @lru_cache(maxsize=1)
 def library() -> Path | None:
-    """The library; None where there is no C compiler, or no Linux."""
+    """Build and return the library; None where there is no C compiler, or no Linux."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or not Path("/proc/self/fd").is_dir():
         return None
@@ -124,7 +125,7 @@ def library() -> Path | None:
 
 
 class Ended(NamedTuple):
-    """How a command ended. calls: of those that were counted, how many there were."""
+    """The end of a command. calls: number of counted calls."""
 
     code: int
     out: str
@@ -135,7 +136,9 @@ class Ended(NamedTuple):
 def run_faulty(
     args: tuple, folder: Path, number: int = 0, error: int = KILL, calls: tuple[str, ...] = CALLS
 ) -> Ended:
-    """Run a command in which call ``number`` of some kinds to a folder's files fails; 0: none."""
+    """Run a command in which call ``number`` of some kinds to a folder's files fails; 0: no call
+    fails.
+    """
     faulty = library()
     if faulty is None:
         pytest.skip("no C compiler")

@@ -65,7 +65,7 @@ Told = list[list[tuple[Any, int, Any]]]
 
 
 def search(path: Path, shape: str) -> Told:
-    """Return for each way to search: user ids, distances, parents' user ids."""
+    """Return user ids, distances and the user ids of parents for each way to search."""
     store = open_store(path)
     names = StoreNames(store, TEAM)
     source = names.find(SOURCES.get(shape, 7))
@@ -98,10 +98,11 @@ def same_distances(one: Told, other: Told) -> bool:
 
 
 def well_formed(told: Told) -> bool:
-    """Whether parents are vertices nearer to the source, in every way.
+    """Return whether parents are vertices nearer to the source, in every way to search.
 
-    No more is right of edges that stand in rows and not in the others' rows, from which they are
-    pulled: such a graph is none, and only comparing all rows would tell.
+    Nothing more is certain when an edge stands in the row of one end and not in the row of the
+    other, from which it is pulled: the store is then no graph, and only comparing all rows would
+    tell.
     """
     for way in told:
         level = {vertex: distance for vertex, distance, _ in way}
@@ -114,7 +115,9 @@ def well_formed(told: Told) -> bool:
 
 
 def change(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
-    """Change one thing; says what, and whether the graph is still to be the same one."""
+    """Change one thing of a store; return its description, and whether the graph has to stay the
+    same.
+    """
     kinds = [
         (_field, 4),
         (_numbers, 3),
@@ -171,7 +174,7 @@ def _field(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
 
 
 def _numbers(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
-    """A few numbers of an array."""
+    """Change a few numbers of an array."""
     name = _pick(rng, _files(path, ".npy"))
     data = bytearray((path / name).read_bytes())
     numbers = np.frombuffer(data, np.uint32, offset=HEADER_BYTES)
@@ -196,7 +199,7 @@ def _bytes(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
 
 
 def _footer(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
-    """Bytes of what the vertex table's file says of itself."""
+    """Change bytes of the footer of the vertex table's file."""
     data = bytearray((path / "vertices.parquet").read_bytes())
     length = int.from_bytes(data[-8:-4], "little")
     for at in rng.integers(length, size=rng.integers(1, 4)):
@@ -207,7 +210,7 @@ def _footer(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
 
 
 def _table(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
-    """A few values of the vertex table, or a column of it."""
+    """Change a few values of the vertex table, or a column."""
     table = pq.read_table(path / "vertices.parquet")
     columns, fields = [column.to_pylist() for column in table.columns], list(table.schema)
     i = int(rng.integers(len(columns)))
@@ -234,7 +237,7 @@ def _table(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
 
 
 def _place(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
-    """Another file, or none, where one should be; sometimes with a manifest that agrees."""
+    """Replace a file by another one, or by none; sometimes with a manifest that agrees."""
     name = _pick(rng, [*_files(path), "manifest.json"])
     file, data = path / name, (path / name).read_bytes()
     kinds = ["none", "longer", "shorter", "empty", "another", "link", "pipe", "folder", "no folder"]
@@ -260,7 +263,7 @@ def _place(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
 
 
 def _manifest(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
-    """Bytes of the manifest; or a whole other one of right checksum."""
+    """Change bytes of the manifest, or a value in it together with its checksum."""
     file = path / "manifest.json"
     data = bytearray(file.read_bytes())
     way = rng.random()

@@ -1,4 +1,6 @@
-"""Programs over stores, by every engine on CPUs: in memory and on disk, alone and by ranks."""
+"""Programs over stores, by every engine on CPUs: in memory and on disk, on one rank and
+on several.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from .ranks import communicators, run
 
 
 def stored(folder: Path, src: Any, dst: Any, options: BuildOptions, weight: Any = None) -> Store:
-    """A store of these edges, with their weights, if any."""
+    """Build a store of the given edges, with their weights, if any."""
     table = {"src": np.asarray(src), "dst": np.asarray(dst)}
     if weight is not None:
         table["w"] = weight
@@ -57,7 +59,7 @@ def run_program(
     checkpoint: Checkpoint | None = None,
     extra_bytes: int = 0,
 ) -> tuple[dict[str, np.ndarray], list[ProgramResult]]:
-    """Its columns by global id, and what each rank gave."""
+    """Run a program; return its columns by global id, and the result of each rank."""
 
     def one(communicator) -> ProgramResult:
         with telling_others(communicator.rank, communicator):

@@ -34,7 +34,7 @@ def test_evenly_spread(step):
 
 
 def test_clustered():
-    """Nearly all in one bucket."""
+    """Values nearly all of which share one bucket of the lookup are found."""
     values = np.r_[np.arange(1000), MOST]
     places, there = find(lookup_of(values), np.r_[values, 1000, MOST - 1, -1])
     assert there.tolist() == [True] * 1001 + [False] * 3

@@ -1,4 +1,4 @@
-"""A team whose threads fail: all of them are done when the caller hears of it."""
+"""A team whose threads fail: all threads have ended when the caller gets the error."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def test_items_that_are_begun_are_done():
 
 
 def test_an_error_keeps_nothing_that_the_kernel_held():
-    """Not until the next collection of rings, either: a caller may go on in a smaller way."""
+    """An error frees the arrays of its kernel at once, not at the next garbage collection: a caller
+    may then try with less memory.
+    """
 
     class Held:
         pass

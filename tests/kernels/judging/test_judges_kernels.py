@@ -1,4 +1,4 @@
-"""The judge's own kernels against what is known of a graph in another way."""
+"""The judge's own kernels against facts of a graph that are known in another way."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ def test_sums_of_distances(directed):
 
 
 def test_searches_that_seldom_meet():
-    """On a path they are apart, and the next ones that meet find all the same."""
+    """Searches of a path run apart because they seldom meet; a later batch of searches that meet is
+    right all the same.
+    """
     n = 1000
     at = np.arange(n - 1)
     offsets, targets = rows_of(np.append(at, at + 1), np.append(at + 1, at), n)
@@ -103,8 +105,8 @@ def test_dependencies(directed):
 
 
 def test_more_paths_than_a_double_can_say():
-    """A chain of diamonds, 2 ** 1030 paths long, and a plain path beside it that is as long: its
-    counts are that much less than those of vertices that are as far.
+    """A chain of diamonds has 2 ** 1030 shortest paths, and a plain path of the same length beside
+    the chain has counts smaller by that factor.
     """
     diamonds = 1030
     first, n = 3 * diamonds + 1, 3 * diamonds + 1 + 2 * diamonds

@@ -1,4 +1,4 @@
-"""No room for more: which place, and what of it is used up."""
+"""A full disk is told with the folder that is full and the bytes that are free."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def full(number: int = errno.ENOSPC, name: str | None = None) -> OSError:
 
 @pytest.fixture
 def told(tmp_path):
-    """What is told of an error while ``tmp_path/out`` is written."""
+    """Return a function that gives the message of an error raised while ``tmp_path/out`` is
+    written.
+    """
 
     def tell(error: OSError) -> str:
         with (
@@ -36,7 +38,9 @@ def told(tmp_path):
 
 
 def test_the_scratch_disk_is_named(tmp_path, monkeypatch):
-    """Even though scratch is removed by the time that the user reads it."""
+    """The full scratch folder is named, even though scratch is removed by the time that the user
+    reads the message.
+    """
     scratch = tmp_path / "small"
     scratch.mkdir()
 

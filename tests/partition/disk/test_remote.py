@@ -1,4 +1,4 @@
-"""Files of an object store: read as those of a disk are, and failures told in one line."""
+"""Files of an object store are read like files on disk, and failures are told in one line."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def write(path: Path, table: pa.Table, **options) -> Path:
 
 
 def read(path: Path) -> list[tuple]:
-    """The edges, by every way of reading them."""
+    """Return the edges, after a check that every way of reading gives the same ones."""
     edges = open_edges(path)
     rows = [
         row
@@ -58,7 +58,7 @@ def read(path: Path) -> list[tuple]:
 
 
 def refusal(path: Path, right: list[tuple]) -> str | None:
-    """What is said of the file; None where its edges are read, the right ones."""
+    """Return the refusal's message, or None where the right edges are read."""
     try:
         found = read(path)
     except InputError as error:
@@ -76,7 +76,9 @@ def changed(data: bytes, at: int, byte: int) -> bytes:
 
 
 def damaged(data: bytes, rng: np.random.Generator) -> bytes:
-    """A few bytes or bits changed, mostly in the footer; or cut off, or two parts swapped."""
+    """Return the data with a few bytes or bits changed, mostly in the footer, or cut off, or with
+    two parts swapped.
+    """
     kind, other = rng.integers(12), bytearray(data)
     if kind == 0:
         return data[: rng.integers(len(data))]
@@ -111,7 +113,9 @@ def test_damaged_at_random(tmp_path, table, options):
 
 @pytest.mark.parametrize("table", mostly_slow(["integers", "strings"], "integers"))
 def test_every_byte_of_a_footer(tmp_path, table):
-    """Size histograms, too, at whose damage PyArrow's metadata ends the process."""
+    """A change of any byte of a footer gives the right edges or a refusal that names the file, also
+    in size histograms, where damage makes PyArrow's metadata end the process.
+    """
     path = write(tmp_path / "e.parquet", TABLES[table].slice(0, 20), store_schema=False)
     data, right = path.read_bytes(), read(path)
     for at in range(footer_at(data), len(data)):
@@ -122,7 +126,9 @@ def test_every_byte_of_a_footer(tmp_path, table):
 
 @pytest.fixture
 def of_77(tmp_path):
-    """A file of two row groups of 77 rows, its bytes, and where these say 77, as Thrift does."""
+    """Write a file of two row groups of 77 rows; return its path, its bytes and the offsets of 77
+    as Thrift encodes it.
+    """
     path, numbers = tmp_path / "e.parquet", np.arange(154)
     table = pa.table({"src": numbers % 16, "dst": numbers})
     pq.write_table(table, path, row_group_size=77, compression="none", use_dictionary=False)
@@ -162,7 +168,7 @@ def test_fewer_rows_than_all_of_the_footer_says(of_77):
 
 
 def test_row_groups_that_are_not_what_was_opened(of_77, monkeypatch):
-    """Neither short nor long, nor with columns of unequal length, whatever Arrow makes of them."""
+    """Columns shorter than their row group are refused, whatever Arrow makes of a changed file."""
     path, _, _ = of_77
     edges = open_edges(path)
     chunk = edges.chunks()[0]
@@ -235,7 +241,9 @@ def test_bounds_are_those_of_the_statistics(tmp_path, kind, bits):
 
 
 def test_a_file_that_the_system_refuses(tmp_path, monkeypatch):
-    """It is not said to be damaged. (Whoever runs this may be root, who may read all.)"""
+    """A file that the system refuses is not called damaged; the error is simulated because root may
+    read every file.
+    """
 
     def refuse(source: object) -> None:
         raise PermissionError(13, "Permission denied", source)

@@ -21,7 +21,7 @@ EMPTY = {
 
 @pytest.mark.parametrize("kind", EMPTY)
 def test_they_refuse_nothing(ok, edge_list, tmp_path, kind):
-    """Whichever file comes first."""
+    """Files without rows refuse nothing, whichever file comes first."""
     edge_list([7, 8], [8, 9], "in/b.parquet", pa.int32(), w=[1.5, 2.5])
     for name in ("a", "c"):
         pq.write_table(EMPTY[kind], tmp_path / "in" / f"{name}.parquet")

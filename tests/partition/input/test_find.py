@@ -1,4 +1,4 @@
-"""Which files an edge list is: folders, links, globs, names that are left out."""
+"""Files of an edge list: folders, links, globs, names that are left out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from delegraph.partition.input.find import NOTHING_LEFT_OUT, LeftOut, find_files
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Makes empty files below the working directory: ``folder("a/x.parquet")``."""
+    """Return a function that makes empty files below the working directory:
+    ``folder("a/x.parquet")``.
+    """
     monkeypatch.chdir(tmp_path)
 
     def make(*names):
@@ -68,7 +70,7 @@ def test_a_link_that_leads_nowhere(folder):
 
 
 def test_names_left_out_are_listed(folder):
-    """Those that may hold edges first."""
+    """Left-out names are listed, names that may hold edges first."""
     folder("in/a.parquet", "in/_b.parquet", "in/_tmp/c.parquet", "in/.d/e.parquet", "in/x/.f.pq")
     folder("in/_SUCCESS", "in/.a.parquet.crc", "in/notes.txt")
     hidden = ("in/.d", "in/_b.parquet", "in/_tmp", "in/x/.f.pq", "in/.a.parquet.crc", "in/_SUCCESS")
@@ -86,7 +88,9 @@ def test_names_left_out_are_listed(folder):
 
 
 def test_parquet_under_other_names(ok, delegraph, edge_list, tmp_path):
-    """They are not read, and told first; by a pattern they are."""
+    """Parquet files under other names are left out, which the first note tells; a pattern selects
+    them.
+    """
     path = edge_list([0, 1], [1, 2], "in/part-0.parquet")
     for number, name in enumerate(["part-1", "part-2.snappy", "deep/part-3"], 2):
         edge_list([number], [number + 1], f"in/{name}")
@@ -125,7 +129,7 @@ def test_parquet_under_other_names(ok, delegraph, edge_list, tmp_path):
 
 
 def test_a_folder_of_all_kinds_of_things(folder, monkeypatch):
-    """The walk ends early, with what to do."""
+    """The search of a folder with very many other files ends early and says what to do."""
     monkeypatch.setattr(find, "MOST_OTHERS", 22)
     folder(*(f"in/{letter}/{number}.txt" for letter in "abc" for number in range(9)))
     for path in ("in", "in/[a-c]"):
@@ -179,7 +183,7 @@ def test_the_record_of_many_files_stays_small(ok, edge_list, tmp_path):
     "pattern", ["in", "in/*", "in/**", "./in/**", "in/*.parquet", "in/day?.parquet"]
 )
 def test_folders_that_are_named_like_files(folder, pattern):
-    """As Spark writes them."""
+    """Folders that are named like files, as Spark writes them, are searched for files."""
     names = ["in/day1.parquet/part-0.parquet", "in/day2.parquet/p.parquet"]
     folder(*names, "in/day1.parquet/_SUCCESS")
     left_out = LeftOut(("in/day1.parquet/_SUCCESS",))

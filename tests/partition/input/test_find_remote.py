@@ -1,4 +1,4 @@
-"""Which files of an object store are read: those that would be read of a folder."""
+"""Files of an object store are chosen by the rules for files of a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are no Parquet: what they are, and lines that make an edge list of them."""
+"""Files that are no Parquet: their formats are named, with lines that make an edge list of them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def refused(path) -> str:
 
 @pytest.mark.parametrize("name", mostly_slow(WRITERS, "it's.arrow", "a.pkl"))
 def test_a_line_that_writes_parquet(tmp_path, monkeypatch, name):
-    """It is run, as a shell would, and what it writes is an edge list."""
+    """The line that a refusal names runs in a shell and writes an edge list."""
     WRITERS[name](str(tmp_path / name))
     told = refused(tmp_path / name)
     program, option, code = shlex.split(told.partition("for example with: ")[2])

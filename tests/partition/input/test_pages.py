@@ -1,4 +1,4 @@
-"""What reading holds, by the headers of pages: bounds that no batch passes."""
+"""Bytes that reading holds are bounded by page headers, and no batch passes the bound."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def test_no_batch_passes_what_the_pages_say(tmp_path, monkeypatch, strings, writ
 
 
 def test_strings_are_read_a_few_rows_at_a_time_where_they_are_long(tmp_path):
-    """Not some 260,000, whose bytes nothing bounds."""
+    """Long strings are read at most 4,096 rows at a time, not some 260,000 whose bytes nothing
+    bounds.
+    """
     values = [f"{i:06}" + "x" * 2000 for i in range(10_000)]
     pq.write_table(pa.table({"src": values, "dst": values}), tmp_path / "e.parquet")
     edges = open_edges(tmp_path / "e.parquet")

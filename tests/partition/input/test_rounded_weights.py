@@ -1,4 +1,4 @@
-"""Weights as 32 bits have them: what that changes is counted, and what it would lose is refused."""
+"""Weights rounded to 32 bits: rounded ones are counted, and one that would be lost is refused."""
 
 from __future__ import annotations
 

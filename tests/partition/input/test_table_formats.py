@@ -24,7 +24,7 @@ ASKED = ["t", "t/*", "t/*.parquet", "t/**/*.parquet", "t/day=1", "t/day=*", ".",
 
 @pytest.fixture
 def table(tmp_path, monkeypatch, edge_list):
-    """Makes a table ``t`` of two files with a log."""
+    """Return a function that makes a table ``t`` of two files with a log."""
     monkeypatch.chdir(tmp_path)
 
     def make(log):
@@ -41,7 +41,7 @@ def table(tmp_path, monkeypatch, edge_list):
 
 @pytest.mark.parametrize("log", LOGS)
 def test_a_table_is_refused(table, log):
-    """However its files are named, but for one of them by its own name."""
+    """A table is refused however its files are named, except a single file by its own name."""
     folder, (kind, reads) = table(log), LOGS[log]
     for asked in ASKED:
         with pytest.raises(InputError) as refused:
@@ -71,7 +71,7 @@ def test_every_command_says_so(table, delegraph, tmp_path):
 
 
 def test_other_folders_of_these_names(tmp_path, edge_list):
-    """``metadata`` says nothing by itself, nor do files named like logs."""
+    """Folders called ``metadata`` and files named like logs make no table."""
     path = edge_list([0], [1], "in/a.parquet")
     edge_list([1], [2], "in/metadata/b.parquet")
     (path.parent / "_delta_log").touch()

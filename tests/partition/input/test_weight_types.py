@@ -25,7 +25,7 @@ TAKEN = {
 
 @pytest.mark.parametrize("kind", TAKEN)
 def test_taken_as_they_are(tmp_path, kind):
-    """Of a table, of a file and through a store."""
+    """Weights of a table, of a file and through a store give the same distances."""
     weight, wanted = TAKEN[kind]
     values = [float(value) for value in weight.to_pylist()]
     table = pa.table({"src": [0, 1], "dst": [1, 2], "w": weight})
@@ -41,7 +41,7 @@ def test_taken_as_they_are(tmp_path, kind):
 
 
 def test_kinds_that_meet(tmp_path):
-    """Booleans and whole decimals in one file are floats where another one has floats."""
+    """Booleans and whole decimals of one file are floats where another file has floats."""
     rows = {"src": [0], "dst": [1]}
     for name, weight in (
         ("a", pa.array([True])),

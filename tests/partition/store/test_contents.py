@@ -1,5 +1,5 @@
-"""A store whose checksums are right and whose contents are not: one line, and nothing is read past
-an array's end.
+"""A store with right checksums and wrong contents is refused in one line, and no read passes an
+array's end.
 """
 
 from __future__ import annotations

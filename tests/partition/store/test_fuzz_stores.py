@@ -1,4 +1,4 @@
-"""One thing of a store is changed: the result is right, or one line says what is wrong."""
+"""A store with one change gives the right result, or one line says what is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a manifest says is checked when a store is opened, and that the files are what it says."""
+"""A manifest's values, and the files that they describe, are checked when a store is opened."""
 
 from __future__ import annotations
 
@@ -166,7 +166,9 @@ def test_searching_a_store_with_a_damaged_manifest(store, tmp_path, delegraph):
 
 
 def test_a_damaged_store_is_not_overwritten(store, tmp_path, delegraph):
-    """As nothing says that it is one of ours."""
+    """A store with a damaged manifest is not overwritten, as nothing says that delegraph wrote the
+    store.
+    """
     (store / "manifest.json").write_bytes(bytes(100))
     edges = tmp_path / "e.parquet"
     shutil.copy(store / "vertices.parquet", edges)
@@ -213,7 +215,9 @@ def weighted(tmp_path) -> Path:
 
 
 def test_weights_of_an_older_store_are_rounded_nobody_knows_how(weighted, ok):
-    """It opens all the same, and nothing is said of that."""
+    """An older store with weights opens although its number of rounded weights is unknown, and no
+    note tells of rounding.
+    """
 
     def older(manifest):
         manifest["format_version"] = 4

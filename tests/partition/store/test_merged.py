@@ -56,7 +56,9 @@ def test_no_edges(tmp_path):
 
 
 def test_edges_that_go_one_way(tmp_path):
-    """An undirected store that someone else made: nothing is written where it has no room."""
+    """Merging a hand-made undirected store whose edges go one way writes no target where a row has
+    no room.
+    """
     src, dst = SHAPES["hubs"]
     path = stored(tmp_path, src, dst, BuildOptions(partitions=3, threshold=10**6)).path
     name = "partition-0001/nn.targets-0000.npy"

@@ -1,4 +1,4 @@
-"""LDBC Graphalytics' examples, judged by its rules, on CPUs and on a GPU.
+"""LDBC Graphalytics' examples, judged by Graphalytics' rules, on CPUs and on a GPU.
 
 Breadth-first search is exact, components are equal up to a renaming of labels, PageRank and
 shortest paths are within 1e-4 of the reference, relatively.
@@ -27,7 +27,9 @@ def of(test: str) -> Any:
 
 
 class Example(NamedTuple):
-    """edges: converted. said: its properties. wanted: answers by vertex, as they are written."""
+    """A converted example. edges: a Parquet edge list. said: the example's properties. wanted:
+    answers by vertex, as text.
+    """
 
     edges: Path
     directed: bool

@@ -1,4 +1,4 @@
-"""Betweenness with more paths than floats can count, and with sources that stand for all."""
+"""Betweenness with more paths than floats can count, and with a sample of sources."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def values_of(folder) -> np.ndarray:
 
 
 def test_a_chain_of_diamonds(ok, edge_list, tmp_path):
-    """2^1030 paths from end to end."""
+    """Betweenness of a chain of diamonds with 2^1030 paths from end to end."""
     count = 1030
     ok("betweenness", edge_list(*diamonds(count)), "-o", tmp_path / "out")
     i = np.arange(count + 1)
@@ -41,7 +41,7 @@ def test_a_chain_of_diamonds(ok, edge_list, tmp_path):
 
 
 def test_layers_of_ten(ok, edge_list, tmp_path):
-    """10^329 paths from the first one to the last."""
+    """Betweenness of layers with 10^329 paths from the first one to the last."""
     ok("betweenness", edge_list(*layers(10, 330)), "-o", tmp_path / "out", "--directed")
     layer = np.arange(3300) // 10
     found = values_of(tmp_path / "out")
@@ -75,7 +75,9 @@ def test_a_grid_from_a_corner(ok, edge_list, tmp_path):
     ],
 )
 def test_each_engine(tmp_path, monkeypatch, graph, directed, layout, ranks, on_disk):
-    """Counts of a level may differ by more than a window of exponents has."""
+    """Every engine is right where path counts of a level differ by more than a window
+    of exponents.
+    """
     began = Mock(wraps=betweenness.WidePaths)
     monkeypatch.setattr(betweenness, "WidePaths", began)
     options = BuildOptions(directed=directed, order="none")
@@ -94,7 +96,9 @@ def test_each_engine(tmp_path, monkeypatch, graph, directed, layout, ranks, on_d
 @pytest.mark.parametrize("shape", ["grid", slow("hubs"), slow("cliques")])
 @pytest.mark.parametrize("extra_bytes", [0, 1 << 30])
 def test_exponents_change_no_bit(tmp_path, monkeypatch, shape, extra_bytes):
-    """Where plain counts do. extra_bytes: bytes, for sources that are one thread's each."""
+    """Betweenness has the same bits with exponents as with plain counts. extra_bytes: bytes for
+    sources that one thread each handles.
+    """
     monkeypatch.setattr(
         betweenness, "_FEW_EDGES", -1 if not extra_bytes else betweenness._FEW_EDGES
     )
@@ -116,7 +120,9 @@ def test_exponents_change_no_bit(tmp_path, monkeypatch, shape, extra_bytes):
 def test_sampled_as_networkx_scales_it(
     ok, edge_list, tmp_path, monkeypatch, sources, normalized, directed
 ):
-    """The command, Python and NetworkX agree; an only source's own value is not known."""
+    """Sampled values agree between the command, Python and NetworkX; the value of an only source is
+    unknown.
+    """
     graph = nx.DiGraph() if directed else nx.Graph()
     graph.add_edges_from([(1, 0), (0, 2), (0, 3), (3, 4), (2, 4)])
     edges = edge_list(*zip(*graph.edges, strict=True))
@@ -143,7 +149,9 @@ def test_sampled_as_networkx_scales_it(
 
 
 def test_the_star_of_the_definition(ok, edge_list, tmp_path):
-    """What leads through the hub is all there is."""
+    """A leaf as only source gives the hub of a star 1.0: every other path from the leaf leads
+    through the hub.
+    """
     edges = edge_list([0, 0, 0, 0], [1, 2, 3, 4])
     ran = ok("betweenness", edges, "-o", tmp_path / "out", "--sources", "1,", "--normalized")
     assert values_of(tmp_path / "out").tolist()[0] == 1.0

@@ -1,4 +1,6 @@
-"""The main job as a user runs it: distances on known graphs, results that every tool opens."""
+"""Breadth-first search as a user runs it: distances on known graphs, results that every
+tool opens.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from support.outputs import distances_of, read_result
 
 
 def test_small_graph_on_every_path(ok, edge_list, tmp_path):
-    """Two components, a loop, a duplicate in each direction; gaps are not vertices."""
+    """A graph of two components, a loop and a duplicate in each direction is right; gaps in ids are
+    no vertices.
+    """
     edges = edge_list([0, 1, 2, 2, 7, 9], [1, 2, 2, 1, 8, 9])
     expected = {0: (0, None), 1: (1, 0), 2: (2, 1)} | dict.fromkeys([7, 8, 9], (None, None))
     ok("build", edges, "-o", tmp_path / "one.dg")
@@ -78,7 +82,7 @@ def test_many_levels_turn_to_rows(ok, edge_list, tmp_path):
 
 
 def test_few_levels_do_not(ok, edge_list, tmp_path):
-    """A star with a million leaves, from a leaf."""
+    """A star with a million leaves, searched from a leaf, is scanned alone: its levels are few."""
     edges = edge_list(np.zeros(1_000_000, np.int32), np.arange(1, 1_000_001, dtype=np.int32))
     record = ok("bfs", edges, "--source", 77, "-o", tmp_path / "out", "--json").json
     assert record["search"] | {"source": 0} == {
@@ -124,7 +128,7 @@ def test_depth_limit(ok, edge_list, tmp_path, max_depth):
 
 
 def test_every_tool_opens_the_outputs(ok, tmp_path):
-    """Folders hold Parquet and nothing else: Arrow, Polars, DuckDB and pandas read them whole."""
+    """Result folders hold only Parquet: Arrow, Polars, DuckDB and pandas read whole folders."""
     import duckdb
     import pandas
     import polars
@@ -156,7 +160,9 @@ def test_overwrite_replaces_and_leaves_nothing_else(ok, delegraph, edge_list, tm
 
 
 def test_a_full_disk_leaves_the_old_result(ok, edge_list, tmp_path):
-    """A limit on the size of files stands for the disk: the new result passes it."""
+    """A full disk leaves the old result; a limit on the size of files, which the new result passes,
+    stands for the disk.
+    """
     edges = edge_list(np.arange(50_000), np.arange(1, 50_001))
     ok("bfs", edges, "--source", 0, "-o", tmp_path / "out", "--max-depth", 3)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -188,7 +194,7 @@ def test_output_is_data_and_silence_in_a_pipe(edge_list, tmp_path):
 
 
 def test_scans_have_a_budget(ok, edge_list, tmp_path, monkeypatch):
-    """Whatever the budget, the distances are the same; the record tells which way it went."""
+    """Distances are the same for every budget of scans, and the record names the method."""
     src, dst = random_edges(2, 400, 1500)
     edges = edge_list(src, dst)
     methods = {}
@@ -272,7 +278,7 @@ def test_overwrite_spares_the_input(delegraph, ok, edge_list, tmp_path, folder):
 
 
 def test_what_appears_meanwhile_is_spared(delegraph, edge_list, tmp_path, monkeypatch):
-    """Nothing stood at the output when the run began, something does when it ends."""
+    """Files that appear at the output while the run works are neither replaced nor removed."""
     edges = edge_list([0], [1])
     search = ScanEngine.search
 

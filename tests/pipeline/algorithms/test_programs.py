@@ -1,4 +1,6 @@
-"""Components and PageRank as commands: real graphs, others' answers, ids of every kind, limits."""
+"""Components and PageRank as commands: real graphs, other tools' answers, ids of every kind,
+limits.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ WAYS = {
 
 
 def least_limit(delegraph, *args) -> str:
-    """The smallest limit that a refusal names."""
+    """Return the smallest limit that a refusal names."""
     refused = delegraph(*args, "--memory-limit", "1MB")
     assert refused.code == 2
     return refused.err.split("--memory-limit ")[1].split()[0]
@@ -41,7 +43,7 @@ def least_limit(delegraph, *args) -> str:
 
 @pytest.mark.parametrize("kind", mostly_slow(["int32", "int64", "uint64", "string"], "string"))
 def test_ids_of_every_kind(ok, edge_list, tmp_path, kind):
-    """A component is called by its least vertex: of strings, the first in order."""
+    """A component's name is its least vertex; of strings, the first in order."""
 
     def named(vertex: int) -> int | str:
         return f"v{vertex}" if kind == "string" else vertex + (2**63 if kind == "uint64" else 0)
@@ -100,7 +102,7 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
 
 
 def damaged(folder: Path, change: Callable[[dict[str, list]], None]) -> None:
-    """Let ``change`` change the columns of a result."""
+    """Rewrite a result after ``change`` has changed its columns."""
     (path,) = folder.glob("*.parquet")
     table = pq.read_table(path)
     columns = table.to_pydict()
@@ -174,7 +176,9 @@ def test_not_converged_is_said(ok, delegraph, edge_list, tmp_path):
 
 
 def test_by_nobody_in_particular(ok, delegraph, edge_list, tmp_path):
-    """What another program wrote is judged by the default options."""
+    """A PageRank without a record, as another program may write it, is judged by the default
+    options.
+    """
     edges = edge_list(*random_edges(5, 300, 2000))
     ok("pagerank", edges, "-o", tmp_path / "out")
     (path,) = (tmp_path / "out").glob("*.parquet")
@@ -199,7 +203,9 @@ def test_a_walk_that_only_teleports(ok, edge_list, tmp_path):
 
 @pytest.mark.parametrize("how", ["of rows without weights", "asked for"])
 def test_ranks_without_weights_are_judged_without(ok, delegraph, tmp_path, how):
-    """Over a store that has some: the result says that it is by none."""
+    """A PageRank without weights is judged without, also against a store that has weights: the
+    result says so.
+    """
     src, dst = random_edges(9, 60, 300)
     table = pa.table({"src": src, "dst": dst, "w": np.arange(1.0, len(src) + 1)})
     pq.write_table(table, tmp_path / "edges.parquet")
@@ -349,7 +355,7 @@ def test_wrong_betweenness_is_found(ok, delegraph, edge_list, tmp_path, change, 
     ],
 )
 def test_bounds_of_a_diameter(ok, edge_list, tmp_path, ends, given, bounds, says):
-    """Of all vertices it is known, and is not told as a bound."""
+    """A diameter is exact when all vertices are asked for, and is not told as a bound."""
     args = "eccentricity", edge_list(*map(np.array, ends)), "-o", tmp_path / "out", *given
     told = ok(*args).out.strip()
     assert told.endswith(says)

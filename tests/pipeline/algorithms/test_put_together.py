@@ -1,4 +1,6 @@
-"""What ranks with a device each have found from their sources becomes what one would have found."""
+"""Results that several ranks with a device each found from their own sources join into the result
+of one rank.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ VERTICES = 300
 
 
 def distances(sources: int) -> np.ndarray:
-    """By source; -1 where unreached."""
+    """Return random distances by source; -1 where unreached."""
     rng = np.random.default_rng(1)
     found = rng.integers(0, 200, (sources, VERTICES))
     found[:, ::7] = -1
@@ -93,7 +95,7 @@ def test_all_search_again_if_one_has_to(ways, deeper):
 
 
 def test_the_nearest_of_all():
-    """Of several that are as near, the first rank's."""
+    """Of several nearest sources at the same distance, the first rank's is taken."""
     whole = distances(6).astype(np.int32)
     parts, given, first = np.array_split(whole, 4), [], 0
     for part in parts:

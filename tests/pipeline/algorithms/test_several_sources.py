@@ -1,4 +1,4 @@
-"""``bfs --sources``: every search for itself, and all together."""
+"""``bfs --sources``: a search from each source, and one search from all sources together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from support.schema import conforms, run_record
 
 
 def each(folder: Path) -> dict[Any, dict[Any, int]]:
-    """Distance by source and vertex; rows in order, each once."""
+    """Return the distance by source and vertex, after a check that rows are in order and appear
+    once.
+    """
     found: dict[Any, dict[Any, int]] = {}
     rows = pq.read_table(folder).to_pylist()
     assert [row["source"] for row in rows] == sorted(row["source"] for row in rows)
@@ -40,7 +42,7 @@ def together(folder: Path) -> dict[Any, tuple[int | None, Any]]:
 
 
 def wanted_of(src, dst, directed, sources) -> tuple[dict, dict]:
-    """What both give, by the definition."""
+    """Return the definition's results of separate searches, and of one search from all sources."""
     n = int(max(src.max(), dst.max())) + 1
     there = np.unique(np.r_[src, dst]).tolist()
     u, v = (src, dst) if directed else (np.r_[src, dst], np.r_[dst, src])
@@ -52,7 +54,7 @@ def wanted_of(src, dst, directed, sources) -> tuple[dict, dict]:
 
 
 def least_limit(delegraph, *args) -> str:
-    """The smallest limit that a refusal names."""
+    """Return the smallest limit that a refusal names."""
     refused = delegraph(*args, "--memory-limit", "1MB")
     assert refused.code == 2, refused.err
     return refused.err.split("--memory-limit ")[1].split()[0]
@@ -104,7 +106,9 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
 
 
 def test_bytes_depend_on_the_graph_alone(ok, delegraph, edge_list, tmp_path, monkeypatch):
-    """Several files a batch, several pieces a file."""
+    """Result bytes depend on the graph alone, with several files a batch and several
+    pieces a file.
+    """
     monkeypatch.setattr(names, "_LEAST_ROWS", 2048)
     monkeypatch.setattr(by_source, "_LEAST_ROWS", 100)
     src, dst = random_edges(5, 3000, 6000)
@@ -141,7 +145,9 @@ def test_deeper_than_a_byte_counts(ok, edge_list, tmp_path, max_depth):
 
 @pytest.mark.parametrize(("depth", "files"), [(254, 1), (255, 2)])
 def test_how_deep_a_byte_counts(ok, edge_list, tmp_path, depth, files):
-    """Searches apart: 254 levels fit eight bits, and all of them one batch; more take two."""
+    """Separate searches of up to 254 levels fit eight bits and one batch; deeper searches take two
+    batches.
+    """
     ends = np.arange(depth)
     sources = ",".join(map(str, range(40)))
     args = ("bfs", edge_list(ends, ends + 1), "--directed", "--sources", sources)
@@ -161,7 +167,9 @@ def test_whether_a_frontier_grows(frontiers, grows):
 def test_searches_that_seldom_meet_go_apart(
     ok, delegraph, edge_list, tmp_path, monkeypatch, directed
 ):
-    """In memory alone; the same bytes as together, from disk."""
+    """Searches that seldom meet go apart only in memory, and write the bytes of searches together
+    from disk.
+    """
     apart = []
 
     def counted(search):
@@ -196,7 +204,7 @@ def test_searches_that_seldom_meet_go_apart(
 
 
 def test_ids_that_are_strings(ok, edge_list, tmp_path):
-    """Of several as near, the first in order."""
+    """The nearest of several sources at the same distance is the first string in order."""
     edges = edge_list(["b", "d", "x"], ["c", "c", "x"], id_type=pa.string())
     ok("bfs", edges, "--sources", "d,b", "-o", tmp_path / "each")
     assert each(tmp_path / "each") == {"b": {"b": 0, "c": 1, "d": 2}, "d": {"b": 2, "c": 1, "d": 0}}
@@ -335,7 +343,9 @@ def test_one_vertex_by_its_id(ok, edge_list, tmp_path, command):
 
 
 def test_rows_of_nobody_in_particular(ok, edge_list, tmp_path):
-    """What another program wrote is judged by what it holds."""
+    """Results without metadata, as another program may write them, are judged by the rows that they
+    hold.
+    """
     edges = edge_list(*random_edges(5, 300, 900))
     for name, options in (("each", []), ("together", ["--together"])):
         ok("bfs", edges, "--sources", "1,2", *options, "-o", tmp_path / name)

@@ -1,4 +1,4 @@
-"""``sssp`` as a command: every way to run it, ids of every kind, others' answers, bad input."""
+"""``sssp`` as a command: every way to run it, ids of every kind, NetworkX's answers, bad input."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def columns(folder: Path) -> dict[Any, tuple[Any, Any]]:
 
 
 def weighted(edge_list, seed: int = 5, named=int, **options):
-    """Some edges with integer weights, and NetworkX's graph of them."""
+    """Write edges with integer weights, and make NetworkX's graph of them."""
     src, dst = random_edges(seed, 300, 1200)
     weight = np.random.default_rng(seed).integers(0, 50, len(src))
     edges = edge_list([named(v) for v in src], [named(v) for v in dst], w=weight)
@@ -87,7 +87,7 @@ def test_strings_floats_and_a_greatest_distance(ok, edge_list, tmp_path):
 
 
 def test_pagerank_by_weights(ok, edge_list, tmp_path):
-    """As NetworkX, unless edges are to count alike."""
+    """PageRank by weights is NetworkX's, and so is PageRank without weights."""
     edges, graph = weighted(edge_list)
     ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
     tight = "--tolerance", 1e-12

@@ -1,4 +1,4 @@
-"""Batches that run, end, fail and go on."""
+"""Batches that run, end, fail and resume."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ def test_another_output_is_another_question(ok, here):
 
 @pytest.mark.slow
 def test_nothing_of_others_is_replaced(ok, delegraph, here):
-    """Neither by a job that has another output of its own, nor after it was cut off."""
+    """An output that another command wrote is replaced neither by a job with an earlier output of
+    its own, nor after a job was cut off.
+    """
     (here / "jobs.toml").write_text(JOBS.split('[[job]]\nname = "check"')[0])
     ok(*RUN)
     ok("bfs", "graph.dg", "--source", 1, "-o", here / "out" / "2")
@@ -140,7 +142,9 @@ def test_a_job_that_cannot_begin(delegraph, here):
 
 @pytest.mark.slow
 def test_a_failure_leaves_out_what_needs_it(delegraph, here):
-    """What nobody of this batch has written is not replaced."""
+    """A failure leaves out the jobs that need the failed one, and a file that no job has written is
+    not replaced.
+    """
     (here / "out" / "1" / "parts").mkdir(parents=True)
     (here / "out" / "1" / "parts" / "mine").touch()
     other = '[[job]]\nname = "other"\ncommand = "report"\npath = "graph.dg"\noutput = "o.html"\n'
@@ -165,7 +169,7 @@ def test_a_failure_leaves_out_what_needs_it(delegraph, here):
 
 @pytest.mark.slow
 def test_tried_again_where_that_helps(delegraph, here, monkeypatch):
-    """Another run has the output at first."""
+    """A job whose output another run holds is tried again; a job with bad input is not."""
     monkeypatch.setattr(batches, "_PAUSE_SECONDS", 0.1)
     (here / "jobs.toml").write_text(JOBS.replace("[defaults]", "[defaults]\nretries = 1"))
     with begin_work(here / "graph.dg", {}):
@@ -202,7 +206,9 @@ def running_jobs(process: subprocess.Popen) -> list[psutil.Process]:
 
 @pytest.mark.parametrize("number", mostly_slow([signal.SIGTERM, signal.SIGKILL], signal.SIGKILL))
 def test_jobs_end_with_their_batch(delegraph, here, number):
-    """They save what they have done, even where the batch cannot tell them."""
+    """Jobs end with their batch and save their work, even where a killed batch cannot
+    tell them to.
+    """
     (here / "jobs.toml").write_text(LONG + "checkpoint = 1\n")
     line = command(*RUN, "--memory-limit", "1GB")
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
@@ -225,7 +231,7 @@ def test_jobs_end_with_their_batch(delegraph, here, number):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_every_try_is_told(ok, delegraph, here, number):
-    """Of a job whose batch was killed, or told to end, and that was run again."""
+    """Every try of a job is told: one whose batch was killed or ended, and the next one."""
     (here / "jobs.toml").write_text(LONG + "checkpoint = 1\n")
     line = command(*RUN, "--memory-limit", "1GB")
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
@@ -256,7 +262,9 @@ def test_every_try_is_told(ok, delegraph, here, number):
 
 
 def test_tries_that_are_kept(tmp_path, monkeypatch):
-    """The last ones since the job was last done; none of a ledger that had no table of them."""
+    """A ledger keeps a job's last tries since the job was last done; an older ledger without a
+    table of tries has none.
+    """
     monkeypatch.setattr("delegraph.pipeline.batches.ledger._MOST_TRIES", 5)
     path = tmp_path / "ledger.sqlite"
     entry = Entry("a", "running", attempts=1)
@@ -284,7 +292,7 @@ def test_tries_that_are_kept(tmp_path, monkeypatch):
 
 
 def test_jobs_whose_limits_do_not_fit_together(ok, here):
-    """They go one by one, which a plan and a run say."""
+    """Jobs whose memory limits do not fit together run one by one, which a plan and a run say."""
     two = "".join(
         f'[[job]]\nname = "{name}"\ncommand = "components"\ngraph = "edges.parquet"\n'
         f'output = "{name}"\nmemory_limit = "600MB"\n'
@@ -307,7 +315,9 @@ def test_jobs_whose_limits_do_not_fit_together(ok, here):
 
 
 def test_a_job_is_waited_for(ok, here):
-    """Its log is followed from before it begins until it has ended."""
+    """``batch logs --follow`` follows a job's log from before the job begins until the job has
+    ended.
+    """
     text = LONG.replace("1000000000", "3000") + JOBS.partition("\n\n")[2]
     (here / "jobs.toml").write_text(
         text.replace('output = "graph.dg"', 'output = "graph.dg"\nneeds = ["long"]')
@@ -341,9 +351,9 @@ needs = ["store"]
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_killed_again_and_again(ok, delegraph, here, monkeypatch, request, number):
-    """Each job is done in the end, once for what it was made from, and nothing is left over. What
-    ends before it is killed begins anew: every kill meets jobs that run. A batch that is told to
-    end does so within 30 s.
+    """Each job of a batch killed at random moments is done in the end, once for its inputs, and
+    nothing is left over. A batch that ends before the kill begins anew: every kill meets jobs that
+    run. A batch that is told to end does so within 30 s.
     """
     kills = request.config.getoption("kills") or 6
     kinds = [
@@ -386,7 +396,7 @@ def test_killed_again_and_again(ok, delegraph, here, monkeypatch, request, numbe
 
 @pytest.mark.slow
 def test_an_output_that_is_not_its_own(ok, delegraph, here):
-    """It is not taken for what the job made, nor replaced."""
+    """A changed output is not taken for the job's own, nor replaced."""
     ok(*RUN)
     out = here / "out" / "1" / "parts"
     (part,) = out.glob("*.parquet")
@@ -404,7 +414,9 @@ def test_an_output_that_is_not_its_own(ok, delegraph, here):
 
 
 def test_an_output_that_is_another_ones_after_a_failure(ok, delegraph, here, edge_list):
-    """A job that has failed knows what it has left, and replaces no more than that."""
+    """A failed job replaces only the output that it made before, not one that another command wrote
+    since.
+    """
     search = '[[job]]\nname = "s"\ncommand = "bfs"\ngraph = "e.parquet"\noutput = "o"\nsource = 0\n'
     (here / "s.toml").write_text(search)
     run = ("batch", "run", "s.toml")
@@ -424,7 +436,7 @@ def test_an_output_that_is_another_ones_after_a_failure(ok, delegraph, here, edg
 
 
 def test_an_output_that_cannot_be_looked_at(ok, delegraph, here, monkeypatch):
-    """The job is done all the same, and the others go on."""
+    """A job is done although its output cannot be looked at, and the batch's other jobs go on."""
 
     def looks(output: str) -> str:
         raise InputError("the object store does not answer")

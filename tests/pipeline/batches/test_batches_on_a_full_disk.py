@@ -1,6 +1,4 @@
-"""A disk of its own, which is full, or may only be read: what that is told by, and that nothing is
-lost by it.
-"""
+"""A full or read-only disk is named in the message of a batch, and no work is lost."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ needs = ["parts"]
 
 @pytest.fixture
 def disk(tmp_path) -> Iterator[Path]:
-    """Of 256 KiB."""
+    """Mount a disk of 256 KiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = shutil.which("mount")
@@ -57,7 +55,7 @@ def disk(tmp_path) -> Iterator[Path]:
 
 
 def fill(disk: Path, spare: int) -> None:
-    """All but so many bytes of it."""
+    """Fill the disk but for ``spare`` bytes."""
     facts = os.statvfs(disk)
     with (disk / "filler").open("wb") as file:
         file.write(bytes(facts.f_bavail * facts.f_frsize - spare))
@@ -101,8 +99,9 @@ def test_a_ledger_that_may_only_be_read(delegraph, disk, edge_list, monkeypatch,
 def test_a_batch_goes_on_once_there_is_room(
     delegraph, edge_list, tmp_path, monkeypatch, disk, spare
 ):
-    """Its ledger and its logs are there; what its jobs write is elsewhere. By how much room there
-    is, the disk is full before the first job, as one begins, or as one is done.
+    """A batch whose ledger and logs are on a full disk resumes once there is room; its outputs are
+    elsewhere. By the spare bytes, the disk is full before the first job, as one begins, or as one
+    is done.
     """
     monkeypatch.chdir(tmp_path)
     edge_list(*random_edges(1, 300, 900))

@@ -1,4 +1,6 @@
-"""Odd files of jobs and ledgers: each ends with 0, or with 2 and a line for each fault, in time."""
+"""Odd files of jobs and ledgers: each command ends in time, with 0, or with 2 and a line for each
+fault.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import pytest
 
 SEEDS = range(20)
 CASES = 40
-"""Of each seed."""
+"""Files of jobs for each seed."""
 _SECONDS = 60
 
 TEXTS = (
@@ -68,7 +70,7 @@ TEXTS = (
     ),
     *("a", "b", "store", "bfs", "pagernk", "build", "true", "1h", "0s", "9" * 400 + "d", "1e-320"),
 )
-"""As TOML has them between quotes."""
+"""Texts as TOML has them between quotes."""
 
 VALUES = (
     *(
@@ -136,14 +138,14 @@ KEYS = (
 
 
 class Cases:
-    """Files of jobs by a seed."""
+    """Random files of jobs, determined by a seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.changes = True
 
     def text(self) -> str:
-        """A whole file; some are broken on top of it."""
+        """Return a whole file of jobs; some files have broken syntax besides changed values."""
         some = self.random
         lines = []
         self.changes = some.random() < 0.7
@@ -157,7 +159,7 @@ class Cases:
         return text
 
     def _job(self, number: int) -> list[str]:
-        """A job that is right, but for what is changed in it."""
+        """Return the lines of a right job, with random changes when ``changes`` is set."""
         some = self.random
         command = some.choice(COMMANDS[:8])
         reads = {"build": "edges"}.get(command, "graph")
@@ -210,7 +212,7 @@ def here(edge_list, tmp_path, monkeypatch):
 
 @pytest.fixture
 def in_time(monkeypatch):
-    """A case that hangs is ended, and fails."""
+    """Make a case that hangs fail after a time limit."""
 
     def over(number: int, frame: object) -> None:
         raise TimeoutError(f"no end within {_SECONDS} s")

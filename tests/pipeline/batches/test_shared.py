@@ -1,4 +1,6 @@
-"""Jobs on one graph that run one after another: one process, one loading, the same results."""
+"""Jobs on one graph, run one after another, share a process and a loaded graph, with the same
+results.
+"""
 
 from __future__ import annotations
 
@@ -63,13 +65,13 @@ def here(edge_list, ok, tmp_path, monkeypatch) -> Path:
 
 
 def write_jobs(commands: dict[str, str], defaults: str = 'graph = "graph.dg"') -> None:
-    """commands: what is asked of each, beside the defaults."""
+    """Write a file of jobs; commands: the options of each command, beside the defaults."""
     jobs = "".join(JOB.format(name, more) for name, more in commands.items())
     Path("jobs.toml").write_text(f'[defaults]\nmemory_limit = "600MB"\n{defaults}\n{jobs}')
 
 
 def processes() -> dict[str, list[int]]:
-    """Of each job, those that have run it."""
+    """Return the ids of the processes that have run each job."""
     found = {}
     for log in sorted(Path("jobs.toml.batch").glob("*.log")):
         events = [json.loads(line) for line in log.read_text().splitlines()]
@@ -109,7 +111,9 @@ def test_of_any_graph(ok, here, graph):
 
 
 def test_what_fails_there_has_a_process_of_its_own(delegraph, here):
-    """It may have failed by what the others have left. It is the same try."""
+    """A job that fails in a shared process runs again alone, as the same try: earlier jobs of the
+    process may be the cause.
+    """
     write_jobs({"components": "", "bfs": "source = 99999", "pagerank": ""})
     ran = delegraph("batch", "run", "jobs.toml")
     assert (ran.code, ran.out) == (1, "2 of 3 jobs done\n")
@@ -130,7 +134,7 @@ def test_other_graphs_and_other_threads_share_nothing(ok, here):
 
 
 def test_a_process_that_waits(here):
-    """It ends when it is told, and is not used when it was killed."""
+    """A waiting process ends when it is told to, and a killed one is not used again."""
     words = ["components", "graph.dg", "--log-format=json", "-o"]
     process = JobProcess(stays=True)
     for name in ("one", "two"):
@@ -152,7 +156,9 @@ def test_a_process_that_waits(here):
 
 
 def test_a_process_that_dies_between_jobs(here):
-    """What it was told last is no success."""
+    """A process that dies before it begins its second job reports this job as killed, not as the
+    first job's success.
+    """
     words = ["components", "graph.dg", "--log-format=json", "-o"]
     process = JobProcess(stays=True)
     process.begin([*words, "one"], here / "one.log")
@@ -172,7 +178,7 @@ def test_a_process_that_dies_between_jobs(here):
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_on_a_cluster(ok, here, at_once):
-    """A process holds the workers, whatever the graph, until another one needs them."""
+    """A process holds a cluster's workers, whatever the graph, until another process needs them."""
     with cluster(2) as (_, client):
         jobs = {"pagerank": "graph.dg", "components": "parts.dg", "eccentricity": "parts.dg"}
         text = "".join(JOB.format(name, f'graph = "{graph}"') for name, graph in jobs.items())
@@ -211,7 +217,9 @@ def engine_of(store: Store, name: str) -> HostSearchEngine | HostProgramEngine |
     ],
 )
 def test_what_is_kept(here, monkeypatch, first, then, other, loads):
-    """An engine takes what another one has loaded of the same store, if it reads no more of it."""
+    """An engine takes over what another engine has loaded of the same store, if it reads no more of
+    it.
+    """
     check_what_is_kept(monkeypatch, here / "graph.dg", first, here / other, then, loads)
 
 
@@ -226,7 +234,7 @@ def test_what_is_kept(here, monkeypatch, first, then, other, loads):
     ],
 )
 def test_what_is_kept_of_partitions(here, monkeypatch, first, then, loads):
-    """Merged for searches, they are so for programs."""
+    """Partitions merged for searches are taken over by programs that run on merged ones."""
     store = here / "parts.dg"
     check_what_is_kept(monkeypatch, store, first, store, then, loads)
 

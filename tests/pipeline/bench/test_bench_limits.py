@@ -1,4 +1,4 @@
-"""A device that may hold too little is a limit that is too small: exit 2, and one line."""
+"""A device memory limit that is too small ends a bench with exit 2 and one line."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_of_workers(ok, edge_list, tmp_path):
 def test_a_plan_of_a_store_takes_nothing_that_is_decided(
     ok, delegraph, edge_list, tmp_path, option
 ):
-    """As bfs does."""
+    """A plan of a store refuses options that the build has decided, as bfs does."""
     ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
     ran = delegraph("plan", tmp_path / "graph.dg", *option)
     assert ran.code == 2

@@ -1,5 +1,5 @@
-"""Graph500's protocol by several ranks, on a store or a graph that they make: what they find wrong,
-measure and refuse.
+"""Graph500's protocol by several ranks, on a store or a generated graph: faults found,
+measurements, refusals.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ TEAM = Team(1)
 
 @pytest.fixture
 def store_of(edge_list, tmp_path):
-    """Two components, one of them a path, so that some searches reach few vertices."""
+    """Return a function that builds a store of two components, one of them a path, from which
+    searches reach few vertices.
+    """
 
     def build(layout: str, directed: bool = False) -> Store:
         src, dst = random_edges(1, 600, 3000)
@@ -74,14 +76,14 @@ def job_of(store: Store, sources: int = 6, device: str = "cpu") -> StoreBenchJob
 
 
 def searcher_of(store: Store) -> CpuSearcher:
-    """Of one process."""
+    """Return a searcher of one process."""
     engine = HostSearchEngine(StoreGraph(store, None), 1)
     engine.load()
     return CpuSearcher(engine, rows_from_vertex(store, TEAM))
 
 
 def check_job(store: Store, ranks: int, device: str = "cpu") -> None:
-    """What ranks measure, all of it checked there, is what one process does."""
+    """Check that ranks measure and check the same searches as one process."""
     job = job_of(store, device=device)
     alone = searcher_of(store)
     wanted = run_all(alone, job.sources, job.names, None)
@@ -109,7 +111,9 @@ def test_ranks_and_one_process(store_of, layout, directed):
 @pytest.mark.parametrize("order", ["degree", "random"])
 @pytest.mark.parametrize("directed", [False, True])
 def test_ranks_with_emulated_devices(emulated, edge_list, tmp_path, directed, order):
-    """Of several partitions; checked on the devices, or on their hosts where directed."""
+    """Ranks with emulated devices, of several partitions, check results on the devices, or on their
+    hosts if directed.
+    """
     path = edge_list(*random_edges(3, 300, 1500))
     options = {"directed": directed, "order": order, "partitions": 5, "threshold": 8}
     delegraph.build(path, tmp_path / "graph.dg", **options)
@@ -122,7 +126,7 @@ def test_ranks_with_emulated_devices(emulated, edge_list, tmp_path, directed, or
     ids=str,
 )
 def test_a_graph_made_across_ranks(emulated, ranks, placing):
-    """Every result is checked there."""
+    """Ranks generate a graph, search it and check every result in place."""
     recipe = parse_recipe("kronecker:8")
     assert recipe is not None
     job = BenchJob(recipe, BenchOptions(sources=4), placing)
@@ -158,7 +162,9 @@ WRONG = {wrong_distance: 2, unreached: 4, no_parent: 1, wrong_parent: 5}
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_is_wrong_is_found(store_of, layout, directed, wrong):
-    """The same rules, as often, as where one process checks; edges from memory or the store."""
+    """Ranks find planted errors by the rules, and as often, as one process; edges come from memory
+    or the store.
+    """
     store = store_of(layout, directed)
     info, ranks = store.info, 3
     table, rows_from = store.delegates(TEAM), rows_from_vertex(store, TEAM)
@@ -198,7 +204,9 @@ def test_what_is_wrong_is_found(store_of, layout, directed, wrong):
 
 
 def test_a_wrong_search_fails_the_bench(store_of, monkeypatch):
-    """On all ranks, with the source in the user's id and the rules."""
+    """A wrong search on one rank fails the bench on all ranks, with the source as the user's id and
+    the broken rules.
+    """
     store = store_of("2d")
 
     def wrongly(graph) -> RankResult:
@@ -215,7 +223,7 @@ def test_a_wrong_search_fails_the_bench(store_of, monkeypatch):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """graph.dg: of four partitions; grid.dg, the same in 2d; one.dg, in one piece."""
+    """Build graph.dg of four partitions, grid.dg of the same in 2d, and one.dg in one piece."""
     folder = tmp_path_factory.mktemp("bench")
     src, dst = random_edges(1, 3000, 20_000)
     pq.write_table(pa.table({"src": src, "dst": dst}), folder / "edges.parquet")
@@ -289,7 +297,7 @@ def test_refusals(delegraph, folder, name, options, says):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["bench", "plan"])
 def test_too_little_memory(delegraph, folder, command):
-    """The least limit that a refusal names is enough."""
+    """The least limit that a refusal names is enough to run."""
     args = (command, folder / "graph.dg", "--workers", 2, "--memory-limit")
     ran = delegraph(*args, "1MB")
     assert ran.code == 2
@@ -303,7 +311,9 @@ def test_too_little_memory(delegraph, folder, command):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
 def test_a_plan_is_what_a_search_keeps_to(ok, delegraph, folder):
-    """As arithmetic has it, and what both refuse (see test_too_little_memory)."""
+    """A plan's bytes are those that a search by ranks keeps to; test_too_little_memory has the
+    refusals.
+    """
     store = open_store(folder / "graph.dg")
     document = ok("plan", store.path, "--workers", 3, "--json").json
     (step,) = document["steps"]

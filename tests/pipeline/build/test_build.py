@@ -37,7 +37,7 @@ TEAM = Team(2)
 
 @st.composite
 def inputs(draw):
-    """(src, dst, BuildOptions) for ids with gaps, loops and duplicates."""
+    """Draw (src, dst, BuildOptions) for ids with gaps, loops and duplicates."""
     edges = draw(st.integers(1, 300))
     vertices = draw(st.integers(1, 80))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -61,7 +61,7 @@ def folders(tmp_path_factory):
 
 
 def definition(src, dst, options: BuildOptions):
-    """(ids, degree by place, global id by place, wanted set of (global, global) pairs)."""
+    """Return (ids, degree by place, global id by place, wanted set of (global, global) pairs)."""
     ids = np.unique(np.concatenate([src, dst]))
     u, v = np.searchsorted(ids, src), np.searchsorted(ids, dst)
     kept = u != v
@@ -109,8 +109,8 @@ def test_store_against_definition(folders, given_input, scratch):
 
 
 def _check_places(store: Store, degree, position, edges):
-    """Algorithm 1, or a grid's rule, written out; degree and position by global id, edges by
-    both.
+    """Check the places of edges by Algorithm 1, or by a grid's rule; degree and position by global
+    id, edges as pairs of global ids.
     """
     parts = store.info.partitions
     if store.info.grid is not None:
@@ -158,7 +158,9 @@ def _check_places(store: Store, degree, position, edges):
 
 
 def _check_grid(store: Store, grid: Grid, position, edges):
-    """An edge is in the column of its source and the row of its target; either counts from 0."""
+    """Check that an edge is in the column of its source and the row of its target, both counted
+    from 0.
+    """
     n = store.info.vertices
     of_partition = np.arange(n) % grid.partitions
     row_of, column_of = of_partition // grid.columns, of_partition % grid.columns
@@ -178,7 +180,7 @@ def _check_grid(store: Store, grid: Grid, position, edges):
 
 
 def _check_graph(store: Store, pairs, place, position):
-    """The merged graph: one CSR in global ids, hub first, with its transpose if directed."""
+    """Check the merged graph: one CSR in global ids, hub first, with its transpose if directed."""
     graph = store.graph(TEAM)
     for offsets, targets, wanted in (
         (graph.offsets, graph.targets, pairs),
@@ -205,7 +207,9 @@ def _check_graph(store: Store, pairs, place, position):
 )
 @pytest.mark.parametrize("ids", [slow("dense"), "sparse", slow("strings")])
 def test_same_bytes_however_it_is_cut(folders, monkeypatch, options, ids):
-    """In memory or through files, for any threads, chunks, blocks, spans and fetches."""
+    """A build has the same bytes in memory and through files, for any threads, chunks, blocks,
+    spans and fetches.
+    """
     src, dst = random_edges(1, 3000, 40_000)
     if ids == "sparse":
         src, dst = src * -9_876_543_210 + 7, dst * -9_876_543_210 + 7
@@ -303,7 +307,9 @@ def test_threshold_is_within_the_bounds_of_the_paper(data):
 
 
 def test_many_edges_of_one_vertex_spread_over_ranges(folders):
-    """A hub's row is a range of its own; the others share the rest."""
+    """A hub's many edges are a range of their own, and a build with the other rows in shared ranges
+    is right.
+    """
     hub = np.zeros(50_000, np.int64)
     store = build(folders(), hub, np.arange(1, 50_001), BuildOptions(partitions=4, threshold=10))
     assert store.info.delegates == 1

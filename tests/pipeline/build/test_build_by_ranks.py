@@ -34,7 +34,7 @@ LAYOUTS = {
 
 
 def build(path: Path, output: Path, ranks: int, limit: int | None = None, **options) -> None:
-    """By so many ranks that share a device: the host carries what they send."""
+    """Build by several ranks that share a device: the host carries messages between ranks."""
     chosen = BuildOptions(**options)
     edges = open_edges(path, "src", "dst")
     with (
@@ -81,7 +81,7 @@ def test_ids_that_need_a_dictionary(device, edge_list, tmp_path):
 
 
 def test_shards_of_many_ranks(device, edge_list, tmp_path):
-    """Long rows, and more shards than ranks."""
+    """Ranks build long rows and more shards than there are ranks."""
     more = random_edges(7, 1 << 20, 1 << 22)
     src = np.concatenate([np.zeros(1 << 21, np.int64), more[0]])
     dst = np.concatenate([np.arange(1, (1 << 21) + 1), more[1]])

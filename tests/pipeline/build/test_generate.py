@@ -57,7 +57,7 @@ def test_permutation_is_a_bijection():
 
 
 def test_kronecker_quadrants():
-    """Scale 1 is one choice of quadrant a row: its four shares are A, B, C, D."""
+    """Scale 1 is one choice of quadrant for each row, so the four shares of rows are A, B, C, D."""
     recipe = Recipe("kronecker", scale=1, edge_factor=50_000)
     src, dst = recipe.rows(0, recipe.candidates)
     shares = np.sort(np.bincount(2 * src + dst, minlength=4) / recipe.candidates)
@@ -105,7 +105,7 @@ def test_command_writes_the_rows(ok, tmp_path):
 
 @pytest.mark.parametrize("scale", [9, 40])
 def test_weights(scale):
-    """From 1 to 255, alike in either order of the ends, another one by another seed."""
+    """Weights are from 1 to 255, equal in either order of the ends, and others for another seed."""
     one, other = (Recipe("uniform", scale=scale, seed=seed) for seed in (3, 4))
     src, dst = one.rows(0, 5000)
     weight = one.weights(src, dst)

@@ -1,4 +1,4 @@
-"""What a refusal of a memory limit leaves behind: nothing that is in another command's way."""
+"""A refused memory limit leaves nothing that is in another command's way."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def test_a_refusal_leaves_nothing(delegraph, edges, tmp_path, command):
 
 
 def test_one_that_comes_late_is_in_nobodys_way(delegraph, ok, edges, tmp_path, monkeypatch):
-    """What was finished is of use to the same command; another one starts over."""
+    """Steps finished before a late refusal are reused by the same command; a command with other
+    options starts over.
+    """
 
     def refuse(plan, sizes):
         raise LimitError("too small")

@@ -1,4 +1,4 @@
-"""Seeds are 64-bit numbers, all of them: the same rows on every machine, and facts that say so."""
+"""Seeds are any 64-bit numbers: they give the same rows on every machine, and facts name them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ SHAPES = {
 
 
 def words(counter: int, block: int, seed: int) -> tuple[int, ...]:
-    """Philox4x32-10 by the paper (Salmon et al., SC 2011), in numbers without a width."""
+    """Return Philox4x32-10 by the paper (Salmon et al., SC 2011), in integers of
+    unlimited width.
+    """
     mask = 2**32 - 1
     at, keys = [counter & mask, counter >> 32, block, 0], [seed & mask, seed >> 32]
     for _ in range(10):

@@ -1,4 +1,6 @@
-"""Weights in a store: against a plain definition, and the same bytes however it is built."""
+"""Weights in a store match a plain definition, and their bytes are the same however a store is
+built.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def write(path, **columns) -> None:
 
 
 def random_weighted(seed: int, kind: str, rows: int = 3000, vertices: int = 200):
-    """Edges with many duplicates and ties, as ids and weights; 0 among them."""
+    """Return edges with many duplicates and ties, as ids and weights; some weights are 0."""
     rng = np.random.default_rng(seed)
     src, dst = (rng.integers(0, vertices, rows) ** 2 // vertices for _ in range(2))
     if kind == "uint32":
@@ -38,7 +40,7 @@ def random_weighted(seed: int, kind: str, rows: int = 3000, vertices: int = 200)
 
 
 def defined(src, dst, weight, duplicates: str, directed: bool) -> dict[tuple[int, int], float]:
-    """Weight by edge, in one direction of each if it is undirected."""
+    """Return the weight of each edge by definition; an undirected edge is in one direction."""
     found: dict[tuple[int, int], list[float]] = {}
     for u, v, w in zip(src.tolist(), dst.tolist(), weight.tolist(), strict=True):
         if u != v:
@@ -48,7 +50,9 @@ def defined(src, dst, weight, duplicates: str, directed: bool) -> dict[tuple[int
 
 
 def stored(store: Store, name_of: Callable[[Any], Any] = int) -> dict[tuple, float]:
-    """The same of a store; every undirected edge has to stand there twice, alike."""
+    """Return the weight of each edge of a store, after a check that undirected edges stand there
+    twice, alike.
+    """
     table = store.vertices(TEAM, ["vertex", "global_id"])
     names: list[Any] = [None] * store.info.vertices
     for vertex, at in zip(table["vertex"].to_pylist(), as_numpy(table["global_id"]), strict=True):
@@ -150,7 +154,7 @@ def test_bytes_do_not_depend_on_how_it_is_built(tmp_path, monkeypatch, duplicate
 
 @pytest.mark.slow
 def test_the_same_bytes_by_workers(tmp_path, ok):
-    """And the same distances by a rank each."""
+    """Workers build the same bytes, and a rank on each finds the same distances."""
     src, dst, weight = random_weighted(3, "uint32", rows=20_000)
     write(tmp_path / "edges.parquet", src=src, dst=dst, w=weight)
     shape = "--weight", "w", "--duplicates", "sum", "--partitions", 3
@@ -169,7 +173,9 @@ def test_the_same_bytes_by_workers(tmp_path, ok):
 
 @pytest.mark.parametrize("duplicates", ["min", "max", "sum"])
 def test_a_long_row_by_parts(tmp_path, monkeypatch, duplicates):
-    """More edges than are held at once, and one of them in more rows than that."""
+    """A row with more edges than are held at once is built in parts, even if one edge has more
+    duplicates than that.
+    """
     monkeypatch.setattr(shards, "GATHER_EDGES", 300)
     monkeypatch.setattr("delegraph.partition.store.layout.RANGE_EDGES", 400)
     monkeypatch.setattr("delegraph.partition.store.long_rows.CELLS", 16)
@@ -238,11 +244,11 @@ def test_a_store_with_weights_is_not_one_without(tmp_path, delegraph, ok):
 
 
 WIDE = [0.5, 16777217.0, 0.1, 3.0]
-"""Two of which 32 bits do not hold exactly."""
+"""Weights, two of which 32 bits do not hold exactly."""
 
 
 def wide_edges(folder: Path, names: Callable[[int], Any] = int) -> Path:
-    """Four files of such weights, in row groups of several lengths."""
+    """Write four files of the weights ``WIDE``, in row groups of several lengths."""
     src, dst, _ = random_weighted(6, "float32", rows=4000)
     weight = np.array(WIDE * 1000)
     folder.mkdir()
@@ -287,7 +293,9 @@ def test_rounded_weights_are_counted_however_they_are_read(tmp_path, monkeypatch
 @pytest.mark.parametrize("weight", [1e-46, 1e39])
 @pytest.mark.parametrize("way", ["build", "files", "sssp", "pagerank", "open"])
 def test_a_weight_that_would_be_lost_is_refused(tmp_path, weight, way):
-    """Wherever it is read, with its file and row group; nothing is written."""
+    """A weight that 32 bits would lose is refused with its file and row group wherever it is read;
+    nothing is written.
+    """
     edges, out = tmp_path / "edges.parquet", tmp_path / "out"
     write(edges, src=[1, 2], dst=[2, 3], w=[1.0, weight])
     asks: dict[str, Callable[[], Any]] = {

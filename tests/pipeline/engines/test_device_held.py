@@ -1,5 +1,5 @@
-"""Edge lists in rows that a device makes of them: what a store of them gives, for searches and all
-programs; on a GPU, and emulated.
+"""Edge lists in rows that a device makes: searches and all programs give the results of a store, on
+a GPU and emulated.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def record(out: Path) -> dict[str, Any]:
 def check(
     name: str, edges: Path, folder: Path, reading: dict[str, Any], asked: dict[str, Any]
 ) -> None:
-    """On a device, of the edge list; on the CPU, of a store."""
+    """Compare a question about an edge list on a device with one about a store on the CPU."""
     ways = folder / f"{name}-held", folder / f"{name}-stored"
     name = name.split()[0]
     ask = getattr(delegraph, name)
@@ -89,7 +89,9 @@ def check_all(edges: Path, folder: Path, directed: bool) -> None:
 
 
 def weighted(edge_list: Any, kind: pa.DataType, seed: int = 5) -> tuple[Path, int]:
-    """Most edges stand there several times. And a source."""
+    """Write an edge list with weights in which most edges are repeated; return its path and a
+    source.
+    """
     src, dst = random_edges(seed, 60, 900)
     weight = np.random.default_rng(seed).integers(0, 9, len(src)) / (
         1 if kind == pa.uint32() else 7
@@ -107,7 +109,7 @@ def check_weights(
 
 
 def check_rows(edges: Path, folder: Path, device: Device, options: BuildOptions) -> None:
-    """And weights, to the last bit."""
+    """Check that a device's rows are a store's; weights, to the last bit."""
     opened = open_edges(edges, "src", "dst", options.weight)
     held = rows_on_device(opened, options, Executor(2), device)
     weight = {"weight": options.weight} if options.weight else {}
@@ -137,7 +139,9 @@ def check_rows(edges: Path, folder: Path, device: Device, options: BuildOptions)
 
 
 def check_float_sums(device: Device, seed: int) -> None:
-    """Floats of all sizes, subnormal ones too, each edge very often: the same in any order."""
+    """Check that sums of floats of all sizes, subnormal ones too, are the same in any order of very
+    often repeated edges.
+    """
     random = np.random.default_rng(seed)
     bits = random.integers(0, 0x70000000, 3000).astype(np.uint32)
     bits[:500] >>= 9
@@ -164,7 +168,9 @@ def check_too_large_a_sum(edge_list: Any, folder: Path) -> None:
 
 
 def check_too_little_memory(edge_list: Any, folder: Path) -> None:
-    """Through a store then, of which less is on the device, or nothing."""
+    """Check that an edge list too large for the device goes through a store, of which a part or
+    nothing is on the device.
+    """
     edges = edge_list(*random_edges(3, 3000, 400_000))
     limited = {"device": "cuda", "device_memory_limit": "40MB", "threads": 2}
     delegraph.components(edges, output=folder / "out", **limited)
@@ -231,7 +237,7 @@ def test_all_emulated(emulated, edge_list, tmp_path, directed):
 
 @pytest.mark.parametrize("ids", ["dense", "string"])
 def test_rounded_weights_are_counted_emulated(emulated, edge_list, tmp_path, ids):
-    """As they are by a CPU, as are self-loops and duplicates."""
+    """Rounded weights, self-loops and duplicates are counted like on a CPU."""
     src, dst = random_edges(7, 50, 300)
     ends = (src, dst) if ids == "dense" else (named("string", some) for some in (src, dst))
     edges = edge_list(*ends, weight=np.random.default_rng(7).integers(1, 20, 300) / 7)
@@ -272,8 +278,8 @@ def test_loops_alone_emulated(emulated, edge_list, tmp_path, ends):
 
 
 def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch):
-    """It goes through a store. What a program holds is known when its graph is loaded, of which no
-    more is left then than it needs.
+    """A program that does not fit beside the rows goes through a store, after the rows are freed;
+    how much a program holds is known only when its graph is loaded.
     """
     rows, left = [], []
     rows_in_memory, give_back = device_edges.rows_on_device, device_edges.give_back
@@ -301,7 +307,7 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
 
 
 def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypatch):
-    """A temporary store has it, from then on."""
+    """An open graph without room for a program answers from a temporary store from then on."""
 
     def room(rows: RowsOnDevice, program: DeviceProgram, extra: int = 0) -> int:
         raise DeviceMemoryError(f"no room for {type(program).__name__}")
@@ -317,7 +323,9 @@ def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypat
 
 
 def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatch):
-    """What a program has loaded is let go of, so that another one is answered elsewhere."""
+    """An open graph that has no room to load more lets go of what an earlier program has loaded,
+    and answers from a temporary store.
+    """
     loads = []
     load = HeldRows.program_graph
 
@@ -337,7 +345,9 @@ def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatc
 
 
 def test_an_open_graph_interrupted_while_it_loads_more(emulated, edge_list, monkeypatch):
-    """The next question loads it again."""
+    """An open graph that was interrupted while it loaded more loads the same again for the next
+    question.
+    """
     load, interrupted = HeldRows.program_graph, []
 
     def interrupt(rows: HeldRows, device: Device, program: DeviceProgram) -> ProgramGraph:

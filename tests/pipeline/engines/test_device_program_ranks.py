@@ -1,7 +1,7 @@
 """Programs by ranks with a device each, against their definitions.
 
-On one device the host carries what ranks tell each other; on several NCCL does, and what an
-iteration of PageRank tells stands in their memory.
+On one device the host carries messages between ranks; on several, NCCL carries them, and the
+messages of PageRank's iterations are in the ranks' memory.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def run_or_end(
     went_on: list[int] | None = None,
     times: int = 1,
 ) -> list[ProgramResult | None]:
-    """What each rank gave, the last time."""
+    """Return each rank's result of the last run; None: the run was ended."""
 
     def one(communicator) -> ProgramResult | None:
         rank = communicator.rank
@@ -110,7 +110,7 @@ def run_or_end(
 
 
 def run(*arguments: Any, **more: Any) -> list[ProgramResult]:
-    """The same, of a run that is not ended."""
+    """Return each rank's result of a run that is not ended."""
     found = run_or_end(*arguments, **more)
     assert None not in found
     return [some for some in found if some is not None]
@@ -121,7 +121,7 @@ def columns(found: list[ProgramResult]) -> dict[str, np.ndarray]:
 
 
 def check_all(store: Store, devices: Sequence[Device], ranks: int, kind: str = "threads") -> None:
-    """Every program, each against its definition."""
+    """Check every program against its definition."""
     n = store.info.vertices
     u, _, weight = entries_of(store)
     of = store, devices, ranks, kind
@@ -146,7 +146,9 @@ def check_components(store: Store, devices: Sequence[Device], ranks: int, kind: 
 def check_telling_of_forests(
     devices: Sequence[Device], folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str = "threads"
 ) -> None:
-    """By pairs, and by labels where there is no room for pairs; before most edges, and after."""
+    """Check components when ranks exchange forests as pairs, and as labels where there is no room
+    for pairs; before and after most edges are joined.
+    """
     towns = np.arange(100)
     hubs, middle = np.r_[towns, 100 + towns], 200 + towns
     leaves = 300 + np.arange(1200)
@@ -215,7 +217,9 @@ def check_sources(store: Store, devices: Sequence[Device], ranks: int, kind: str
 
 
 def check_each(store: Store, some: np.ndarray, apart: bool, *how: Any) -> None:
-    """Distances from each, which is done again where all ranks have to go another way."""
+    """Check distances from each source, in new runs where all ranks have to use more bits or to
+    search apart.
+    """
     n, bits = store.info.vertices, 8
     while True:
         found = run(store, DistanceBits(some, bits, None, apart), *how)
@@ -229,7 +233,7 @@ def check_each(store: Store, some: np.ndarray, apart: bool, *how: Any) -> None:
 
 
 def make(folder: Path, shape: str, weights: str, directed: bool, layout: str, **more: Any) -> Store:
-    """more: options of the build, instead of the layout's."""
+    """Build a store of a shape; more: options of the build that replace the layout's."""
     src, dst = SHAPES[shape]
     weight = WEIGHTS[weights](np.random.default_rng(1), len(src))
     options = BuildOptions(directed=directed, **(LAYOUTS[layout] | more))
@@ -253,7 +257,7 @@ def test_weights(device, tmp_path, weights, directed):
 
 
 def check_paths_of(store: Store, devices: Sequence[Device], kind: str = "threads") -> None:
-    """From some sources, and no farther than some."""
+    """Check shortest paths from three sources, one of them with a greatest distance."""
     for source, most in ((0, np.inf), (7, np.inf), (3, 1.5)):
         found = run(store, program_of(store, source, most), devices, 3, kind)
         check_paths(store, columns(found), source, most)
@@ -276,8 +280,8 @@ def test_random_graphs(device, tmp_path_factory, graph, layout, weights, ranks):
 
 
 def check_going_on(store: Store, program: Program, devices: Sequence[Device], folder: Path) -> None:
-    """A run that is ended after some of its steps goes on, by any number of ranks, with the same
-    answer.
+    """Check that a run ended after some steps resumes on any number of ranks, with the
+    same result.
     """
     save = Checkpoint.save_state
 
@@ -330,7 +334,9 @@ def check_programs_going_on(
 
 
 def check_several_times(folder: Path, devices: Sequence[Device], kind: str) -> None:
-    """Over what is loaded once, as bench does it, the last time is like the first."""
+    """Check that the last of three runs over a graph loaded once, as in bench, is like a single
+    run.
+    """
     store = make(folder, "hubs", "floats", True, "grid")
     n = store.info.vertices
     every = np.arange(n, dtype=np.uint32)
@@ -404,7 +410,9 @@ SHARED: dict[str, Callable[[Store], SharedProgram]] = {
 @pytest.mark.parametrize("direct", [True, False])
 @pytest.mark.parametrize("name", SHARED)
 def test_what_is_said_is_enough(two_devices, tmp_path, monkeypatch, name, direct, layout):
-    """No more can be held while ranks load and run; of vertices, of which there are many."""
+    """Memory of the planned size is enough for ranks to load and run a program over
+    many vertices.
+    """
     src, dst = random_edges(3, 1_000_000, 2_000_000)
     weight = np.random.default_rng(1).random(len(src)).astype(np.float32)
     store = stored(tmp_path, src, dst, BuildOptions(directed=True, **LAYOUTS[layout]), weight)
@@ -429,7 +437,9 @@ def test_what_is_said_is_enough(two_devices, tmp_path, monkeypatch, name, direct
 
 @contextmanager
 def told(monkeypatch: pytest.MonkeyPatch, direct: bool) -> Iterator[None]:
-    """PageRank and shortest paths go by ranks' memory, or by messages; in fact."""
+    """Check that steps of PageRank and shortest paths read other ranks' memory if ``direct``, and
+    else go by messages.
+    """
     ways: Counter[str] = Counter()
     by_memory = shared_walks._WalkInMemory, shared_paths._PathsInMemory
     by_messages = shared_walks._WalkByMessages, shared_paths._PathsByMessages
@@ -470,7 +480,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command_name", COMMANDS)
 def test_a_worker_that_is_killed(two_devices, ok, edge_list, tmp_path, command_name):
-    """At a random moment of the run; the command does it again on the worker that is left."""
+    """A command whose worker is killed at a random moment runs again on the remaining worker."""
     del two_devices
     src, dst = grid(300)
     weight = np.random.default_rng(1).integers(1, 9, len(src))
@@ -533,7 +543,9 @@ def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
-    """By all ranks of a walk, which tell each other of what they read."""
+    """Vertices of a walk are dealt to ranks by rows and targets, and each vertex that a rank reads
+    has an owner.
+    """
     devices = emulated[:3]
     src, dst = SHAPES["hubs"]
     last = 1 + max(src.max(), dst.max())
@@ -592,7 +604,7 @@ def test_where_entries_stand_emulated(emulated, tmp_path, monkeypatch, direct, s
 
 @pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegates"))
 def test_walks_of_large_graphs_emulated(emulated, tmp_path, monkeypatch, layout):
-    """Whose offsets have 64 bits, and half of whose targets stand in host memory."""
+    """Walks are right with offsets of 64 bits and half of the targets in host memory."""
     for module in (device_share, stored_rows):
         monkeypatch.setattr(module, "MOST_SHORT", 0)
     room, seen = DeviceShare.room, []
@@ -649,8 +661,8 @@ def test_paths_of_many_buckets_emulated(emulated, tmp_path, monkeypatch, direct)
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["betweenness", "closeness"])
 def test_ends_asked_of_some_ranks_emulated(emulated, tmp_path, monkeypatch, name):
-    """At any moment, one after the other; other numbers of ranks, or one, go on. None waits for
-    ever, nothing counts twice.
+    """Runs whose ranks are asked at random moments to end are resumed by other numbers of ranks, or
+    by one; no rank waits for ever, and nothing counts twice.
     """
     asks, chance = threading.local(), random.Random(2)
     monkeypatch.setattr(

@@ -59,7 +59,7 @@ WEIGHTS = {
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory) -> Stores:
-    """Of a shape, each built once."""
+    """Return a function that builds the store of a shape, once for each choice of arguments."""
 
     @cache
     def of(shape: str, directed: bool, weights: str = "none", partitions: int = 1) -> Store:
@@ -72,7 +72,7 @@ def stores(tmp_path_factory) -> Stores:
 
 
 class EngineFacts(NamedTuple):
-    """columns: by name, in the order that the program gives them."""
+    """A program's result by an engine. columns: by name, in the order that the program gives."""
 
     columns: dict[str, np.ndarray]
     record: dict[str, Any]
@@ -80,7 +80,7 @@ class EngineFacts(NamedTuple):
 
     @property
     def values(self) -> np.ndarray:
-        """Of its first column."""
+        """The values of the first column."""
         return next(iter(self.columns.values()))
 
 
@@ -103,7 +103,9 @@ def run(
 def run_cut_off(
     store: Store, program: DeviceProgram, device: Device, folder: Path, step: int = 1
 ) -> EngineFacts:
-    """After its second step; what it gives when it goes on from the first, which does so much."""
+    """Run a program that is cut off after its second step; return the result of resuming from the
+    first step.
+    """
     loaded: list[int] = []
 
     def checkpoint() -> Checkpoint:
@@ -218,7 +220,9 @@ def graph_of(store: Store, device: Device) -> ProgramGraph:
 
 
 def test_columns_and_tiles_are_of_rows_that_rise(device, tmp_path):
-    """Those of a graph in any other order stay as they are."""
+    """Columns and tiles are made for rows in order of degree; rows of a graph in any other order
+    stay as they are.
+    """
     src, dst = SHAPES["hubs"]
     for order in ("degree", "random"):
         (tmp_path / order).mkdir()
@@ -237,8 +241,8 @@ LENGTHS = [range(1, 1025), [1024] * 3 + [1, 0, 700, 3] * 50, [5000, 1]]
 @pytest.mark.parametrize("lengths", LENGTHS, ids=["all", "mixed", "a long one"])
 @pytest.mark.parametrize("tiling", TILINGS)
 def test_tiles_have_every_entry_once(device, lengths, tiling):
-    """By what a tile holds: each entry once, in the segment of its row, and nothing besides. There
-    are fewer rows than vertices.
+    """Tiles hold each entry once, in the segment of its row, and nothing else, with fewer rows than
+    vertices.
     """
     rng, n = np.random.default_rng(len(lengths)), 1 << 13
     rows = [np.sort(rng.choice(n, length, replace=False)) for length in lengths]
@@ -261,7 +265,9 @@ def test_tiles_have_every_entry_once(device, lengths, tiling):
 
 
 def test_bands_cost_the_same(device, monkeypatch):
-    """Also where every second turn has a row, first the even ones, then the odd ones."""
+    """Bands cost the same, also where every second turn has a row: even turns first,
+    then odd ones.
+    """
     _cut_by(monkeypatch, 64)
     monkeypatch.setattr(tiles, "_WEIGHED", 128)
     long, short, bands = 95, 31, 8
@@ -283,7 +289,7 @@ def test_bands_cost_the_same(device, monkeypatch):
 
 
 def _entries_of(made: tiles.TiledRows, n: int) -> np.ndarray:
-    """(row, target, weight) of each entry, in any order."""
+    """Return the (row, target, weight) of each entry, in any order."""
     groups = made.groups.get().view(tiles.GROUP).reshape(made.bands, made.tiling.cells, -1)
     near, far, pieces = made.near.get(), made.far.get(), made.pieces.get()
     assert made.weights is not None
@@ -317,7 +323,9 @@ def test_the_way_that_reads_least(device, tmp_path, monkeypatch):
     hubs = stored(tmp_path / "hubs", src, dst // 8, BuildOptions())
 
     def choose(store: Store, cached: int) -> Cuts | Tiling | None:
-        """For a device with so much cache, tiles of 32, and 100 blocks that hold one."""
+        """Choose cuts for a device with a cache for ``cached`` targets, tiles of 32, and 100 blocks
+        that hold one.
+        """
         of = {"cache_bytes": 3 * 8 * cached, "shared_bytes": 2048 + 8 * 33, "multiprocessors": 100}
         cut, n = graph_of(store, device).cut, store.info.vertices
         return locality.choose(replace(device, **of), cut, n, np.float64)
@@ -334,14 +342,14 @@ def test_the_way_that_reads_least(device, tmp_path, monkeypatch):
 
 
 def _cut_by(monkeypatch, turn: int | None) -> None:
-    """Have turns of so many entries; None: as they are."""
+    """Make turns of ``turn`` entries; None: turns stay as they are."""
     if turn is not None:
         monkeypatch.setattr(cut_rows, "_LEAST_TURN", turn)
         monkeypatch.setattr(cut_rows, "_MOST_TURN", turn)
 
 
 def _within(device: Device, store: Store, program: DeviceProgram, share: float) -> Device:
-    """A device with room for this share of the targets."""
+    """Return a device with room for the given share of a program's targets."""
     whole = engine_of(store, program, device).need().device
     entries = sum(store.info.subgraph_edges.values())
     return replace(device, memory_bytes=whole - int(4 * (1 - share) * entries))
@@ -368,7 +376,9 @@ def test_too_little_memory(device, stores):
 
 
 def test_going_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
-    """Of a walk that was cut off after some launches."""
+    """A walk that was cut off after some launches resumes from its checkpoint with the
+    same values.
+    """
     monkeypatch.setattr(cut_rows, "TIME", 0)  # of a launch, which does one iteration then
     store, loaded = stores("hubs", True), []
 
@@ -388,7 +398,7 @@ def test_going_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
 
 
 class Stopping(PageRankProgram):
-    """Is cut off after so many launches."""
+    """A PageRank that is cut off after ``after`` launches."""
 
     def __init__(self, after: int, **of: Any) -> None:
         super().__init__(**of)
@@ -426,7 +436,7 @@ def check_run(store: Store, device: Device, source: int = 0, most: float = np.in
 
 @pytest.fixture(scope="module")
 def weighted(tmp_path_factory) -> Stores:
-    """Of a shape, with weights of a kind."""
+    """Return a function that builds the store of a shape with weights of a kind, once."""
 
     @cache
     def of(shape: str, directed: bool, kind: str) -> Store:
@@ -443,7 +453,7 @@ def weighted(tmp_path_factory) -> Stores:
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shortest_paths(device, weighted, monkeypatch, shape, directed, kind, few):
-    """few: what one block does by itself: much, nothing, little."""
+    """Shortest paths are right; few: the work that one block does alone: much, nothing, little."""
     _alone(monkeypatch, few)
     store = weighted(shape, directed, kind)
     for source in (0, store.info.vertices // 2):
@@ -474,7 +484,9 @@ WHOLE = {
 @pytest.mark.parametrize("kind", WHOLE)
 @pytest.mark.parametrize("shape", ["random", "grid"])
 def test_whole_weights(device, tmp_path, monkeypatch, shape, kind):
-    """Parents are the least there are, whichever way distances stand."""
+    """Whole weights give each vertex its least possible parent, whether distances are integers or
+    floats.
+    """
     src, dst = SHAPES[shape]
     weight = WHOLE[kind](np.random.default_rng(3), len(src))
     store = stored(tmp_path, src, dst, BuildOptions(directed=True), weight)
@@ -504,7 +516,9 @@ def test_whole_weights(device, tmp_path, monkeypatch, shape, kind):
 
 @pytest.mark.parametrize("kind", ["floats", "ties"])
 def test_paths_go_on_from_a_checkpoint(device, weighted, tmp_path, monkeypatch, kind):
-    """By rounds in launches of their own, of a run that was cut off after some."""
+    """Shortest paths cut off after some rounds, each a launch of its own, resume from the
+    checkpoint.
+    """
     monkeypatch.setattr(cut_rows, "TIME", 0)
     store, loaded = weighted("grid", True, kind), []
     program = program_of(store, 0)
@@ -544,8 +558,8 @@ def check_betweenness(store: Store, device: Device, sources: np.ndarray) -> None
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_betweenness(device, stores, monkeypatch, shape, directed, shared, most):
-    """By all blocks together, or after the first source by a block each. most: paths that plain
-    counts take; with none, all have exponents.
+    """Betweenness is right by all blocks together, or by one block a source after the first one.
+    most: paths that plain counts take; with none, all have exponents.
     """
     monkeypatch.setattr(on_device, "EDGES_TO_SHARE", shared)
     monkeypatch.setattr(on_device, "MOST_PATHS", most)
@@ -585,7 +599,9 @@ def test_betweenness_goes_on_from_a_checkpoint(device, stores, tmp_path, monkeyp
 def check_sources(
     store: Store, device: Device, most: int | None = None, count: int = 9
 ) -> list[dict[str, Any]]:
-    """All questions about several vertices; what batches of distances recorded."""
+    """Check all questions about several vertices; return the records of the batches of
+    distances.
+    """
     n, records, (u, v) = store.info.vertices, [], edges_of(store)
     sources = np.unique(np.linspace(0, n - 1, count).astype(np.uint32))
     for along in (True, False):
@@ -616,9 +632,7 @@ WAYS = {
 
 
 def _go(monkeypatch, way: str) -> None:
-    """Searches together: by telling alone, by asking wherever rows allow it, or some by each; or
-    apart.
-    """
+    """Choose how searches run: only telling, asking wherever rows allow it, both, or apart."""
     asked, few, bits = WAYS[way]
     monkeypatch.setattr(on_device_searches, "ASKED_FOR_TOLD", asked)
     monkeypatch.setattr(on_device_searches, "RARE", few)
@@ -637,7 +651,9 @@ def test_several_sources(device, stores, monkeypatch, shape, directed, way):
 
 
 def test_when_searches_go_apart(device, stores):
-    """Those of a path seldom meet, and it has more levels than eight bits count."""
+    """Searches go apart on a path, where they seldom meet and levels are more than eight bits
+    count.
+    """
     path = stores("path", False)
     in_vain = run(path, DistanceBits(np.zeros(1, np.uint32), 8, apart=True), device).record
     assert in_vain["deeper"]
@@ -717,7 +733,7 @@ def check_graph(
 
 
 def test_commands_on_a_device(device, ok, edge_list, tmp_path):
-    """With the answers of a CPU, which ``validate`` judges, too."""
+    """Commands give a CPU's results on a device, and ``validate`` accepts them."""
     del device
     src, dst = SHAPES["hubs"]
     edges = edge_list(src, dst, w=np.random.default_rng(5).integers(1, 9, len(src)))
@@ -754,7 +770,9 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
 @pytest.mark.parametrize("partitions", [0, 1, 3])
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitions):
-    """All questions are answered where it is, as on a CPU. Of no partitions: an edge list."""
+    """All questions about an open graph are answered on its device, as on a CPU. partitions: None
+    for an edge list.
+    """
     del device
     src, dst = SHAPES["two components"]
     edges = edge_list(src, dst, w=np.random.default_rng(5).integers(1, 9, len(src)))
@@ -863,7 +881,7 @@ def test_emulated_betweenness(emulated, stores, monkeypatch, shape, shared, most
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shared", [0, 1 << 60])
 def test_emulated_paths_beyond_the_range(emulated, tmp_path, monkeypatch, directed, shared):
-    """Counts differ by more than floats do."""
+    """Betweenness is right where path counts of a level differ by more than floats hold."""
     monkeypatch.setattr(on_device, "EDGES_TO_SHARE", shared)
     check_many_paths(emulated[0], tmp_path, layers_beside_a_path, directed, 24, 240)
 
@@ -926,7 +944,9 @@ def test_emulated_random_graphs(emulated, monkeypatch, tmp_path, seed):
 
 @pytest.mark.parametrize("kept", [ComponentsProgram, PageRankProgram])
 def test_room_for_another_program(emulated, stores, monkeypatch, kept):
-    """What is spare is so beside what is asked, and beside what is there for another one."""
+    """Spare bytes of a program on a kept engine exclude the program's need and the kept program's
+    arrays, and an engine is taken over only where both programs fit.
+    """
     store, device = stores("star", False), emulated[0]
     n = store.info.vertices
     engine = engine_of(store, walk(store) if kept is PageRankProgram else kept(), device)

@@ -1,7 +1,7 @@
 """Searches by several ranks with a device each, against the definition.
 
-On one device the ranks take turns and the host carries their mail; on several they read each
-other's memory, or NCCL carries it.
+On one device the ranks take turns and the host carries messages; on several devices the ranks read
+each other's memory, or NCCL carries messages.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def check(
     near: int | None = None,
     many_delegates: int = MANY_DELEGATES,
 ) -> list:
-    """Search from each of the sources, with the same ranks, and compare; the last one's records."""
+    """Compare searches from each source, all with the same ranks, with the definition; return the
+    records of the last search.
+    """
     src, dst = edges_of(store)
     n = store.info.vertices
 
@@ -177,7 +179,9 @@ GRIDS = [
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: "-".join(map(str, grid.values())))
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_grid(edge_list, tmp_path, device, shape, grid, directed):
-    """As many ranks as partitions, and fewer: so some have partitions all over the grid."""
+    """A grid of partitions is searched by as many ranks, and by fewer, which have partitions all
+    over the grid.
+    """
     store = build(edge_list, tmp_path, shape, **grid, directed=directed)
     n = store.info.vertices
     for ranks in (2, 3, grid["partitions"]):
@@ -191,7 +195,9 @@ def test_a_grid(edge_list, tmp_path, device, shape, grid, directed):
 def test_every_direction_in_a_grid(
     edge_list, tmp_path, device, monkeypatch, shape, grid, push_cost, directed
 ):
-    """And a queue that takes little: the frontier goes through it by slices."""
+    """Every direction in a grid is right, also with a short queue through which the frontier goes
+    in slices.
+    """
     monkeypatch.setattr(grid_layout, "MOST_QUEUED", 1024)
     store = build(edge_list, tmp_path, shape, **grid, directed=directed)
     ranks = grid["partitions"]
@@ -229,7 +235,9 @@ def test_records_that_fill_their_buffer(edge_list, tmp_path, device, monkeypatch
 
 @pytest.mark.parametrize("layout", ["delegate", "2d"])
 def test_what_is_wrong_is_found(edge_list, tmp_path, device, layout):
-    """A distance too many, a parent that is none, a parent that is missing: each by its rule."""
+    """Planted errors are found, each by its rule: a wrong distance, a parent without an edge, a
+    missing parent.
+    """
     store = build(edge_list, tmp_path, "hubs", partitions=4, layout=layout)
     src, dst = edges_of(store)
     wanted = reference.distances(src, dst, store.info.vertices, 5, True)
@@ -266,7 +274,7 @@ def test_what_is_wrong_is_found(edge_list, tmp_path, device, layout):
 
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: "-".join(map(str, grid.values())))
 def test_what_others_say_has_room(edge_list, tmp_path, device, grid):
-    """As GridOfRank.needs counts it."""
+    """Inboxes of ranks have the sizes that ``GridOfRank.needs`` counts."""
     store = build(edge_list, tmp_path, "hubs", **grid)
 
     def one(communicator) -> tuple[set, set]:
@@ -403,7 +411,9 @@ def test_workers(edge_list, tmp_path, two_devices, ok):
 @pytest.mark.parametrize("layout", ["delegate", "1d"])
 @pytest.mark.parametrize("name", ["kronecker:12", "uniform:12", "grid:60x50"])
 def test_a_graph_generated_across_workers(two_devices, name, layout):
-    """The same graph, sources and results as on one device; every result is checked there."""
+    """A graph generated across workers gives the graph, sources and results of one device; every
+    result is checked in place.
+    """
     placing = Placing(layout)
     recipe = parse_recipe(name)
     assert recipe is not None
@@ -477,7 +487,9 @@ def test_eight_devices_emulated(eight_emulated, edge_list, tmp_path, layout, way
 @pytest.mark.slow
 @pytest.mark.parametrize("direct", [False, True])
 def test_more_ranks_than_threads_emulated(emulated, edge_list, tmp_path, monkeypatch, direct):
-    """Each is heard: on a path, only one rank at a time finds anything, from the last one on."""
+    """Messages of each of more ranks than threads arrive: on a path, only one rank at a time finds
+    anything, from the last one on.
+    """
     ranks, length = 34, 36
     monkeypatch.setattr(emulator, "_THREADS", 32)
     monkeypatch.setattr(emulator, "DEVICES", ranks)

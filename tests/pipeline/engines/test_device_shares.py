@@ -1,4 +1,6 @@
-"""What ranks load on devices for programs: together all edges, each once, with their weights."""
+"""Shares that ranks load on devices for programs: together they have each edge once, with its
+weight.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 
 
 def entries_there(graph: ProgramGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, targets and weights of a share; weights are 0 where there are none."""
+    """Return rows, targets and weights of a share; weights are 0 where the share has none."""
     rows = graph.cut.rows
     with graph.device.use():
         offsets, targets = rows.offsets.get(), rows.near.get()
@@ -131,7 +133,7 @@ PROGRAMS: dict[str, Callable[[Store], DeviceProgram]] = {
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("layout", ["one", "delegates", "grid"])
 def test_what_is_said_is_enough(device, tmp_path, layout, directed):
-    """No more can be held while they load and run."""
+    """Memory of the planned size is enough to load and run each program."""
     src, dst = random_edges(3, 300_000, 3_000_000)
     weight = np.random.default_rng(1).random(len(src)).astype(np.float32)
     store = stored(tmp_path, src, dst, BuildOptions(directed=directed, **LAYOUTS[layout]), weight)

@@ -1,4 +1,4 @@
-"""The search out of core against the definition, and what it reads of the store."""
+"""Searches out of core against the definition, and the bytes that they read of a store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BLOCK = 256  # bytes: the header's 128, then 32 edges; pages of 4
 
 @pytest.fixture(scope="module")
 def small_blocks():
-    """Blocks so small that they cut rows, and pages of a few edges."""
+    """Set blocks so small that they cut rows, and pages of a few edges."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "BLOCK_BYTES", BLOCK)
         yield
@@ -59,7 +59,7 @@ def build(folder: Path, src, dst, options: BuildOptions) -> Store:
 
 
 def global_ids(store: Store):
-    """(ids, global id of each), by rising id."""
+    """Return (ids, global id of each), by rising id."""
     table = store.vertices(TEAM, ["vertex", "global_id"])
     return np.array(table["vertex"].to_pylist()), np.array(table["global_id"].to_pylist())
 
@@ -81,7 +81,7 @@ def check(store: Store, src, dst, start: int, found, max_depth=None):
 
 @st.composite
 def inputs(draw):
-    """(src, dst, BuildOptions) of graphs of any shape."""
+    """Draw (src, dst, BuildOptions) of graphs of any shape."""
     edges = draw(st.integers(1, 400))
     vertices = draw(st.integers(1, 150))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))

@@ -1,4 +1,6 @@
-"""Commands whose workers have emulated devices: they build, search, die, go on without."""
+"""Commands whose workers have emulated devices: builds, searches, lost workers, and runs without
+devices.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ pytestmark = pytest.mark.skipif(not emulator.able(), reason="g++ compiles the ke
 
 
 def there(*args, **more) -> subprocess.CompletedProcess:
-    """The command line, where every process has emulated devices."""
+    """Run the command line with emulated devices in every process."""
     environment = {**os.environ, "PYTHONPATH": str(emulator.SITE), **more}
     return subprocess.run(command(*args), capture_output=True, text=True, env=environment)
 
@@ -53,7 +55,9 @@ FEW = ("--device-memory-limit", "1MB")
     ids=["devices", "little memory", "full"],
 )
 def test_workers(edge_list, tmp_path, built, searched, options, more):
-    """Two workers build on their devices, search on them, and go on without them."""
+    """Two workers build and search on their devices, or on CPUs where devices have too little
+    memory.
+    """
     path = edge_list(*random_edges(3, 2000, 20_000), row_group_size=5000)
     delegraph.build(path, tmp_path / "cpu.dg", partitions=3)
     delegraph.bfs(tmp_path / "cpu.dg", 5, output=tmp_path / "cpu")
@@ -77,7 +81,7 @@ ASKED = {
 
 
 def most_on_a_device(store: Path, command: str, device: Device) -> int:
-    """By a rank of two."""
+    """Return the most bytes that one of two ranks holds on its device."""
     there = open_store(store)
     reference = FORMS[command].program
     assert reference is not None
@@ -89,7 +93,9 @@ def most_on_a_device(store: Path, command: str, device: Device) -> int:
 @pytest.mark.nightly
 @pytest.mark.parametrize("command", ASKED)
 def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
-    """Each has a device; the answers are those of a CPU, which ``validate`` judges, too."""
+    """Programs by workers with a device each give a CPU's results, and ``validate``
+    accepts them.
+    """
     src, dst = random_edges(3, 1000, 10_000)
     weight = np.random.default_rng(1).integers(1, 9, len(src))
     store, out = tmp_path / "g.dg", tmp_path / "out"
@@ -123,7 +129,9 @@ def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
 @pytest.mark.slow
 @pytest.mark.parametrize("together", [(), ("--together",)], ids=["each", "together"])
 def test_searches_by_workers(edge_list, tmp_path, ok, together):
-    """In two batches; the graph stays on the devices from one to the other."""
+    """Searches by workers go in two batches; the graph stays on the devices from one to
+    the other.
+    """
     store, out = tmp_path / "g.dg", tmp_path / "out"
     ok("build", edge_list(*random_edges(3, 300, 900)), "-o", store, "--partitions", 3)
     asked = store, "--sources", ",".join(map(str, range(70))), *together
@@ -138,7 +146,9 @@ def test_searches_by_workers(edge_list, tmp_path, ok, together):
 
 
 def one_of_three_killed(monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]) -> None:
-    """Call ``ask`` with where it runs: a cluster that loses a worker meanwhile, and goes on."""
+    """Call ``ask`` on a cluster that loses one of three workers meanwhile, and check that two
+    finish the run.
+    """
     monkeypatch.syspath_prepend(emulator.SITE)  # workers look where this process does
     with cluster(3) as (local, client):
         where = {"scheduler": local.scheduler_address, "device": "cuda", "timeout": 5}
@@ -161,7 +171,7 @@ def one_of_three_killed(monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("command", ["pagerank", "betweenness"])
 def test_a_worker_of_a_program_that_is_killed(edge_list, tmp_path, monkeypatch, command):
-    """It is done again on the devices that are left."""
+    """A program whose worker is killed runs again on the devices that are left."""
     src, dst = random_edges(3, 3000, 60_000)
     store, out = tmp_path / "graph.dg", tmp_path / "out"
     delegraph.build(edge_list(src, dst), store, partitions=4)
@@ -176,7 +186,7 @@ def test_a_worker_of_a_program_that_is_killed(edge_list, tmp_path, monkeypatch, 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_that_is_killed(edge_list, tmp_path, monkeypatch):
-    """The search is done again on the devices that are left."""
+    """A search whose worker is killed runs again on the devices that are left."""
     vertices = 600  # some seconds
     store, out = tmp_path / "graph.dg", tmp_path / "out"
     path = edge_list(range(vertices - 1), range(1, vertices))

@@ -1,4 +1,6 @@
-"""Programs over an edge list in memory: the answers of a store of it, to the last bit."""
+"""Programs over an edge list in memory give the results of a store of the edge list, to the last
+bit.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def method(folder: Path, name: str) -> str:
 def both_ways(
     name: str, edges: Path, folder: Path, reading: dict[str, Any], asked: dict[str, Any]
 ) -> None:
-    """As it stands there, and through a store."""
+    """Compare a question about an edge list in memory with one about a store."""
     ask, ways = getattr(delegraph, name), (folder / "held", folder / "stored")
     delegraph.build(edges, folder / "graph.dg", threads=2, **reading)
     ask(edges, output=ways[0], threads=2, **reading, **asked)
@@ -70,7 +72,7 @@ def test_the_nearest_source_as_of_a_store(edge_list, tmp_path, directed):
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_searches_apart_as_of_a_store(edge_list, tmp_path, directed):
-    """Several batches."""
+    """Searches from many sources in several batches give the result of a store."""
     src, dst = random_edges(4, 500, 900)
     asked = {"sources": [int(v) for v in np.unique(src)[:70]]}
     both_ways("bfs", edge_list(src, dst), tmp_path, {"directed": directed}, asked)
@@ -108,7 +110,9 @@ def test_self_loops_alone(edge_list, tmp_path):
 
 
 def test_more_rows_than_are_held(ok, edge_list, tmp_path, monkeypatch):
-    """They go through a store, but where edges are looked at as they come."""
+    """An edge list with more rows than memory may hold goes through a store, unless edges are
+    scanned.
+    """
     monkeypatch.setattr(held, "IN_MEMORY_ROWS", 100)
     edges = edge_list(*random_edges(3, 100, 101))
     for name, stored in (("components", False), ("pagerank", True)):
@@ -128,7 +132,7 @@ def test_a_source_that_is_not_there(delegraph, edge_list, tmp_path):
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shape", mostly_slow(sorted(SHAPES), "star"))
 def test_rows_are_those_of_a_store(edge_list, tmp_path, monkeypatch, shape, directed):
-    """However many shards there are, of which each drops duplicates."""
+    """Rows in memory are those of a store, even with many shards that each drop duplicates."""
     monkeypatch.setattr("delegraph.partition.store.layout.SHARD_EDGES", 200)
     monkeypatch.setattr("delegraph.partition.store.layout.RANGE_EDGES", 64)
     edges = edge_list(*SHAPES[shape])
@@ -146,11 +150,13 @@ def test_rows_are_those_of_a_store(edge_list, tmp_path, monkeypatch, shape, dire
 
 @pytest.mark.slow
 def test_a_limit_is_kept(delegraph, tmp_path):
-    """From the least limit at which rows are held; below it, there is a store."""
+    """A memory limit is kept from the least limit at which rows fit in memory; below it, a store is
+    built.
+    """
     delegraph("generate", "kronecker", "--scale", 17, "-o", tmp_path / "edges")
 
     def run(megabytes: int) -> tuple[int, bool]:
-        """The peak, and whether there was a store."""
+        """Return the peak of bytes, and whether a store was built."""
         out = tmp_path / f"{megabytes}"
         line = command("pagerank", tmp_path / "edges", "-o", out, "--memory-limit")
         code, peak, told = peak_of([*line, f"{megabytes}MB"])

@@ -84,9 +84,12 @@ def test_against_the_definitions(graph, options, ranks, on_disk, dangling, perso
 def test_searches_from_many_vertices(
     graph, options, ranks, on_disk, along, pulled, rare, small, apart, wide
 ):
-    """pulled: never, as it is, always. rare: as of together.RARE. small: edges of levels that one
-    thread counts, and how many levels at once. apart: edges of a level, where threads may have
-    sources of their own. wide: exponents of a window, of path counts that have exponents.
+    """Programs that search from many vertices give their definitions' values.
+
+    pulled: pull never, by default, always. rare: values of searches.RARE. small: edges of levels
+    that one thread counts, and the number of levels at once. apart: edges of a level up to which
+    threads may have sources of their own. wide: exponents of a window, for path counts with
+    exponents.
     """
     src, dst, _, _ = graph
     if not len(src):
@@ -133,7 +136,9 @@ def test_searches_from_many_vertices(
 def test_distances_from_several_vertices(
     graph, options, ranks, on_disk, max_depth, bits, pulled, rare
 ):
-    """pulled, rare: as above."""
+    """Distances from several vertices are right; pulled, rare: see
+    test_searches_from_many_vertices.
+    """
     src, dst, vertices, seed = graph
     if not len(src):
         return
@@ -160,7 +165,9 @@ def test_distances_from_several_vertices(
 
 @pytest.mark.parametrize("shape", ["star", "path", "grid", "two components", "hubs"])
 def test_the_same_for_any_number_of_threads(tmp_path, shape):
-    """To the last bit, where engines differ by where edges are cut."""
+    """PageRank has the same bits for any number of threads; engines in memory and on disk, which
+    cut edges in other places, differ in the last bits.
+    """
     store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
     found = [
         run_program(store, walk(store), tmp_path / f"{threads}-{on_disk}", 1, on_disk, threads)[0]
@@ -179,7 +186,9 @@ def test_the_same_for_any_number_of_threads(tmp_path, shape):
 def test_the_same_sums_of_paths_for_any_number_of_threads(
     tmp_path, monkeypatch, shape, few, extra_bytes
 ):
-    """Which share levels, or not, or have sources of their own."""
+    """Betweenness has the same bits for any number of threads, which share levels, do not, or have
+    sources of their own.
+    """
     monkeypatch.setattr(betweenness, "_FEW_EDGES", few)
     store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
     program = BetweennessProgram(store.info.vertices, np.arange(9, dtype=np.uint32))
@@ -193,7 +202,9 @@ def test_the_same_sums_of_paths_for_any_number_of_threads(
 
 
 def test_a_first_source_that_reaches_little_says_nothing(tmp_path, monkeypatch):
-    """The one with the most edges is asked."""
+    """The source with the most edges decides whether sources go apart, although the first source
+    reaches little.
+    """
     src, dst = SHAPES["hubs"]
     store = stored(tmp_path, np.r_[9000, src], np.r_[9001, dst], BuildOptions())
     n = store.info.vertices
@@ -214,7 +225,9 @@ def test_a_first_source_that_reaches_little_says_nothing(tmp_path, monkeypatch):
 
 
 def test_sources_apart_take_no_more_than_there_is(tmp_path, monkeypatch):
-    """A thread has 36 bytes of a vertex; no level may be large."""
+    """Sources go apart only as far as memory allows: a thread needs 36 bytes for each vertex, and
+    no level may be large.
+    """
     store = stored(tmp_path, SHAPES["grid"][0], SHAPES["grid"][1], BuildOptions())
     n = store.info.vertices
     began = Mock(wraps=betweenness._Alone)
@@ -231,7 +244,9 @@ def test_sources_apart_take_no_more_than_there_is(tmp_path, monkeypatch):
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("layout", ["one", "delegate", "2d"])
 def test_searches_of_many_windows(tmp_path, monkeypatch, layout, directed):
-    """More vertices than a window has, more edges than a turn: threads meet at words."""
+    """Searches are right with more vertices than a window has and more edges than a turn: threads
+    write the same words.
+    """
     monkeypatch.setattr(betweenness, "_FEW_EDGES", 1 << 15)
     rng = np.random.default_rng(7)
     src, dst = rng.integers(0, 150_000, (2, 400_000))
@@ -260,7 +275,9 @@ def test_searches_of_many_windows(tmp_path, monkeypatch, layout, directed):
 @pytest.mark.parametrize("order", ["none", "degree"])
 @pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
 def test_a_tree_on_each_rank_and_one_edge_between(tmp_path, layout, order):
-    """A rank's largest tree has all its vertices: what joins two trees is not passed over."""
+    """An edge between the trees of two ranks joins them, although each rank's largest tree has all
+    of its vertices.
+    """
     one, other = np.triu_indices(20, 1)
     late = (other < 19) | (one < 5)  # the joint's ends stand last in each other's rows
     even = np.array([one[late], other[late]]) * 2
@@ -276,7 +293,9 @@ def test_a_tree_on_each_rank_and_one_edge_between(tmp_path, layout, order):
 @pytest.mark.parametrize("directed", [slow(False), True])
 @pytest.mark.parametrize("layout", ["delegate", "2d", slow("1d")])
 def test_real_sizes_by_ranks(tmp_path, layout, directed):
-    """Rows that are cut, lists that ranks tell each other, delegates in all places."""
+    """Programs by ranks are right on graphs of real size, whose rows are cut and whose delegates
+    are everywhere.
+    """
     src, dst = SHAPES["hubs"]
     options = BuildOptions(directed=directed, partitions=4, layout=layout)
     store = stored(tmp_path, src, dst, options)
@@ -294,8 +313,8 @@ def test_real_sizes_by_ranks(tmp_path, layout, directed):
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_rows_that_turns_cut(tmp_path, directed):
-    """In memory as one subgraph: a row of several turns, some without edges, the same bits by any
-    number of threads.
+    """Rows longer than several turns, beside rows without edges, give the same bits for any number
+    of threads.
     """
     n, rng = 150_000, np.random.default_rng(3)
     src = np.r_[np.zeros(n, np.int64), rng.integers(0, n, 100_000), n + 5]
@@ -317,7 +336,9 @@ def test_rows_that_turns_cut(tmp_path, directed):
 @pytest.mark.parametrize("few", [0, 1000])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_all_edges_once_or_some_first(tmp_path, monkeypatch, shape, few):
-    """Either way of joining in memory, of any graph."""
+    """Components are right when all edges are joined at once, and when a few of each row are joined
+    first.
+    """
     monkeypatch.setattr(forest, "FEW", few)
     src, dst = SHAPES[shape]
     store = stored(tmp_path, src, dst, BuildOptions())

@@ -123,7 +123,9 @@ def test_every_direction(edge_list, tmp_path, layout, way, directed):
 
 
 def test_messages_are_counted(edge_list, tmp_path):
-    """At most a bitmap of all delegates, and of all rows, for each of the others in a superstep."""
+    """Bytes sent are at most a bitmap of delegates to each other rank in a superstep, and four for
+    each edge between normal vertices in a search.
+    """
     delegraph.build(edge_list(*SHAPES["random"]), tmp_path / "graph.dg", partitions=4)
     store = open_store(tmp_path / "graph.dg")
     _, _, found = search_by_threads(store, 1, 4, tmp_path / "out")
@@ -140,7 +142,9 @@ def test_messages_are_counted(edge_list, tmp_path):
 @pytest.mark.parametrize("way", ["push", "pull"])
 @pytest.mark.parametrize("layout", ["2d", "1d"])
 def test_messages_of_a_grid_are_counted(edge_list, tmp_path, layout, way):
-    """What a push expands to its column and folds to its row, and a pull the other way round."""
+    """A grid's bytes: a push expands along columns and folds along rows, and a pull does both the
+    other way round.
+    """
     path = edge_list(*SHAPES["random"])
     delegraph.build(path, tmp_path / "graph.dg", partitions=6, layout=layout)
     store = open_store(tmp_path / "graph.dg")
@@ -202,7 +206,9 @@ def test_projected_bytes_hold_what_is_loaded(edge_list, tmp_path, layout):
 
 
 def test_what_is_told_of_several_failures():
-    """A cause before a loss; one line, never empty."""
+    """The message of several failures tells a cause before a loss, in one line that is
+    never empty.
+    """
     lost = Failure(1, "is gone", lost=True, superstep=3)
     told = Failure(1, "failed: it is damaged")
     later = Failure(0, "failed: no space", superstep=2)

@@ -1,4 +1,4 @@
-"""A rank compiles before it tells what it holds: whatever way is chosen, nothing is left to."""
+"""A rank compiles before it reports its bytes: no way that may be chosen compiles later."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def test_on_cpus(edge_list, tmp_path, layout, size, way, name):
 @pytest.mark.parametrize("size", [1, 2])
 @pytest.mark.parametrize("name", ["search", "search, tiered", "bench"])
 def test_on_devices(edge_list, tmp_path, monkeypatch, layout, size, name):
-    """The kernel of a search, for a graph as it will stand there."""
+    """A rank with a device compiles the kernel of its search for the types that its graph will
+    have.
+    """
     path = edge_list(*random_edges(3, 300, 3000))
     delegraph.build(path, tmp_path / "graph.dg", partitions=2, layout=layout)
     monkeypatch.setitem(sys.modules, "cupy", emulator.cupy)
@@ -100,6 +102,6 @@ def test_on_devices(edge_list, tmp_path, monkeypatch, layout, size, name):
 
 
 class Kernel:
-    """One that is not launched."""
+    """A kernel that is not launched."""
 
     max_dynamic_shared_size_bytes = 0

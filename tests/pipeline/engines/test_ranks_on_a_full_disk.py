@@ -1,4 +1,4 @@
-"""What ranks leave for the client: a disk that has no room for it is named, and nothing is lost."""
+"""Results that ranks save for the client: a full disk is named, and no output is left."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ VERTICES = 20_000
 
 @pytest.mark.slow
 def test_it_fills_while_ranks_save(ok, edge_list, tmp_path):
-    """A limit on the size of files stands for the disk; workers have their parent's."""
+    """A disk that fills while ranks save is named; a limit on the size of files, which workers
+    inherit, stands for the disk.
+    """
     path = edge_list(np.zeros(VERTICES, np.int64), np.arange(1, VERTICES + 1))
     ok("build", path, "-o", tmp_path / "graph.dg", "--partitions", 2)
     out = tmp_path / "out"

@@ -1,4 +1,4 @@
-"""Programs that are cut off go on from what ranks have saved, by any number of ranks."""
+"""Programs that are cut off resume from the files that ranks have saved, on any number of ranks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ LAYOUTS = {
 
 
 class CutOff(Checkpoint):
-    """Ends a run after some saves, as a signal does."""
+    """A checkpoint that ends its run after the second save, as a signal does."""
 
     left = 2
     done = 0
@@ -67,7 +67,9 @@ class CutOff(Checkpoint):
 
 @pytest.fixture(scope="module")
 def store_of(tmp_path_factory):
-    """By layout; with a path, so that levels are many."""
+    """Return a function that builds the store of a layout, once, with a path that makes levels
+    many.
+    """
     made: dict[str, Store] = {}
 
     def store(layout: str) -> Store:
@@ -124,7 +126,9 @@ def test_what_is_damaged_is_not_used(store_of, tmp_path, ranks):
 
 
 def test_files_are_those_of_one_process(store_of, tmp_path):
-    """Of what does not depend on the order in which it is added up."""
+    """Saved files of several ranks are those of one process, for values that do not depend on the
+    order of additions.
+    """
     store = store_of("delegate")
     for ranks in (1, 3):
         run_program(

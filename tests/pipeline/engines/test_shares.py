@@ -1,4 +1,4 @@
-"""What a worker keeps loaded from one program of a command to the next."""
+"""Shares of a graph that a worker keeps loaded from one program of a command to the next."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from support.programs import stored
 
 
 def calls_of(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[Any]:
-    """Arguments of each, from now on."""
+    """Return a list that receives the arguments of each later call of a function."""
     calls, real = [], getattr(owner, name)
 
     def noted(*args: Any) -> Any:
@@ -122,7 +122,7 @@ def test_other_ranks_load_another_share(tmp_path):
 def test_a_line_where_one_gpu_would_do(
     tmp_path, monkeypatch, beginning, working, fits, local, told
 ):
-    """Two batches of searches."""
+    """Two batches of searches on local workers tell when one GPU would be faster."""
     store = stored(tmp_path, *random_edges(2, 300, 900), BuildOptions(partitions=3))
     clock = [0.0]
 

@@ -133,7 +133,9 @@ def test_refused_by_line(tmp_path, name, ending):
     ("name", "blank"), [("a.csv", ","), slow("a.tsv", "\t"), slow("a.snap", " ")]
 )
 def test_a_name_that_looks_like_a_number_later_on(tmp_path, monkeypatch, name, blank):
-    """The first block holds integers; 007 becomes neither 7 nor a string."""
+    """A first block of integers keeps later ids from becoming strings: 007 is refused, as it is no
+    integer's print.
+    """
     monkeypatch.setattr(text, "BLOCK_BYTES", 64)
     header = "" if name == "a.snap" else f"src{blank}dst\n"
     numbers = "".join(f"{i}{blank}{i + 1}\n" for i in range(1000))
@@ -178,7 +180,7 @@ def test_a_name_that_looks_like_a_number_later_on(tmp_path, monkeypatch, name, b
     ],
 )
 def test_why_ids_are_strings(tmp_path, name, written, told):
-    """A typo among integers is told, with its line."""
+    """A typo among integers is told with its line as the reason why ids are strings."""
     path = write_compressed(tmp_path / name, written)
     _, record = converted(path)
     assert any(note.startswith(f"{path}{told}") for note in record["notes"]), record["notes"]
@@ -200,7 +202,7 @@ plain = st.integers(-12, 12).map(str)
     st.integers(8, 300),
 )
 def test_no_id_becomes_another(tmp_path_factory, name, rows, size):
-    """Ids print as they were read, or a later block's are refused."""
+    """Ids print as they were read, or an id of a later block is refused."""
     blank = {"a.csv": ",", "a.tsv": "\t", "a.snap": " "}[name]
     if name == "a.snap":
         rows = [(u.replace(" ", ""), v.replace(" ", "")) for u, v in rows]
@@ -264,7 +266,9 @@ words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 
 @given(st.lists(st.tuples(words, words, st.integers(-9, 9)), min_size=1), st.integers(20, 300))
 def test_any_names_in_blocks_of_any_size(tmp_path_factory, rows, size):
-    """Names that Python's csv writes are read back; names of the header are quoted, too."""
+    """Names that Python's csv module writes are read back from blocks of any size, quoted names of
+    the header too.
+    """
     folder = tmp_path_factory.mktemp("csv")
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(

@@ -1,4 +1,6 @@
-"""Files that lie, by hand or by damage: what is converted is what a plain reader finds in them."""
+"""Files with false contents, by hand or by damage: conversion finds what a plain reader finds in
+the file.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ Edges = list[tuple[str, ...]]
 
 
 def read(path: Path, **options) -> Edges | None:
-    """The edges as they print; None for a file that is refused, in one line that names it."""
+    """Return the edges as they print, or None for a file that is refused in one line that names the
+    file.
+    """
     before = set(path.parent.iterdir())
     try:
         found, record = converted(path, **options)
@@ -46,7 +50,9 @@ def read(path: Path, **options) -> Edges | None:
 
 
 def integers(line: str, least: int, most: int, exact: bool) -> list[int] | None:
-    """The numbers of a line; None if one is none. exact: whether it has to print as it stands."""
+    """Return the numbers of a line, or None if a word is no number. exact: words have to be as
+    numbers print.
+    """
     found = []
     for word in line.split():
         if not re.fullmatch("-?[0-9]{1,5000}", word, re.ASCII):
@@ -105,7 +111,7 @@ GRAPHS = {
 
 
 def metis(lines: list[str]) -> Edges | None:
-    """Edges, then vertices without them, as the format's definition reads."""
+    """Return edges, then vertices without edges, by the definition of METIS's format."""
     head = integers(lines[0], 0, 2**62, False) or []
     form = lines[0].split()[2].zfill(3) if len(head) > 2 else "000"
     if not 2 <= len(head) <= 4 or len(form) > 3 or set(form) - {"0", "1"} or "-" in lines[0]:
@@ -145,7 +151,9 @@ def metis(lines: list[str]) -> Edges | None:
 @example("vertex weights", [(0, 3, "99999999999999999999")], "replace")
 @example("", [(0, 0, LONG)], "replace")
 def test_metis(tmp_path_factory, kind, changes, how):
-    """A word of the header or of a line is changed, added or left out."""
+    """A METIS file with words changed, added or left out is read as the definition reads it, or
+    refused.
+    """
     lines = [line.split() for line in GRAPHS[kind].split("\n")]
     for row, place, word in changes:
         line = lines[row % len(lines)]
@@ -173,7 +181,9 @@ BOUNDS = (0, 1, -1, -2, 2**31, 2**32, 2**62, 2**63 - 1, -(2**63), 10**12)
 )
 @example(True, [(25, 2**63 - 1), (33, -2)])
 def test_serialized(tmp_path_factory, directed, changes):
-    """Numbers of 64 bits anywhere: the same edges, or none."""
+    """A serialized graph with random 64-bit numbers in any place gives the same edges, or is
+    refused.
+    """
     path = tmp_path_factory.mktemp("sg") / "a.sg"
     whole = SERIALIZED[directed]
     path.write_bytes(whole)
@@ -206,7 +216,9 @@ BEGINNINGS = {
     st.booleans(),
 )
 def test_bombs(tmp_path_factory, name, ending, unit, size, lifted):
-    """A unit many times: refused where it unpacks to too much, else as the same text unpacked."""
+    """A compressed file of one repeated unit is refused when it unpacks to too much, and else read
+    like its text.
+    """
     whole = BEGINNINGS[name] + unit * (size // len(unit))
     data = gzip.compress(whole, 1)
     if ending == ".zst":
@@ -255,7 +267,9 @@ def test_what_unpacks_from_how_little(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["a.snap.gz", "a.csv.gz", "a.graph.gz", "a.mtx.zst"])
 @pytest.mark.parametrize("unit", [b"\n", b"1"])
 def test_three_hundred_million_of_a_byte(tmp_path, name, unit):
-    """Some kilobytes to 0.3 MB; it took minutes, or all of the memory."""
+    """Compressed files of 300 million bytes are refused at once: a few kilobytes to 0.3 MB once
+    took minutes, or all memory.
+    """
     path = tmp_path / name
     before = BEGINNINGS["a.graph"] if name == "a.graph.gz" else b""
     codec = "gzip" if name.endswith(".gz") else "zstd"

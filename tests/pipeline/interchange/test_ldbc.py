@@ -1,4 +1,4 @@
-"""LDBC Graphalytics' graphs, and results as its answers are written."""
+"""LDBC Graphalytics' graphs are converted, and results are written in the format of its answers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def test_vertices_that_are_missing(tmp_path):
 
 
 def test_text_of_other_results(tmp_path, edge_list):
-    """Every value is the result's; names that a line cannot tell apart are refused."""
+    """Text of a result has every value, and vertex names that a line cannot tell apart
+    are refused.
+    """
     edges = edge_list(["a", "b", "d"], ["b", "c", "e"])
     delegraph.pagerank(edges, output=tmp_path / "ranks")
     delegraph.convert(tmp_path / "ranks", tmp_path / "ranks.txt")

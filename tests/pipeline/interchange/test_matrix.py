@@ -14,7 +14,7 @@ from support.graphs import graphs, random_edges
 
 
 def entries(path) -> tuple[dict, dict]:
-    """Values by source and target, and all arrays."""
+    """Return values by source and target, and all arrays."""
     with np.load(path) as file:
         arrays = dict(file)
     ids = arrays["vertex"].tolist()

@@ -97,7 +97,9 @@ def test_a_header_that_promises_more_vertices_than_memory_holds(tmp_path):
 
 
 def test_a_header_that_promises_more_vertices_than_the_file_is_large(tmp_path):
-    """All promised vertices would be written, from a file of 69 bytes."""
+    """A header that promises more vertices than the file is large is refused: a file of 69 bytes
+    would make very many rows.
+    """
     path = tmp_path / "a.mtx"
     path.write_text(f"{BANNER} pattern general\n900000000 900000000 1\n1 2\n")
     with pytest.raises(
@@ -111,7 +113,9 @@ def test_a_header_that_promises_more_vertices_than_the_file_is_large(tmp_path):
 
 
 def test_positions_in_any_spelling(tmp_path):
-    """Rows and columns are counted: 002 can only be the second one. Numbers of Fortran look so."""
+    """Positions may have leading zeros, as Fortran writes them: rows and columns are counted, so
+    002 is 2.
+    """
     path = tmp_path / "a.mtx"
     path.write_text(f"{BANNER} integer general\n003 003 002\n001 002 007\n3 1 -0\n")
     assert converted(path)[0] == {"src": [1, 3], "dst": [2, 1], "weight": [7, 0]}

@@ -47,7 +47,7 @@ def test_comments_and_vertices_without_edges(tmp_path):
 
 @given(graphs(), st.booleans(), st.sampled_from(["", "1", "11", "111"]), st.integers(30, 300))
 def test_random_graphs(tmp_path_factory, graph, ends, form, size):
-    """Lines of any length, cut anywhere."""
+    """Random graphs are read back from lines of any length, cut into blocks anywhere."""
     src, dst, vertices, _ = graph
     edges = {(min(u, v), max(u, v)) for u, v in zip(src.tolist(), dst.tolist(), strict=True)}
     edges = {(u, v): 100 * u + v for u, v in edges if u != v}
@@ -132,7 +132,9 @@ def test_refused(tmp_path, text, told):
 
 
 def test_comments_without_an_end(tmp_path, monkeypatch):
-    """A header comes within 8 MiB."""
+    """A file that begins with comments without an end is refused: the header has to come within 8
+    MiB.
+    """
     monkeypatch.setattr(text, "HEADER_BYTES", 1000)
     path = tmp_path / "a.graph"
     path.write_text("%\n" * 490 + "2 1\n2\n1\n")

@@ -82,7 +82,7 @@ def test_cut_off_or_longer(tmp_path, name, directed):
 
 
 def read(path: Path):
-    """The edge list, or None where the file is refused in a line that names it."""
+    """Return the edge list, or None where the file is refused in a line that names the file."""
     try:
         return converted(path)[0]
     except InputError as error:
@@ -97,7 +97,9 @@ def read(path: Path):
     [("a.wsg", True), slow("a.sg", False), slow("a.wsg", False), slow("a.sg", True)],
 )
 def test_a_changed_byte_gives_no_other_edges(tmp_path, name, directed):
-    """In either copy of the edges. Offsets may be nonsense that looks right by its differences."""
+    """A changed byte is refused in either copy of the edges, also in offsets, whose differences may
+    seem right.
+    """
     path = write(tmp_path / name, SRC, DST, 5, directed)
     data, right = path.read_bytes(), read(path)
     assert right
@@ -109,7 +111,9 @@ def test_a_changed_byte_gives_no_other_edges(tmp_path, name, directed):
 @pytest.mark.parametrize("name", ["a.sg", "a.wsg"])
 @pytest.mark.parametrize("directed", [False, True])
 def test_offsets_whose_differences_pass_64_bits(tmp_path, name, directed):
-    """They rise by 2^63 - 1, twice, and come back to where they belong: in either half."""
+    """Offsets that rise by 2^63 - 1, wrap around and return to right values are refused, in either
+    half of the file.
+    """
     path = write(tmp_path / name, SRC, DST, 5, directed)
     data = path.read_bytes()
     entries = struct.unpack_from("<q", data, 1)[0]

@@ -19,7 +19,7 @@ from support.many_paths import diamonds, layers_beside_a_path
 
 
 def change(folder, name, values, keep=True):
-    """Set a column of a result by vertex, in its first file. keep: its metadata."""
+    """Set values of a result's column by vertex, in the first file. keep: whether metadata stay."""
     path = min(folder.glob("*.parquet"))
     table = pq.read_table(path)
     vertex = table["vertex"].to_pylist()
@@ -42,7 +42,7 @@ def rules_of(graph, result, **options):
 
 @pytest.mark.parametrize("parents", [{1: 999}, {5: 999}, {1: 999, 5: 999}, {6: 2}])
 def test_paths_to_whom_no_parent_leads(edge_list, tmp_path, parents):
-    """At the source, and where nothing is reached: a parent that is no vertex, too."""
+    """A parent that is no vertex is found also at the source and at unreached vertices."""
     edges = edge_list([1, 2, 5], [2, 3, 6], w=[1, 2, 1])
     delegraph.sssp(edges, 1, output=tmp_path / "out", weight="w", threads=1)
     assert rules_of(edges, tmp_path / "out", weight="w") == set()
@@ -78,7 +78,9 @@ def test_rows_of_vertices_that_were_not_asked_for(edge_list, tmp_path, name, sou
 
 
 def test_a_share_less_than_jumps_make(edge_list, tmp_path):
-    """One of very many vertices may lack its value, which changes the sum very little."""
+    """A missing value of one vertex is found among very many vertices, although it changes the sum
+    very little.
+    """
     n = 300_000
     edges = edge_list(np.arange(n), (np.arange(n) + 1) % n)
     delegraph.pagerank(edges, output=tmp_path / "out", tolerance=1e-4, dangling="none", threads=1)
@@ -172,7 +174,9 @@ def results(edge_list, tmp_path):
 
 
 def test_without_room_for_rows(results, monkeypatch):
-    """Distances are computed from streamed edges; paths are not counted."""
+    """Distances are judged from streamed edges where rows have no room; paths are then
+    not counted.
+    """
     monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)
     for name in ("closeness", "eccentricity"):
         verdict: Any = delegraph.validate(results / "graph.dg", results / name, threads=1)

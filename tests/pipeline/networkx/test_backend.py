@@ -62,8 +62,8 @@ NODES = [*range(7), "a", "b", ("c", 1), 2.5, b"e", frozenset({3})]
 
 
 def same(function: str, graph: Any, *args: Any, ordered: bool = True, **options: Any) -> None:
-    """Check that both give the same answer, or the same error; dicts and lists in the same
-    order.
+    """Check that delegraph and NetworkX give the same answer or error, with dicts and lists in the
+    same order.
     """
     wanted, found = (
         _outcome(getattr(nx, function), graph, *args, backend=name, **options)
@@ -231,7 +231,7 @@ PATH = nx.path_graph(4)
     ],
 )
 def test_left_to_networkx(function, graph, args, options, why, caplog):
-    """NetworkX answers where delegraph's answer would differ, and its log says why."""
+    """NetworkX answers where delegraph's answer would differ, and NetworkX's log says why."""
     caplog.set_level(logging.DEBUG, "networkx")
     seed = {"seed": random.Random(1)} if function == "betweenness_centrality" else {}
     told = backend.can_run(function, (graph, *args), {**options, **seed})
@@ -279,7 +279,7 @@ def calls(monkeypatch, function: str) -> list[tuple[Any, ...]]:
 
 
 def test_by_priority(monkeypatch, large):
-    """Large graphs are converted once for all that is asked; small ones are NetworkX's."""
+    """Large graphs are converted once for all calls, and NetworkX answers for small graphs."""
     converted, ranked = calls(monkeypatch, "convert_from_nx"), calls(monkeypatch, "pagerank")
     opened, inner = [], api.open
     monkeypatch.setattr(api, "open", lambda *a, **k: opened.append(a) or inner(*a, **k))
@@ -376,7 +376,9 @@ OF_NETWORKX = [
     *("link_analysis.tests.test_pagerank", "shortest_paths.tests", "traversal.tests.test_bfs"),
     *("tests.test_dag", "tests.test_distance_measures"),
 ]
-"""Their tests; of one that draws 540 graphs, which takes minutes, one of them."""
+"""NetworkX's tests of functions that the backend has; one module draws 540 graphs, which takes
+minutes, and only one of these tests runs.
+"""
 
 RUN_THEM = """
 import sys, pytest
@@ -391,7 +393,7 @@ sys.exit(code)
 
 @pytest.mark.nightly
 def test_by_tests_of_networkx(tmp_path):
-    """NetworkX's own tests pass, by the backend's functions where these can run."""
+    """NetworkX's own tests pass with the backend's functions, wherever these functions can run."""
     modules = [f"networkx.algorithms.{name}" for name in OF_NETWORKX]
     few = ["-k", "not test_use_bounds_on_off_consistency or 0.4-10-0"]
     env = {**os.environ, "NETWORKX_TEST_BACKEND": "delegraph", "NETWORKX_FALLBACK_TO_NX": "True"}

@@ -1,4 +1,6 @@
-"""One protocol, one suite: whatever ranks talk over, they get the same, or all fail."""
+"""One suite for every communicator: ranks receive the same messages over each kind, or all ranks
+fail.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,13 @@ from delegraph.pipeline.ranks.tcp import TcpCommunicator
 from support.ranks import BY_NCCL, at_host, communicators, placed, run
 
 KINDS = ["threads", "tcp", "tcp in pieces", "nccl on one device", *BY_NCCL]
-"""``nccl`` with emulated devices, or GPUs; on one device, the host carries its arrays."""
+"""Kinds of communicators; ``nccl`` has emulated devices or GPUs, and on one device the host carries
+arrays.
+"""
 
 
 def message(sender: int, receiver: int, step: int) -> list[np.ndarray]:
-    """Of several types, some arrays empty, some large."""
+    """Return arrays of several types, some empty and some large."""
     rng = np.random.default_rng([sender, receiver, step])
     return [
         np.array([sender, receiver, step], np.int64),
@@ -91,7 +95,7 @@ def test_arrays_of_any_type_come_aligned(kind, length):
 
 
 def test_what_was_sent_last_arrives():
-    """However large, and though the sender closes at once."""
+    """A last message arrives, however large, though the sender closes at once."""
     large = np.random.default_rng(1).integers(0, 2**32, 1 << 24, np.uint32)
 
     def work(communicator: Communicator) -> bool:
@@ -124,7 +128,7 @@ def test_the_first_failure_reaches_all(kind):
 
 
 def test_a_rank_that_is_gone():
-    """Its connections end."""
+    """A rank that is gone is known by its connections, which end."""
     with communicators("tcp", 3) as ranks:
 
         def work(communicator: Communicator) -> None:
@@ -140,8 +144,8 @@ def test_a_rank_that_is_gone():
 
 
 def test_a_rank_that_leaves():
-    """In good order, but others wait for it. One that writes to it may find it gone before it has
-    read that it leaves.
+    """A rank that leaves in good order while others wait for it is told as gone or as having left:
+    a rank that writes to it may find the connection ended before the notice.
     """
     with communicators("tcp", 2) as ranks:
 
@@ -156,7 +160,7 @@ def test_a_rank_that_leaves():
 
 
 def test_a_message_that_cannot_be_sent(monkeypatch):
-    """The sender raises, and is not waited for."""
+    """A rank that cannot send a message raises, and the other rank does not wait for it."""
     with communicators("tcp", 2) as ranks:
 
         def work(communicator: Communicator) -> None:
@@ -178,7 +182,9 @@ def test_a_message_that_cannot_be_sent(monkeypatch):
 
 
 def test_a_rank_that_stalls():
-    """It says nothing; the others wait for the timeout, while it waits for them."""
+    """A rank that stalls says nothing; the others fail after the timeout, and the stalled rank then
+    ends.
+    """
     others = threading.Barrier(3)
     with communicators("tcp", 3, timeout=1.0) as ranks:
 
@@ -200,7 +206,9 @@ def test_a_rank_that_stalls():
 
 @pytest.mark.slow
 def test_a_slow_rank_is_waited_for():
-    """It computes for longer than the timeout, and is alive."""
+    """A slow rank that computes for longer than the timeout is alive, and the other rank waits for
+    it.
+    """
     with communicators("tcp", 2, timeout=0.8) as ranks:
 
         def work(communicator: Communicator) -> int:
@@ -212,7 +220,9 @@ def test_a_slow_rank_is_waited_for():
 
 
 def call(at: TcpCommunicator, message: object) -> None:
-    """Connect to a rank and say something else than a rank would; wait until it has hung up."""
+    """Connect to a rank, send a message that no rank would send, and wait until the
+    rank hangs up.
+    """
 
     async def call() -> None:
         with contextlib.suppress(OSError):
@@ -224,7 +234,9 @@ def call(at: TcpCommunicator, message: object) -> None:
 
 
 def test_others_are_turned_away():
-    """Of another session; an address where nobody is."""
+    """Callers that are no rank are turned away: a rank of another session, senders of rubbish; a
+    rank cannot join at an address where nobody listens.
+    """
     with communicators("tcp", 2) as ranks:
         at = ranks[0]
         assert isinstance(at, TcpCommunicator)

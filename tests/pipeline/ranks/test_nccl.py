@@ -1,7 +1,7 @@
-"""Arrays from device to device, and what goes wrong meanwhile: nobody waits for ever.
+"""Arrays sent from device to device, and faults meanwhile: no rank waits for ever.
 
-NCCL emulated, which waits as the real one does; the same on two GPUs. What every communicator has
-to do is in test_communicators.
+NCCL is emulated, and waits as the real one does; the same tests run on two GPUs. Tests that apply
+to every communicator are in test_communicators.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SOON = 30.0  # on a machine that is busy, with NCCL to be loaded
 
 
 def send(communicator: NcclCommunicator, length: int = 1000) -> list[Any]:
-    """An array of the device to all; what comes."""
+    """Send an array of the device to all ranks, and return the arrays that come."""
     array = placed(communicator, [np.arange(0), np.full(length, communicator.rank)])[1]
     return [message[0] for message in communicator.exchange([[array]] * communicator.size)]
 
@@ -46,8 +46,8 @@ def send(communicator: NcclCommunicator, length: int = 1000) -> list[Any]:
 def faulty(
     kind: str, fault: Callable[[NcclCommunicator], Any], timeout: float = 10.0, patience: float = 60
 ) -> list[Any]:
-    """How two ranks end, of which the second does something else than use NCCL, while the first
-    is waiting there for it.
+    """Return how two ranks end when the second runs ``fault`` while the first waits for
+    it in NCCL.
     """
 
     def work(communicator: NcclCommunicator) -> None:
@@ -67,7 +67,7 @@ def faulty(
 
 
 def cut(communicator: NcclCommunicator) -> None:
-    """As if the rank's process were gone."""
+    """Cut the connections of a rank as if the rank's process were gone."""
     below = communicator._communicator
     assert isinstance(below, TcpCommunicator)
     for comm in below._outgoing.values():
@@ -94,14 +94,14 @@ def test_a_rank_that_is_gone(kind):
 
 @pytest.mark.parametrize("kind", BY_NCCL)
 def test_nothing_comes(kind):
-    """Though all are alive."""
+    """A rank from which nothing comes in time fails the run, though all ranks are alive."""
     for error in faulty(kind, lambda _: None, patience=1.0):
         assert type(error) is RankError
         assert "rank 0 has waited for NCCL for 1 s" in str(error)
 
 
 def test_nccl_knows_first(monkeypatch):
-    """The rank that is gone is named, not what NCCL says of it."""
+    """A failure names the rank that is gone, even when NCCL raises its own error first."""
 
     def work(communicator: NcclCommunicator) -> None:
         send(communicator)
@@ -124,7 +124,7 @@ def test_nccl_knows_first(monkeypatch):
 
 @pytest.mark.parametrize("returns", [False, True])
 def test_a_rank_that_is_stuck(monkeypatch, returns):
-    """What makes a communicator cannot be aborted, but may return."""
+    """A rank stuck in making a communicator cannot be aborted, but the making may return."""
     monkeypatch.setattr(nccl, "_GRACE_SECONDS", 10.0 if returns else 1.0)
 
     making = threading.Event()
@@ -154,7 +154,7 @@ def test_a_rank_that_is_stuck(monkeypatch, returns):
 
 
 def test_one_without_nccl(monkeypatch):
-    """All of them go on through the host."""
+    """Ranks all go through the host if one of them has no NCCL."""
     some = property(lambda device: None if device.number == 1 else emulator.nccl)
     monkeypatch.setattr(Device, "nccl", some)
 
@@ -169,7 +169,9 @@ def test_one_without_nccl(monkeypatch):
 
 @pytest.mark.parametrize("kind", BY_NCCL)
 def test_arrays_of_some_ranks(kind):
-    """Rank 0 alone has some on its device, of which one is empty and one is no row in memory."""
+    """Arrays of one rank's device and of another's host arrive; one array is empty, and one is
+    strided in memory.
+    """
 
     def work(communicator: NcclCommunicator) -> None:
         sent = [np.arange(5), np.arange(0), np.arange(100_000)]
@@ -188,7 +190,7 @@ def test_arrays_of_some_ranks(kind):
 
 @pytest.mark.parametrize("kind", BY_NCCL)
 def test_what_was_just_made_is_sent(kind):
-    """NCCL has a stream of its own, which has to wait for what makes an array."""
+    """An array is sent after the kernels that make it, for which NCCL's own stream has to wait."""
 
     def work(communicator: NcclCommunicator) -> None:
         peer = 1 - communicator.rank
@@ -207,7 +209,7 @@ def test_what_was_just_made_is_sent(kind):
 
 @pytest.mark.parametrize("kind", [*BY_NCCL, "nccl on one device"])
 def test_all_to_all(kind, monkeypatch):
-    """Where nobody can read the others' memory."""
+    """All-to-all works by messages where no rank can read another rank's memory."""
     monkeypatch.setattr(PeerMemory, "open", lambda *_: None)
     monkeypatch.setattr(peer_memory, "PIECE_BYTES", 1 << 16)
     size = 2 if kind == "nccl on GPUs" else 3
@@ -231,7 +233,7 @@ def test_all_to_all(kind, monkeypatch):
 
 @dataclass(frozen=True)
 class StuckJob:
-    """Where there are two ranks, the second is."""
+    """A job whose second rank, if there is one, is stuck."""
 
     device: str = "cpu"
     device_limit: int | None = None
@@ -256,7 +258,7 @@ class StuckJob:
 
 @dataclass(frozen=True)
 class SendingJob(StuckJob):
-    """Two ranks, of which the second may be killed while the first is in NCCL."""
+    """A job of two ranks, of which the second may be killed while the first is in NCCL."""
 
     killed: str = ""
 
@@ -299,7 +301,7 @@ def test_processes(killed):
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_with_a_rank_that_is_stuck(caplog):
-    """Its process ends, and the others begin again without it."""
+    """A worker with a stuck rank ends its process, and the remaining worker begins again."""
     caplog.set_level("WARNING", "delegraph")
     with cluster(2) as (_, client):
         there = Cluster(client, False, 20)

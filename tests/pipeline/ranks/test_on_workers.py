@@ -1,7 +1,7 @@
-"""Searches on worker processes: the same distances, and an end whatever goes wrong.
+"""Searches on worker processes find the same distances, and end whatever goes wrong.
 
-Each fault has to end the command within its timeout and what starting takes, leave no process
-behind, and leave workers that can be searched on again.
+Each fault has to end the command within its timeout and the time to start, leave no process behind,
+and leave workers that can run another search.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ LONG = 6000  # vertices of a path: a search of some seconds and more
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """path.dg: a path, from one end to the other; random.dg: of four partitions, both ways."""
+    """Build path.dg of a path, searched from one end, and random.dg of random edges; both have four
+    partitions.
+    """
     folder = tmp_path_factory.mktemp("ranks")
     path = np.arange(LONG - 1), np.arange(1, LONG)
     for name, (src, dst) in {"path": path, "random": random_edges(1, 3000, 20_000)}.items():
@@ -126,7 +128,7 @@ def test_refusals(delegraph, folder, tmp_path):
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed(folder, tmp_path):
-    """The search is done again on those that are left."""
+    """A search whose worker is killed runs again on the remaining workers."""
     with cluster(3) as (local, client):
         workers = pids(client)
         running = Background(
@@ -151,7 +153,7 @@ def test_a_worker_that_is_killed(folder, tmp_path):
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_when_its_rank_is_done(folder, tmp_path, monkeypatch):
-    """What it gave is lost with it."""
+    """A worker killed after its rank is done loses the rank's result, so the search runs again."""
     with cluster(2) as (_, client):
         workers = pids(client)
         left = [workers[sorted(workers)[1]]]
@@ -179,7 +181,7 @@ def test_a_worker_that_is_killed_when_its_rank_is_done(folder, tmp_path, monkeyp
 @pytest.mark.slow
 @pytest.mark.parametrize("signal_sent", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_second_loss_ends_the_search(folder, tmp_path, signal_sent):
-    """Of two workers one is lost, then the other."""
+    """A search that loses both of its two workers ends with an error."""
     with cluster(2) as (local, client):
         workers = pids(client)
         running = Background(
@@ -249,7 +251,7 @@ def test_a_rank_that_raises(folder, tmp_path):
 
 @pytest.mark.slow
 def test_an_interrupted_search(folder, tmp_path):
-    """Ctrl-C ends the ranks, too: the workers are free for the next search."""
+    """Ctrl-C ends the ranks, too, and the workers are free for the next search."""
     with cluster(2) as (local, client):
         address = local.scheduler_address
         command = [sys.executable, "-m", "delegraph", "bfs", str(folder / "path.dg")]
@@ -268,7 +270,7 @@ def test_an_interrupted_search(folder, tmp_path):
 
 @pytest.mark.slow
 def test_two_searches_at_once(folder, tmp_path):
-    """They take turns; one that waits for too long says so."""
+    """Two searches at once take turns, and a search that waits for too long says so."""
     with cluster(2) as (local, client):
         address = local.scheduler_address
         both = [
@@ -297,7 +299,7 @@ def test_without_workers(monkeypatch, folder, tmp_path):
 
 @pytest.mark.slow
 def test_a_scheduler_that_goes_away(folder, tmp_path):
-    """Started by hand, as are its workers."""
+    """A scheduler that is killed ends the search; scheduler and workers were started by hand."""
     file = tmp_path / "scheduler.json"
     common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
 

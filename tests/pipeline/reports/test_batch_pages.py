@@ -31,7 +31,7 @@ def page(path) -> PageText:
 
 
 def figures(made: PageText) -> dict[str, list[str]]:
-    """Return the text under each name, and its note."""
+    """Return the text and the note under each name."""
     pairs = made.root.findall(".//dl[@class='figures']/div")
     words = (["".join(some.itertext()).strip() for some in pair.findall("dd/*")] for pair in pairs)
     return {pair.findtext("dt", ""): some for pair, some in zip(pairs, words, strict=True)}
@@ -84,8 +84,8 @@ def test_numbers_are_those_of_the_ledger(batch):
 
 
 def test_each_state(batch):
-    """A word and a bar's form show each state; the bar of a running job is cut off if nobody runs
-    it.
+    """Each state has a word and a form of bar; the bar of a running job is cut off if nobody runs
+    the job.
     """
     jobs = batch(*every_state())
     made = page(jobs)

@@ -1,4 +1,6 @@
-"""Pages about stores, results and benches: their numbers, what they lack, and who reads them."""
+"""Pages about stores, results and benches: their numbers, missing values, and readers
+of the pages.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ HOSTILE = "</title><script>alert('1')</script>\"&amp;\x07\u202e"
 
 @pytest.fixture
 def graph(ok, edge_list, tmp_path):
-    """A store with weights."""
+    """Build a store with weights."""
     src, dst = random_edges(1, 300, 2000)
     weights = pa.array(np.linspace(0.5, 2, 2000), pa.float32())
     edges = edge_list(src, dst, weight=weights)
@@ -346,7 +348,9 @@ def test_ids_may_be_anything(ok, edge_list, tmp_path):
 
 @pytest.mark.slow
 def test_very_many_levels(found, tmp_path):
-    """Older records list all levels, and a result without a record has all of them."""
+    """A page of very many levels has few rows, from an older record that lists all levels or a
+    result without a record.
+    """
     count = 300_000
     record = json.loads(record_of(found).read_text())
     step = record["supersteps"][0]

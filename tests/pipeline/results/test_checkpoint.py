@@ -1,4 +1,4 @@
-"""Checkpoints: a search goes on from any level, and no damage does harm."""
+"""Checkpoints: a search resumes from any level, and damage does no harm."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def in_memory(graph, source, max_depth, saved):
 
 
 def by_scans(graph, source, max_depth, saved):
-    """As bfs._search_edges: scans, then rows when the budget is spent."""
+    """Search like bfs._search_edges: scan, then search by rows when the budget is spent."""
     src, dst, vertices, directed = graph
     state = EdgeSearch([(src.copy(), dst.copy())], vertices, source, directed)
     steps = SuperstepLog()
@@ -76,7 +76,7 @@ def test_goes_on_from_every_level(way, folders, graph, data):
 
 @pytest.mark.parametrize("budget", [0, 3])
 def test_goes_on_in_rows(folders, budget, monkeypatch):
-    """A search that had left off scanning when it was saved."""
+    """A search resumes in rows if it had left off scanning when it was saved."""
     monkeypatch.setattr(search_edges, "SCAN_BUDGET", budget)
     path = np.arange(50, dtype=np.uint32)
     graph = path[:-1].copy(), path[1:].copy(), 50, False
@@ -117,7 +117,7 @@ def test_streamed_search_goes_on_from_every_level(directed, partitions, tmp_path
 
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_goes_on_where_the_edges_are(partitions, tmp_path):
-    """A search that was cut off on disk in memory, and the other way round."""
+    """A search that was cut off on disk resumes in memory, and the other way round."""
     src, dst = random_edges(3, VERTICES, 700)
     pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
     edges = open_edges(tmp_path / "edges.parquet")
@@ -239,7 +239,9 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("where", range(1, 12))
 def test_a_kill_while_saving_leaves_a_whole_one(where, tmp_path, monkeypatch):
-    """Stops the save at its ``where``-th step that changes the disk."""
+    """A save that is killed at its ``where``-th step that changes the disk leaves a whole
+    checkpoint.
+    """
     saved(tmp_path, 3)
     calls = 0
 

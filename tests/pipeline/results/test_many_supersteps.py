@@ -29,7 +29,9 @@ MOST_BYTES = 10**6
 
 
 def steps_of(count: int) -> list[SuperstepRecord]:
-    """Of several ranks, which have most to tell; numbers as long as they come."""
+    """Return supersteps of several ranks, which have the most fields, with numbers as long as they
+    come.
+    """
     large = 2**40
     return [
         SuperstepRecord(
@@ -88,7 +90,9 @@ def test_a_file_has_all(tmp_path, count):
 
 @pytest.mark.parametrize("count", [slow(PACKED), PACKED + 1, slow(3 * PACKED + 7)])
 def test_older_ones_are_packed(tmp_path, count):
-    """Begun by one engine, gone on with by another, which has other things to tell."""
+    """A log of supersteps packs the older ones, also if two engines with different
+    fields wrote it.
+    """
     steps = steps_of(count)
     for step in steps[:5]:
         step["direction"], step["bytes_sent"] = {"all": "scan"}, {}
@@ -140,7 +144,9 @@ def test_in_python(path_graph, tmp_path):
 
 
 def test_of_a_result_that_is_there(ok, delegraph, edge_list, path_graph, tmp_path):
-    """Its record knows all supersteps, or it is not enough."""
+    """A profile of a result that is already there comes from a record with all supersteps, or is
+    refused.
+    """
     long, few = ("bfs", path_graph, "--source", 0, "-o", tmp_path / "long"), tmp_path / "few"
     profile = tmp_path / "steps.parquet"
     ok(*long)

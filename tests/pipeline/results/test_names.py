@@ -1,4 +1,4 @@
-"""Names streamed from a store's vertex table, against those held in memory."""
+"""Names streamed from a store's vertex table, against names held in memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ IDS = {
 
 
 def build(folder: Path, ids: pa.Array, row_group: int = 7) -> Store:
-    """A store whose vertex table has row groups of a few rows."""
+    """Build a store whose vertex table has row groups of a few rows."""
     rng = np.random.default_rng(1)
     ends = [ids.take(pa.array(rng.integers(0, len(ids), 300))) for _ in range(2)]
     pq.write_table(pa.table(ends, names=["src", "dst"]), folder / "edges.parquet")

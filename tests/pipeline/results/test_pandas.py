@@ -1,4 +1,4 @@
-"""Results opened with pandas, and with others: no id becomes a float."""
+"""Results opened with pandas and other tools: no id becomes a float."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ NULLABLE = {
     "components": {},
     "pagerank": {},
 }
-"""Columns that may hold nulls, whether or not any of a graph does; all others are NumPy's."""
+"""Columns that may hold nulls, and their types, even if a graph has no null; all other columns have
+NumPy's types.
+"""
 ASKED = {
     "bfs": ("bfs", {"source": BIG}),
     "bfs together": ("bfs", {"sources": [BIG], "together": True}),
@@ -34,7 +36,7 @@ ASKED = {
 
 @pytest.fixture(params=["one component", "two components"])
 def edges(request, tmp_path):
-    """Ids that doubles do not hold; with and without vertices that are not reached."""
+    """Write edges with ids that doubles do not hold, with and without unreached vertices."""
     far = [7, 8] if request.param == "two components" else [BIG + 4, BIG + 6]
     src, dst = [BIG, BIG + 2, far[0]], [BIG + 2, BIG + 4, far[1]]
     path = tmp_path / "edges.parquet"
@@ -43,7 +45,7 @@ def edges(request, tmp_path):
 
 
 def same_as(frame, table: pa.Table, asked: str) -> None:
-    """Each value, and the types that the columns have, whatever they hold."""
+    """Check each value of a frame, and that column types do not depend on the values."""
     for name in table.column_names:
         found = [None if value is pandas.NA else value for value in frame[name].tolist()]
         if pa.types.is_integer(table[name].type):
@@ -56,7 +58,9 @@ def same_as(frame, table: pa.Table, asked: str) -> None:
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_in_memory_and_of_files(edges, tmp_path, monkeypatch, asked):
-    """Of several files too, and of each of them."""
+    """Frames of results in memory, of a folder of files and of each file have the same types and
+    values.
+    """
     monkeypatch.setattr(names, "ROW_GROUP", 2)
     monkeypatch.setattr("delegraph.pipeline.results.result.file_rows", lambda vertices: 2)
     name, options = ASKED[asked]
@@ -87,7 +91,7 @@ def test_unsigned_ids(tmp_path):
 
 
 def test_other_ids(tmp_path):
-    """Strings and UUIDs are as pandas has them."""
+    """Frames have strings and UUIDs as pandas has them."""
     from uuid import UUID
 
     table = pa.table({"src": ["a", "c"], "dst": ["b", "d"]})

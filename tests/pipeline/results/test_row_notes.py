@@ -1,5 +1,5 @@
-"""What is done with self-loops, duplicates and rounded weights is told: in the talk, in Python, in
-records, by every command and every way that it goes.
+"""Notes tell of dropped self-loops, combined duplicates and rounded weights: on stderr, in Python
+and in records, by every command and engine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from support.graphs import random_edges
 from support.marks import slow
 
 SRC, DST = [1, 2, 3, 2, 2, 1, 1], [2, 3, 1, 2, 1, 2, 2]
-"""One self-loop. Of the others two repeat 1-2, or three, where 2-1 is the same."""
+"""Rows with one self-loop; of the other rows two repeat 1-2, or three, where 2-1 is the
+same edge.
+"""
 
 LOOPS = "1 of 7 rows is a self-loop: left out"
 ONE_WAY = "2 of 7 rows repeat an edge: each edge counts once"
@@ -54,14 +56,16 @@ def command(name: str) -> str:
 
 
 def says(ran: Any, lines: list[str]) -> None:
-    """That and nothing else of rows, once."""
+    """Check that the given lines, once each, are all that a command says about rows."""
     assert [line for line in ran.err.splitlines() if " rows " in line] == lines
 
 
 @pytest.mark.parametrize("directed", [slow(False), True])
 @pytest.mark.parametrize("name", ASKED)
 def test_of_an_edge_list(ok, edge_list, tmp_path, name, directed):
-    """In memory; a scan does not count duplicates, and its record says so. Strings are encoded."""
+    """Notes of an edge list are told in memory, with integer and string ids; a scan does not count
+    duplicates, and the record says so.
+    """
     way = ["--directed"] if directed else []
     scanned = name in ("bfs", "components")
     for kind in (int, str):
@@ -234,7 +238,9 @@ def test_a_graph_in_python_tells_of_weights(tmp_path):
 
 
 def test_weights_of_which_nothing_is_known():
-    """Of a store that an older version has built."""
+    """Weights of a store that an older version has built give no note, as their rounding is
+    unknown.
+    """
     weights = WeightsRecord(
         column="w", kind="float32", combined_by="min", rounded=None, greatest_change=None
     )

@@ -1,4 +1,4 @@
-"""``validate`` passes what is right and catches every kind of damage."""
+"""``validate`` accepts right results and finds every kind of damage."""
 
 from __future__ import annotations
 
@@ -126,9 +126,10 @@ def test_depth_limit_is_known(ok, delegraph, graph, tmp_path):
 
 @pytest.mark.parametrize("by", ["the store", "the edge list"])
 def test_directed_rules(ok, delegraph, edge_list, tmp_path, by):
-    """Edges lead one way: against them nothing has to be reached, and none makes a parent.
+    """Edges of a directed graph lead one way: vertices against an edge need not be reached, and
+    such an edge makes no parent.
 
-    Of an edge list, the result says so.
+    The result says whether an edge list is directed.
     """
     edges = edge_list([0, 1, 2, 5], [1, 2, 0, 1])
     ok("build", edges, "-o", tmp_path / "graph.dg", "--directed")

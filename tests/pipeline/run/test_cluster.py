@@ -1,4 +1,6 @@
-"""Builds on worker processes: the same bytes, and clear words where a cluster is of no use."""
+"""Builds on worker processes have the same bytes, and a cluster that is of no use is refused in
+clear words.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def local():
-    """A cluster that was there before, of two processes, on loopback."""
+    """Start a cluster of two processes on loopback, as one that exists before a command."""
     with LocalCluster(
         n_workers=2,
         threads_per_worker=1,
@@ -60,7 +62,9 @@ def edges(ok, graph):
 
 
 def test_strangers_on_loopback_run_nothing():
-    """Nor do they read Dask's pages about itself."""
+    """Strangers on loopback run nothing on a command's own cluster, nor read Dask's
+    pages about it.
+    """
     with open_cluster(ClusterOptions(workers=1), 1) as ours:
         address = ours.client.scheduler.address
         assert address.startswith("tls://127.0.0.1:")
@@ -112,7 +116,9 @@ def test_same_bytes_for_any_workers(ok, edges, graph, tmp_path, workers):
 
 
 def test_a_cluster_that_is_there(ok, edges, graph, tmp_path, local):
-    """By address and by file, from dense ids in another order."""
+    """An existing cluster, named by address or by file, builds the same bytes, from dense ids in
+    another order.
+    """
     (tmp_path / "scheduler.json").write_text(json.dumps(local.scheduler.identity()))
     for where in (
         ("--scheduler", local.scheduler_address),
@@ -127,7 +133,9 @@ def test_a_cluster_that_is_there(ok, edges, graph, tmp_path, local):
 
 
 def test_a_client_that_is_there(edges, graph, tmp_path, local):
-    """It builds and searches, and is left open, with nothing of ours on the cluster."""
+    """A client of an existing cluster builds and searches, stays open, and has no task of ours
+    left.
+    """
     out = tmp_path / "graph.dg"
     with Client(local) as client:
         package.build(edges, out, scheduler=client, order="random", partitions=3)
@@ -151,7 +159,7 @@ def test_a_client_that_is_closed(edges, tmp_path, local):
 
 
 def test_a_client_of_the_same_loop(edges, tmp_path, local):
-    """It would wait for itself."""
+    """An asynchronous client is refused: in the same loop it would wait for itself."""
 
     async def ask() -> str:
         async with Client(local.scheduler_address, asynchronous=True) as client:
@@ -188,7 +196,9 @@ def elsewhere(check):
 
 @pytest.mark.parametrize("address", ["nowhere", "tcp://nowhere", "http://there:8786"])
 def test_what_is_no_address_is_not_asked(monkeypatch, address):
-    """Dask's client may wait for all of its time before it says so."""
+    """A string that is no address is refused before Dask's client, which may wait for all of its
+    timeout, is asked.
+    """
     monkeypatch.setattr("distributed.Client", lambda *_, **__: pytest.fail("it was asked"))
     with (
         pytest.raises(InputError, match="is not the address of a Dask scheduler: "),
@@ -214,7 +224,9 @@ def test_no_scheduler_there(delegraph, edges, tmp_path, monkeypatch):
 
 
 def test_relative_paths(ok, edges, graph, tmp_path, local, monkeypatch):
-    """Of this process's folder, where workers are not: they began in another one."""
+    """Relative paths are in the folder of this process; workers of a cluster began in another
+    folder.
+    """
     (tmp_path / "scratch").mkdir()
     monkeypatch.chdir(tmp_path)
     where = ("--scheduler", local.scheduler_address, "--scratch", "scratch")

@@ -1,4 +1,4 @@
-"""A cluster that stops, in whole or in part: whoever waits for it is told, and goes on."""
+"""A cluster that stops, in whole or in part: every waiting caller gets an error and goes on."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def test_ctrl_c_does_not_come_to_what_is_started():
 
 @pytest.mark.slow
 def test_a_scheduler_that_is_stopped(monkeypatch):
-    """It is found out while its answer, or other work, is waited for, and before a client is."""
+    """A stopped scheduler is found out while its answer or other work is waited for, and before a
+    client opens.
+    """
     with scheduler_process() as (process, address):
         with Client(address) as client:
             contact = Contact(client, 0.5)
@@ -174,7 +176,9 @@ def test_workers_that_are_not_like_this_process(monkeypatch):
 
 @pytest.mark.slow
 def test_a_client_that_is_closed_while_tasks_are_waited_for():
-    """By another thread. Its loop ends, and whoever waits in it would wait for ever."""
+    """A client closed by another thread while tasks are waited for raises LostError: its loop ends,
+    and a wait in that loop would never return.
+    """
     with cluster(1) as (local, client):
         for i in range(10):
             gone = Client(local.scheduler_address, set_as_default=False)

@@ -1,4 +1,4 @@
-"""Ctrl-C, which comes to a command and its workers alike: one line, and nothing is left."""
+"""Ctrl-C, which reaches a command and its workers alike, prints one line and leaves nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.processes import command, wait_until, workers_of
 @pytest.mark.parametrize("later", [0.0, 0.3, 0.8, 2.0])
 @pytest.mark.parametrize("name", ["bfs", "build"])
 def test_ctrl_c(edge_list, ok, tmp_path, name, later):
-    """As soon as there are workers, or some time after that."""
+    """Ctrl-C ends a command as soon as there are workers, and also some time after their start."""
     ends = np.arange(8000)
     edges = edge_list(ends[:-1], ends[1:])
     what = ["build", edges, "-o", tmp_path / "out", "--scratch", tmp_path]

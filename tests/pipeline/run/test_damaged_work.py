@@ -1,5 +1,5 @@
-"""What a journal, a checkpoint or a record counts as done is read again: what is damaged is made
-anew, with a word, or refused where it is an output that stands in its place.
+"""Work that a journal, a checkpoint or a record counts as done is read again: damaged parts are
+made anew, with a note, or refused where a finished output is damaged.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def interrupt(*args):
 
 @pytest.fixture
 def searching(ok, delegraph, graph, tmp_path, monkeypatch):
-    """A search from many sources that was ended with three parts saved; its command, and where
-    what it has made stands.
+    """End a search from many sources after three saved parts; return its command and its work
+    folder.
     """
     src, _ = random_edges(5, 300, 2000)
     asked = ",".join(map(str, np.unique(src)[:250]))  # of four batches
@@ -121,7 +121,9 @@ def test_a_store_in_the_scratch_of_a_search(ok, delegraph, graph, tmp_path, monk
 
 
 def test_the_record_of_an_output_that_appears(ok, delegraph, graph, tmp_path):
-    """Killed between the output and its record, which is damaged then."""
+    """A record that is damaged after a kill between output and record is refused, and not
+    published.
+    """
     args = ("bfs", graph, "--source", 0, "-o", tmp_path / "out")
     line = command(*args)
     killed = subprocess.run([line[0], "-c", KILLED_BEFORE_THE_RECORD, *line[3:]])
@@ -146,7 +148,9 @@ WHOLE = {
 
 @pytest.mark.parametrize("what", WHOLE)
 def test_an_output_that_is_there_already(ok, delegraph, graph, tmp_path, what):
-    """The same command says that it is done, unless a bit of it has changed."""
+    """A repeated command says that its output is done already, unless a bit of the output has
+    changed.
+    """
     graph.with_name("edges.txt").write_text("1 2\n2 3\n")
     ok("bfs", graph, "--source", 0, "-o", graph.with_name("result"))
     args = WHOLE[what](graph, tmp_path / "out")

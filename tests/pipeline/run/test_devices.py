@@ -1,4 +1,4 @@
-"""Choosing a device, and doing without one: what needs no GPU."""
+"""Choices of a device, and runs without one: tests that need no GPU."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def test_without_a_device(no_device):
 
 
 def test_a_limit_of_a_device_that_is_missing(no_device, ok, edge_list, tmp_path):
-    """Whoever limits it expects it; others are not told."""
+    """A missing device is noted when a limit of its memory is given, as the user then expects it,
+    and not otherwise.
+    """
     edges = edge_list([0, 1], [1, 2])
     limited = "--device-memory-limit", 77
     ok("components", edges, "-o", tmp_path / "limited", *limited)
@@ -57,11 +59,11 @@ def test_a_limit_of_a_device_that_is_missing(no_device, ok, edge_list, tmp_path)
 
 
 class StandInError(Exception):
-    """Stands for cupy.cuda.runtime.CUDARuntimeError."""
+    """A stand-in for cupy.cuda.runtime.CUDARuntimeError."""
 
 
 def stand_in(architecture: int, count: int = 1, failing: bool = False) -> Any:
-    """As much of CuPy as is asked before anything runs."""
+    """Return a stand-in for the parts of CuPy that are used before a kernel runs."""
 
     def get_count():
         if failing:
@@ -106,7 +108,9 @@ def test_opening_a_device(monkeypatch):
 
 
 def test_blocks_of_a_cluster():
-    """Large ones where they are allowed, none before there were any."""
+    """Clusters of blocks are as large as each architecture allows; architectures before 90 have
+    none.
+    """
     facts = {80: 1, 90: 16, 100: 16, 120: 8}
     for architecture, blocks in facts.items():
         found = Device(0, "", architecture, 132, 0, 0, 0, cupy=None)
@@ -179,7 +183,9 @@ def test_profile_shows_every_superstep(no_device, ok, edge_list, tmp_path):
 
 @pytest.mark.parametrize("options", [(), ("--partitions", 3)], ids=["one", "three"])
 def test_a_device_without_room(monkeypatch, delegraph, edge_list, tmp_path, options):
-    """The build goes on on the CPU and says why; the device is not touched."""
+    """A build that has no room on the device runs on the CPU and says why; the device
+    stays unused.
+    """
     small = Device(0, "Small", 90, 1, 2000, 0, 0, cupy=None)
     monkeypatch.setattr(resources, "choose_device", lambda *_: small)
     path = edge_list(*random_edges(1, 100, 500))
@@ -209,7 +215,9 @@ def test_the_plan_tells_what_a_device_holds(edge_list, partitions):
 @pytest.mark.parametrize("graph", ["edges", "store"])
 @pytest.mark.parametrize(("memory", "device"), [(10**9, "cuda:0 (Fake)"), (10**5, None)])
 def test_a_plan_on_a_device(monkeypatch, delegraph, edge_list, tmp_path, graph, memory, device):
-    """What stands there, or, where it has no room, what the CPU's way holds."""
+    """A plan for a device gives the bytes on the device, or the CPU's bytes where the device has no
+    room.
+    """
     fake = Device(0, "Fake", 90, 132, memory, 0, 0, cupy=None)
     path = edge_list(*random_edges(1, 1000, 50_000))
     if graph == "store":
@@ -226,7 +234,9 @@ def test_a_plan_on_a_device(monkeypatch, delegraph, edge_list, tmp_path, graph, 
 
 
 def test_a_search_that_the_host_has_no_room_for(monkeypatch, delegraph, edge_list, tmp_path):
-    """What has to be in host memory beside a device may be too much; streaming may not be."""
+    """A search on a device that needs too much host memory runs on the CPU, where streaming may
+    need less.
+    """
     path = tmp_path / "graph.dg"
     assert delegraph("build", edge_list(*random_edges(1, 1000, 5000)), "-o", path).code == 0
     fake = Device(0, "Fake", 90, 132, 10**9, 0, 0, cupy=None)

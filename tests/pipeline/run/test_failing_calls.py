@@ -1,7 +1,8 @@
-"""An error at any single file operation: the same command again gives the same, nothing is left.
+"""An error at any single file operation leaves work from which the same command gives the same
+output, and nothing else.
 
-Every second one fails with scratch beside the output, the others with scratch elsewhere; by one
-error and the other in turns.
+Errors of every second operation have scratch beside the output, the others scratch elsewhere; two
+kinds of errors take turns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Whatever ends a run, the same command again ends as if undisturbed, and leaves nothing over."""
+"""A run that is ended in any way leaves work from which the same command ends as if undisturbed,
+and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,8 @@ KILLS = [2, slow(12)]
 
 
 def killed_at(line: list[str], moment: float | Callable[[], bool]) -> bool:
-    """Start a command and kill it after some seconds, or once something is so; whether it was
-    still alive then.
+    """Start a command and kill it after some seconds, or once ``moment()`` is true; return whether
+    the command was still alive.
     """
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if callable(moment):
@@ -54,12 +56,11 @@ def killed_at(line: list[str], moment: float | Callable[[], bool]) -> bool:
 def kill_again_and_again(
     line: list[str], check, kills: int, reusable: Callable[[], bool] | None
 ) -> int:
-    """Kill the command at random moments, each time running it to its end afterwards.
+    """Kill a command at random moments, and run it to its end after each kill.
 
-    check: called then; leaves all as it was before. reusable: whether there is something that
-    another attempt can reuse; the first kill comes then, since random ones may all miss it. None:
-    there never is.
-    Returns how often steps were reused.
+    check: called after each run to the end; leaves all files as before the run. reusable: whether
+    another attempt can reuse a step; the first kill comes then, since random kills may all miss
+    such a moment. None: no step can be reused. Returns how often steps were reused.
     """
     rng = random.Random(kills)
     started = time.monotonic()
@@ -189,11 +190,13 @@ KILLED_ONCE = [
     ("bfs-each", "in memory"),
     ("pagerank", "by workers"),
 ]
-"""Without --kills: the others take minutes."""
+"""Programs and ways that run without --kills: all others take minutes."""
 
 
 def program_over_two(ok, folder: Path, edges: Path, program: str) -> list[str]:
-    """A command over a store of two partitions that it builds, and saves all the time; to out."""
+    """Build a store of two partitions, and return a command over it that saves at every step and
+    writes to ``out``.
+    """
     ends = pq.read_table(edges)
     table = {"from": ends["src"], "to": ends["dst"], "w": pa.array(range(len(ends)))}
     pq.write_table(pa.table(table), folder / "named.parquet")
@@ -209,8 +212,10 @@ def program_over_two(ok, folder: Path, edges: Path, program: str) -> list[str]:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, way):
-    """It goes on from its checkpoint, if it has any, to the same bits. --kills N: so many times,
-    each way; else once, some ways. By workers the client is killed.
+    """A killed program resumes from its checkpoint, if it has any, and has the same bits.
+
+    --kills N: number of kills of each way; without --kills, one kill of some ways. By workers, the
+    client is killed.
     """
     kills = request.config.getoption("kills")
     if not kills and (program, way) not in KILLED_ONCE:
@@ -245,7 +250,7 @@ def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, w
     journal = tmp_path / ".out.work" / "journal.json"
 
     def saved() -> bool:
-        """It is noted before it is written."""
+        """Return whether a checkpoint is written: the journal notes it before that."""
         whole = journal.with_name("scratch") / "checkpoint" / "search.json"
         return whole.exists() and bool(read_journal(journal).get("steps"))
 
@@ -256,9 +261,10 @@ def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, w
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_worker_of_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program):
-    """The command ends well by itself: what is left of its workers goes on from the checkpoint.
+    """A command whose worker is killed at any moment ends well by itself: the remaining workers
+    resume from the checkpoint.
 
-    --kills N: so many times; it takes minutes.
+    --kills N: number of kills; each takes minutes.
     """
     kills = request.config.getoption("kills")
     if not kills:
@@ -267,7 +273,7 @@ def test_a_worker_of_a_program_killed_at_any_moment(request, tmp_path, ok, edges
     work = tmp_path / ".out.work"
 
     def begun() -> bool:
-        """What ranks find has a folder."""
+        """Return whether the folder for results of ranks exists."""
         return any(work.glob("scratch/tmp*"))
 
     def saved() -> bool:
@@ -313,7 +319,7 @@ CUTS = [("delegate", last) for last in range(len(STEPS) + 1)]
 
 @pytest.mark.parametrize(("layout", "last"), [*CUTS, ("2d", 4), ("2d", 6)])
 def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, layout, last):
-    """Cut off in the step after ``last`` steps; it and what follows is all that runs again."""
+    """A build cut off after ``last`` steps runs only the following steps again."""
     steps = [name for name in STEPS if layout == "delegate" or name != "threshold"]
     src, dst = random_edges(2, 500, 5000)
     path = tmp_path / "edges.parquet"
@@ -407,7 +413,9 @@ def test_input_that_changes_while_it_is_read(delegraph, tmp_path, monkeypatch):
 
 
 def test_killed_between_appearing_and_cleaning_up(ok, delegraph, edges, tmp_path, monkeypatch):
-    """The output has appeared; its leftovers make no second one."""
+    """A run killed after its output has appeared leaves work that does not make the output a second
+    time.
+    """
     args = ("build", edges, "-o", tmp_path / "graph.dg", "--overwrite", "--order", "none")
     ok(*args)
     before = digest(tmp_path / "graph.dg")
@@ -434,7 +442,9 @@ def published_and_killed(*args):
 
 @pytest.mark.parametrize("command_name", ["build", "bfs"])
 def test_killed_before_the_record(ok, edges, tmp_path, command_name):
-    """The output has appeared and its record has not: the same command again puts it there."""
+    """A run killed between its output and its record leaves work from which the same command writes
+    the record.
+    """
     source = ("--source", 0) if command_name == "bfs" else ()
     args = (command_name, edges, *source, "-o", tmp_path / "out")
     line = command(*args)
@@ -459,7 +469,7 @@ def test_what_is_not_ours_is_left_alone(ok, delegraph, edges, tmp_path):
 
 
 def test_scratch_of_a_killed_run_is_found(ok, delegraph, edges, tmp_path, monkeypatch):
-    """Even where the next attempt has its scratch elsewhere."""
+    """Scratch of a killed run is found, even where the next attempt has its scratch elsewhere."""
     (tmp_path / "scratch").mkdir()
     args = ("build", edges, "-o", tmp_path / "graph.dg")
     monkeypatch.setattr(build, "write_store", interrupt)
@@ -522,7 +532,7 @@ def test_two_runs_to_one_output(delegraph, edges, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("scratch", [False, True])
 def test_a_disk_that_fills(ok, delegraph, edges, tmp_path, scratch):
-    """A limit on the size of files stands for the disk."""
+    """A disk that fills is told in one line; a limit on the size of files stands for the disk."""
     ok("build", edges, "-o", tmp_path / "graph.dg", "--order", "none")
     before = digest(tmp_path)
     place = tmp_path.parent / f"{tmp_path.name}-scratch"
@@ -575,7 +585,9 @@ def test_a_row_group_in_the_middle_that_cannot_be_read(delegraph, tmp_path, scra
 
 @pytest.mark.parametrize("moment", [0.3, slow(0.6)])
 def test_a_worker_that_dies(ok, tmp_path, moment):
-    """Killed while it scatters or builds: its tasks run again on the workers that are left."""
+    """A worker killed while it scatters or builds loses its tasks, which run again on the remaining
+    workers.
+    """
     ok("generate", "kronecker", "--scale", 16, "-o", tmp_path / "edges")
     ok("build", tmp_path / "edges", "-o", tmp_path / "wanted.dg")
     line = command("build", tmp_path / "edges", "-o", tmp_path / "graph.dg", "--workers", 2)

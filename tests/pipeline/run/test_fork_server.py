@@ -1,4 +1,4 @@
-"""The process that local workers are forked off: one, for as long as anyone needs it."""
+"""The fork server of local workers: one process, which lives as long as any run needs it."""
 
 from __future__ import annotations
 

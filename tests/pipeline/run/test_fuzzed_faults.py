@@ -1,4 +1,4 @@
-"""Some cases of the fault harness; more by ``python -m support.fuzz_faults``."""
+"""A few cases of the fault harness; ``python -m support.fuzz_faults`` runs more."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What runs with local workers leave: nothing; and where all of them are killed, nothing after the
-next run.
+"""Runs with local workers leave nothing behind, and a run whose processes are all killed leaves
+nothing after the next run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def semaphores(mark: str = "delegraph-") -> set[str]:
 
 
 def dead_semaphores() -> set[str]:
-    """Those of processes that have ended; other tests run at the same time."""
+    """Return semaphores of processes that have ended; other tests run at the same time."""
     return {name for name in semaphores() if not psutil.pid_exists(int(name.split("-")[2]))}
 
 
@@ -69,7 +69,9 @@ def runs(process: psutil.Process) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["folder", "semaphores", "workers"])
 def test_nothing_after_the_run_that_follows_a_killed_one(line, temporary, what):
-    """All processes of the first are killed; another user's things, or a living run's, stay."""
+    """A run after one whose processes were all killed removes the remains, but not things of
+    another user or a living run.
+    """
     with subprocess.Popen(
         line, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
@@ -97,7 +99,7 @@ time.sleep(600)
 
 
 def test_semaphores_of_a_killed_process():
-    """Those of a living one stay."""
+    """Semaphores of a killed process are removed, and those of a living process stay."""
     line = [sys.executable, "-c", MAKING]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, start_new_session=True) as one:
         assert one.stdout

@@ -1,4 +1,4 @@
-"""Limits are kept whatever stands in the file: strings of any lengths, pages of any size."""
+"""Memory limits are kept whatever the file holds: strings of any length, pages of any size."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def least_limit(told: str) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("through", ["a store", "the edge list"])
 def test_parents_with_long_names_are_written_within_a_limit(tmp_path, through):
-    """A star around a name of 20 kB, which stands in a result as often as there are leaves."""
+    """A star around a name of 20 kB is written within a limit: a result has the name as often as
+    there are leaves.
+    """
     path, graph, leaves = tmp_path / "e.parquet", tmp_path / "g.dg", 100_000
     hub = pa.array(["hub" * 7000]).take(pa.array(np.zeros(leaves, np.int32)))
     pq.write_table(pa.table({"src": hub, "dst": [f"v{i}" for i in range(leaves)]}), path)

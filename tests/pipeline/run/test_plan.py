@@ -1,4 +1,4 @@
-"""The memory limit: planned, kept, refused with the least that would do."""
+"""Memory limits are planned and kept, or refused with the least limit that would do."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ MB = 10**6
 
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory) -> dict[str, Path]:
-    """Edge lists large enough for their arrays to show beside the libraries."""
+    """Return edge lists large enough for their arrays to show beside the libraries."""
     return EdgeLists(tmp_path_factory.mktemp("plan"))
 
 
 class EdgeLists(dict):
-    """Written when they are asked for."""
+    """Paths of edge lists by name; each file is written at its first use."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -62,7 +62,7 @@ def run(*args) -> subprocess.CompletedProcess:
 
 
 def least_limit(*args) -> int:
-    """What the refusal of a limit that is too small asks for."""
+    """Return the limit that a refusal of a limit of 1 MB asks for."""
     ran = run(*args, "--memory-limit", "1MB")
     assert ran.returncode == 2, ran.stderr
     found = re.search(r"step '(\w+)' needs .* --memory-limit ([\d.]+[MG]B) or more", ran.stderr)
@@ -184,7 +184,9 @@ TO_A_STORE = ("--partitions", 2)
     ],
 )
 def test_the_least_limit_for_an_edge_list(graphs, tmp_path, name, source, options, layout):
-    """It is enough for the store that it may have to become, and for the search of that one."""
+    """The least limit for an edge list is enough to build a temporary store and to search the
+    store.
+    """
     args = ("bfs", graphs[name], "--source", source, *options, "-o")
     limit = least_limit(*args, tmp_path / "out") + 2 * MB
     ran = run(*args, tmp_path / "out", "--memory-limit", limit)
@@ -313,7 +315,9 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
     ],
 )
 def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
-    """At the least limit that a refusal names, and in memory; judged so, too."""
+    """Programs keep the least limit that a refusal names, and a large limit in memory; judging
+    keeps its least limit.
+    """
     store = tmp_path / "graph.dg"
     edges = graphs["weighted" if options == "weights" else "heavy"]
     built = run("build", edges, "-o", store, *OPTIONS.get(options, WEIGHTS))
@@ -343,7 +347,9 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["closeness", "betweenness"])
 def test_many_partitions_in_memory_keep_their_limit(tmp_path, algorithm):
-    """A delegate is a row of each partition, and there are few edges; merged, it is one row."""
+    """Many partitions in memory keep their limit: a delegate is a row of each partition but one row
+    once merged, and there are few edges.
+    """
     src, dst = np.random.default_rng(3).integers(0, 500_000, (2, 1_000_000))
     pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
     store, out = tmp_path / "graph.dg", tmp_path / "out"

@@ -1,4 +1,4 @@
-"""What an earlier run left is taken for what it says it is only if it still is that."""
+"""Files that an earlier run left are reused only if they still are what their record says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.outputs import digest, distances_of
 
 @pytest.fixture
 def twins(tmp_path) -> tuple[Path, Path]:
-    """Two edge lists of equal sizes, footers and times, whose rows differ."""
+    """Write two edge lists of equal sizes, footers and times, whose rows differ."""
     paths = tmp_path / "one.parquet", tmp_path / "two.parquet"
     src, dst = random_edges(7, 500, 3000)
     dst[:2] = 0, 499  # the bounds stay
@@ -98,7 +98,9 @@ STRING_IDS, INTEGER_IDS = (lambda id: f"vertex {id}"), (lambda id: id * 10**12)
 @pytest.mark.parametrize("damage", [flip, cut, empty, Path.unlink])
 @pytest.mark.parametrize("ids", [INTEGER_IDS, STRING_IDS], ids=["integers", "strings"])
 def test_scratch_that_is_damaged_is_made_anew(ok, delegraph, tmp_path, monkeypatch, ids, damage):
-    """Each file that a build leaves when it is cut off before its last step."""
+    """A damaged scratch file of a build is made anew, for each file that a build leaves when cut
+    off before its last step.
+    """
     src, dst = random_edges(2, 300, 2000)
     path = tmp_path / "edges.parquet"
     pq.write_table(pa.table({"src": list(map(ids, src)), "dst": list(map(ids, dst))}), path)
