@@ -49,8 +49,8 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Return one process more than there are threads: tests wait for processes and
-    disks for long.
+    """Return one process more than there are threads: tests wait for processes and disks for
+    long.
     """
     return available_threads() + 1
 
@@ -65,7 +65,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark tests that ask for devices; property tests, too, where the slow ones are run."""
+    """Mark tests that use devices; mark property tests, too, where slow tests are run."""
     for item in items:
         given = item.callspec.params if hasattr(item, "callspec") else {}
         asked = set(getattr(item, "fixturenames", ())) - set(given)
@@ -99,7 +99,7 @@ class EngineFacts:
 
 @pytest.fixture
 def delegraph(capfd, monkeypatch):
-    """Runs the command line: ``delegraph("bfs", path, "--source", 0)``."""
+    """Return a function that runs the command line: ``delegraph("bfs", path, "--source", 0)``."""
 
     def run(*args) -> EngineFacts:
         capfd.readouterr()
@@ -115,7 +115,7 @@ def delegraph(capfd, monkeypatch):
 
 @pytest.fixture
 def ok(delegraph):
-    """Like ``delegraph``, for commands that have to succeed."""
+    """Return a function like ``delegraph`` whose commands have to succeed."""
 
     def run(*args) -> EngineFacts:
         ran = delegraph(*args)
@@ -127,7 +127,9 @@ def ok(delegraph):
 
 @pytest.fixture
 def edge_list(tmp_path):
-    """Writes an edge list: ``edge_list([0, 1], [1, 2])``; returns its path."""
+    """Return a function that writes an edge list, ``edge_list([0, 1], [1, 2])``, and gives its
+    path.
+    """
 
     def write(src, dst, name="edges.parquet", id_type=None, row_group_size=None, **columns):
         path = tmp_path / name

@@ -36,7 +36,7 @@ def refused(delegraph, tmp_path):
 
 @pytest.fixture(params=["build", "bfs"])
 def command(request, tmp_path):
-    """Arguments of a command that reads edges, but for the edges."""
+    """Return a function that gives the arguments of a command that reads the given edges."""
     out = ("-o", tmp_path / "out")
     return lambda path: (
         ("build", path, *out) if request.param == "build" else ("bfs", path, "--source", 0, *out)
@@ -167,7 +167,7 @@ def test_a_store_or_a_result_is_no_edge_list(refused, ok, tmp_path):
 
 
 def test_more_rows_than_the_disk_holds(delegraph, tmp_path):
-    """A full disk gives exit 1, not 2: it is no wrong use of the command."""
+    """A full disk gives exit 1, not 2, as the command was used rightly."""
     ran = delegraph(*f"generate kronecker --scale 48 -o {tmp_path}/out".split())
     assert ran.code == 1
     assert "bytes" in ran.err

@@ -1,4 +1,4 @@
-"""Pages whose examples are run."""
+"""Pages with examples, all of which run."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ IGNORED = (ROOT / ".dockerignore").read_text().split()
 
 
 def left_out(folder: str, names: list[str]) -> set[str]:
-    """The names in a folder that ``.dockerignore`` leaves out."""
+    """Return the names in a folder that ``.dockerignore`` leaves out."""
     inside = Path("/") / Path(folder).relative_to(ROOT)
     patterns = [f"/{each}" if "**/" not in each else each.removeprefix("**/") for each in IGNORED]
     return {name for name in names if any((inside / name).match(each) for each in patterns)}

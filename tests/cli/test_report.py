@@ -103,9 +103,7 @@ def test_where_it_may_not_write(delegraph, store, tmp_path):
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_four_at_once_to_one_page(ok, store, tmp_path, monkeypatch, overwrite):
-    """One of four reports writes the page; the three others raise an error that says that it is
-    being written.
-    """
+    """One of four reports at once writes the page, and the three others raise BusyError."""
     page, begun, ended = tmp_path / "page.html", [], []
     if overwrite:
         ok("report", store, "-o", page)

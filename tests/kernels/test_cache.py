@@ -1,5 +1,5 @@
-"""Compiled kernels on disk: a damaged file is compiled anew, and an unwritable cache is
-not needed.
+"""Compiled kernels on disk: a damaged file is compiled anew, and an unwritable cache is not
+needed.
 """
 
 from __future__ import annotations

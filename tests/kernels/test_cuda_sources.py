@@ -1,4 +1,4 @@
-"""Every CUDA source compiles, for devices of several ages, where there is none."""
+"""Every CUDA source compiles for devices of several ages, on a machine without a device."""
 
 from __future__ import annotations
 
@@ -241,8 +241,8 @@ LARGE = [name for name in SOURCES if name.endswith("_search.cu")]
 
 @pytest.mark.parametrize("name", mostly_slow(LARGE) + [n for n in SOURCES if n not in LARGE])
 def test_a_source_compiles(nvrtc, name):
-    """The first instance of each source compiles to PTX: most of the time goes into
-    machine code.
+    """The first instance of each source compiles to PTX: most of the time goes into machine
+    code.
     """
     compile_with(nvrtc, name, "compute_90", instances(80)[name][:1])
 
@@ -250,8 +250,8 @@ def test_a_source_compiles(nvrtc, name):
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", instances(90))
 def test_machine_code_of_a_source(nvrtc, name):
-    """Every instance compiles to machine code for the newest architecture, several at a time as it
-    takes long; for older ones, one instance of each function does.
+    """Every instance compiles to machine code for the newest architecture, several at a time as
+    compiling takes long; for older ones, one instance of each function does.
     """
     work = [("sm_90", [one]) for one in instances(90)[name]]
     for age in (80, 75):

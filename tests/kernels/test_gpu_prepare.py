@@ -1,6 +1,6 @@
-"""Preparation on a GPU against the CPU's: the same rows, the same bytes, the same verdicts.
+"""Preparation on a GPU has the same rows, bytes and verdicts as on a CPU.
 
-Everything runs twice: races need not show at once.
+Every test runs twice: races need not show at once.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def graphs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def definition(src, dst, directed: bool):
-    """(ids by position, degree, out-degree, and both ways' sorted (row, target)), by NumPy."""
+    """Return (ids by position, degree, out-degree, both ways' sorted (row, target)), by NumPy."""
     kept = src != dst
     size = int(max(src.max(), dst.max())) + 1
     degree = np.bincount(np.concatenate([src[kept], dst[kept]]), minlength=size)
@@ -154,8 +154,8 @@ def test_counters_of_64_bits(device, monkeypatch, again):
 
 
 def test_what_is_held_is_within_what_is_said(device):
-    """Preparation holds no more than ``bytes_needed`` says: the memory pool's limit is
-    that number.
+    """Preparation holds no more than ``bytes_needed`` says: the memory pool's limit is that
+    number.
     """
     rows, domain = 4_000_000, 1 << 19
     for directed in (False, True):
@@ -329,7 +329,7 @@ def test_real_graphs(device, ok, real_graph, tmp_path):
 
 
 def searched(src, dst, source: int, max_depth: int | None):
-    """(offsets, targets, distance, parent) of an undirected search by NumPy, by id."""
+    """Return (offsets, targets, distance, parent) of an undirected search by NumPy, by id."""
     n = int(max(src.max(), dst.max())) + 1
     u, v = np.concatenate([src, dst]), np.concatenate([dst, src])
     keys = np.unique((u << 32 | v)[u != v])

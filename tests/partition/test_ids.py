@@ -1,4 +1,4 @@
-"""Ids of every kind in, the same ids out."""
+"""Ids of every kind come out of a search as they went in."""
 
 from __future__ import annotations
 

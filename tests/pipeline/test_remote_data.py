@@ -230,8 +230,8 @@ def test_a_memory_limit_is_kept(bucket, tmp_path, ids, asked):
 
 @pytest.mark.slow
 def test_processes_end(bucket, edges):
-    """Processes that read from an object store end, also Python's, where nobody closes anything,
-    and where no answer comes.
+    """A Python process that reads and writes in an object store ends without a warning, though
+    nobody closes anything.
     """
     graph = bucket.copy(edges, "edges")
     code = (

@@ -55,8 +55,8 @@ def look(program: str, pages: list[Path], width: int, dark: bool) -> list[Seen]:
 
 
 async def _look(told: Path, pages: list[Path], width: int, dark: bool) -> list[Seen]:
-    """Return the looks of each page; told: the file in which the browser says at which address it
-    listens.
+    """Return the looks of each page; told: the file in which the browser says the address to
+    connect to.
     """
     while not (found := re.search(r"DevTools listening on (\S+)", told.read_text())):
         await asyncio.sleep(0.05)

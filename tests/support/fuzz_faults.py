@@ -1,9 +1,10 @@
-"""Commands in which a call to the system fails, or that are killed, damaged and run again.
+"""Commands with faults: a system call fails, or the run is killed or its files are damaged.
 
     python -m support.fuzz_faults FOLDER SEED FIRST LAST
 
-A line says what each case is, another one how it ended. Whatever happens, a command ends with one
-line that names a file, and run again it leaves what it had left undisturbed, and nothing else.
+Each case prints a line that describes the case and a line that tells its end. A command with a
+fault has to end with one line that names a file; run again, the command has to leave the files of
+a run without a fault, and no other files.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ ERRORS = {
 
 
 _counted: dict[tuple[str, tuple[str, ...]], int] = {}
-"""Calls of some kinds in a command, undisturbed."""
+"""Numbers of calls of some kinds in a command without a fault."""
 
 
 class Case(NamedTuple):
-    """A command: its words, and the name of its output."""
+    """A command. words: of the command line. output: name of the output."""
 
     words: tuple[str, ...]
     output: str = "out"
@@ -75,7 +76,7 @@ def cases(folder: Path) -> dict[str, Case]:
 
 
 def prepare(folder: Path) -> None:
-    """Make what the commands read."""
+    """Make the inputs of the commands."""
     src, dst = random_edges(5, 300, 2000)
     pq.write_table(pa.table({"src": src, "dst": dst}), folder / "edges.parquet")
     lines = "".join(f"{u} {v}\n" for u, v in zip(src.tolist(), dst.tolist(), strict=True))
@@ -89,7 +90,7 @@ _expected: dict[str, str] = {}
 
 
 def expected_of(folder: Path, name: str) -> str:
-    """Return the looks of a command's output, undisturbed."""
+    """Return the looks of a command's output after a run without a fault."""
     if name not in _expected:
         case = cases(folder)[name]
         _run(*case.words, "-o", folder / case.output)
@@ -108,7 +109,8 @@ def _run(*args: Any) -> subprocess.CompletedProcess[str]:
 def looks(output: Path) -> str:
     """Return the parts of an output that decide whether it is right.
 
-    Parents do not, of which there may be several, nor does the time of day on a page.
+    Parents are left out, as a vertex may have several right ones, and so is a page's text, which
+    has the time of day.
     """
     if output.suffix == ".html":
         data = output.read_bytes()
@@ -186,7 +188,7 @@ def run_case(folder: Path, seed: int, number: int) -> None:
 
 
 def faults_of(code: int, told: str, error: int, folder: Path) -> list[str]:
-    """List what is wrong with how a command ended in which a call failed."""
+    """Return the faults in the end of a command in which a call failed."""
     if code == 0:
         return []
     faults = []

@@ -1,8 +1,9 @@
-"""Stores with one thing changed, opened and searched: run as a process of its own, which may die.
+"""Stores with one change, opened and searched in a separate process, which may die.
 
     python -m support.fuzz_stores FOLDER SEED FIRST LAST
 
-FOLDER has the stores of ``build_all``. A line says what each case is, another one how it ended.
+FOLDER has the stores of ``build_all``. Each case prints a line that describes the case and a line
+that tells its end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shortest paths programs, and checks of the paths that they find."""
+"""Programs for shortest paths, and checks of the paths that they find."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Programs over stores, by every engine on CPUs: in memory and on disk, on one rank and
-on several.
+"""Programs over stores, by every engine on CPUs: in memory and on disk, on one rank and on
+several.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ def check_sums(ends: Ends, vertices: int, columns: Mapping[str, np.ndarray]) -> 
 def check_distances(
     ends: Ends, vertices: int, sources: np.ndarray, most: int, columns: Mapping[str, np.ndarray]
 ) -> None:
-    """Check distances by ``DistanceBits``, from searches together or apart. most:
-    greatest level.
+    """Check distances by ``DistanceBits``, from searches together or apart. most: greatest
+    level.
     """
     for i, source in enumerate(sources.tolist()):
         distance = reference.distances(*ends, vertices, source, directed=True)

@@ -33,8 +33,8 @@ def commands(block: Block) -> Iterator[tuple[str, list[str]]]:
 
 
 def run(command: str, delegraph: Callable[..., str]) -> str:
-    """Run a command and return its stdout: ``delegraph`` is called, other commands run
-    in a shell.
+    """Run a command and return its stdout: ``delegraph`` is called, other commands run in a
+    shell.
     """
     words = shlex.split(command, comments=True)
     if words[0] == "delegraph":
@@ -45,7 +45,7 @@ def run(command: str, delegraph: Callable[..., str]) -> str:
 
 
 def matches(shown: list[str], printed: str) -> bool:
-    """Whether a page shows what a command prints.
+    """Return whether the lines that a page shows match what a command prints.
 
     >>> matches(["a", "...", "d"], "a\\nb\\nc\\nd\\n"), matches(["a", "d"], "a\\nb\\nd\\n")
     (True, False)

@@ -1,4 +1,4 @@
-"""Finding integers in a sorted array."""
+"""Searches for integers in a sorted array."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ def store(folder: Path, content: str) -> None:
 
 
 def overwrite(out: Path, scratch: Path | None = None) -> bool:
-    """Replace the output; return whether the run reused steps that an earlier attempt
-    had finished.
+    """Replace the output; return whether the run reused steps that an earlier attempt had
+    finished.
     """
     with begin_work(out, {}, scratch=scratch) as work:
         before = work.began
@@ -55,8 +55,8 @@ def content(out: Path) -> str:
 
 
 def killed_at(number: int, monkeypatch, out: Path, seen: list[str]) -> bool:
-    """Return whether the run is killed before its call of the given number; ``False``: it makes
-    fewer calls.
+    """Return whether the run is killed before its call of the given number; ``False``: the run
+    makes fewer calls.
 
     seen: gets what stands at ``out`` before each call.
     """
@@ -86,8 +86,8 @@ def killed_at(number: int, monkeypatch, out: Path, seen: list[str]) -> bool:
 
 @pytest.mark.parametrize("exchanges", [True, False])
 def test_killed_at_any_call_while_it_is_replaced(tmp_path, monkeypatch, exchanges):
-    """A run after a kill reuses finished steps, the new output appears, and nothing
-    else is left.
+    """A run after a kill reuses finished steps, the new output appears, and nothing else is
+    left.
     """
     out = tmp_path / "out"
     if not exchanges:
@@ -130,8 +130,8 @@ def test_what_was_removed_after_a_kill_does_not_come_back(tmp_path, monkeypatch)
 @pytest.mark.slow
 @pytest.mark.parametrize("replaces", [True, False])
 def test_an_error_at_each_call(tmp_path, monkeypatch, replaces):
-    """The attempt after an error ends well and leaves nothing, even though the failed one had its
-    scratch elsewhere.
+    """The attempt after an error ends well and leaves nothing, even though the failed attempt had
+    its scratch elsewhere.
     """
     out, scratch = tmp_path / "out", tmp_path / "scratch"
     scratch.mkdir()

@@ -24,8 +24,8 @@ time.sleep(600)
 
 @pytest.fixture
 def holder(tmp_path):
-    """Start a process that has a temporary folder, and give the process and the path of
-    the folder.
+    """Start a process that has a temporary folder, and give the process and the path of the
+    folder.
     """
     line = [sys.executable, "-c", HOLDING, str(tmp_path)]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:

@@ -1,5 +1,5 @@
-"""Work in progress belongs to one run and user: files of other owners are neither used
-nor removed.
+"""Work in progress belongs to one run and user: files of other owners are neither used nor
+removed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ PURPOSE = {"input": "a"}
 
 
 def cut_off(output: Path, scratch: Path | None) -> Path:
-    """Begin work, interrupt it after a step, and return the file that the step has left
-    in scratch.
+    """Begin work, interrupt it after a step, and return the file that the step has left in
+    scratch.
     """
     kept = Work(output, scratch, PURPOSE).scratch / "kept"
     with (
@@ -159,8 +159,8 @@ def test_a_umask_that_takes_files_from_their_owner(folders):
 
 
 def test_a_lock_that_is_made_at_this_moment(tmp_path, monkeypatch):
-    """A lock that another run makes just after this run has looked for it marks a busy run, not a
-    stranger's folder in the way.
+    """A lock that another run makes just after this run has looked for the lock marks a busy run,
+    not a stranger's folder in the way.
     """
     output = tmp_path / "out"
     folder, is_file = work_folder(output), Path.is_file

@@ -1,5 +1,5 @@
-"""The digest of an edge list: a hash of the sizes, the footers and the read columns of
-its files.
+"""The digest of an edge list: a hash of the sizes, the footers and the read columns of its
+files.
 """
 
 from __future__ import annotations

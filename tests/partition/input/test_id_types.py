@@ -1,5 +1,5 @@
-"""Columns of ids: types that are accepted, types that they are read as, and no id that
-is changed.
+"""Columns of ids: types that are accepted, types that they are read as, and no id that is
+changed.
 """
 
 from __future__ import annotations

@@ -75,8 +75,8 @@ def test_a_grid_from_a_corner(ok, edge_list, tmp_path):
     ],
 )
 def test_each_engine(tmp_path, monkeypatch, graph, directed, layout, ranks, on_disk):
-    """Every engine is right where path counts of a level differ by more than a window
-    of exponents.
+    """Every engine is right where path counts of a level differ by more than a window of
+    exponents.
     """
     began = Mock(wraps=betweenness.WidePaths)
     monkeypatch.setattr(betweenness, "WidePaths", began)

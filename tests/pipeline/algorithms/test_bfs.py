@@ -1,5 +1,5 @@
-"""Breadth-first search as a user runs it: distances on known graphs, results that every
-tool opens.
+"""Breadth-first search as a user runs it: distances on known graphs, results that every tool
+opens.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def test_all_search_again_if_one_has_to(ways, deeper):
 
 
 def test_the_nearest_of_all():
-    """Of several nearest sources at the same distance, the first rank's is taken."""
+    """The first rank's source is taken where several sources are equally near."""
     whole = distances(6).astype(np.int32)
     parts, given, first = np.array_split(whole, 4), [], 0
     for part in parts:

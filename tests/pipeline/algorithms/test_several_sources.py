@@ -106,8 +106,8 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
 
 
 def test_bytes_depend_on_the_graph_alone(ok, delegraph, edge_list, tmp_path, monkeypatch):
-    """Result bytes depend on the graph alone, with several files a batch and several
-    pieces a file.
+    """Result bytes depend on the graph alone, with several files a batch and several pieces a
+    file.
     """
     monkeypatch.setattr(names, "_LEAST_ROWS", 2048)
     monkeypatch.setattr(by_source, "_LEAST_ROWS", 100)

@@ -206,8 +206,8 @@ def running_jobs(process: subprocess.Popen) -> list[psutil.Process]:
 
 @pytest.mark.parametrize("number", mostly_slow([signal.SIGTERM, signal.SIGKILL], signal.SIGKILL))
 def test_jobs_end_with_their_batch(delegraph, here, number):
-    """Jobs end with their batch and save their work, even where a killed batch cannot
-    tell them to.
+    """Jobs end with their batch and save their work, even where a killed batch cannot tell them
+    to.
     """
     (here / "jobs.toml").write_text(LONG + "checkpoint = 1\n")
     line = command(*RUN, "--memory-limit", "1GB")

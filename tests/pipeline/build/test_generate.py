@@ -21,7 +21,9 @@ RECIPES = [
 
 
 def test_philox_known_answers():
-    """The test vectors that the authors of Philox4x32-10 publish (all zeros, all ones)."""
+    """Philox gives the test vectors that the authors of Philox4x32-10 publish (all zeros, all
+    ones).
+    """
     zeros = generate.philox(0, 0, 0)
     assert [f"{int(word):08x}" for word in zeros] == [
         "6627e8d5",

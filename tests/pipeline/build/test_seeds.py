@@ -25,8 +25,8 @@ SHAPES = {
 
 
 def words(counter: int, block: int, seed: int) -> tuple[int, ...]:
-    """Return Philox4x32-10 by the paper (Salmon et al., SC 2011), in integers of
-    unlimited width.
+    """Return Philox4x32-10 by the paper (Salmon et al., SC 2011), in integers of unlimited
+    width.
     """
     mask = 2**32 - 1
     at, keys = [counter & mask, counter >> 32, block, 0], [seed & mask, seed >> 32]

@@ -280,8 +280,8 @@ def test_random_graphs(device, tmp_path_factory, graph, layout, weights, ranks):
 
 
 def check_going_on(store: Store, program: Program, devices: Sequence[Device], folder: Path) -> None:
-    """Check that a run ended after some steps resumes on any number of ranks, with the
-    same result.
+    """Check that a run ended after some steps resumes on any number of ranks, with the same
+    result.
     """
     save = Checkpoint.save_state
 
@@ -410,8 +410,8 @@ SHARED: dict[str, Callable[[Store], SharedProgram]] = {
 @pytest.mark.parametrize("direct", [True, False])
 @pytest.mark.parametrize("name", SHARED)
 def test_what_is_said_is_enough(two_devices, tmp_path, monkeypatch, name, direct, layout):
-    """Memory of the planned size is enough for ranks to load and run a program over
-    many vertices.
+    """Memory of the planned size is enough for ranks to load and run a program over many
+    vertices.
     """
     src, dst = random_edges(3, 1_000_000, 2_000_000)
     weight = np.random.default_rng(1).random(len(src)).astype(np.float32)

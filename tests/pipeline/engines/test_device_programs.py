@@ -265,8 +265,8 @@ def test_tiles_have_every_entry_once(device, lengths, tiling):
 
 
 def test_bands_cost_the_same(device, monkeypatch):
-    """Bands cost the same, also where every second turn has a row: even turns first,
-    then odd ones.
+    """Bands cost the same, also where every second turn has a row: even turns first, then odd
+    ones.
     """
     _cut_by(monkeypatch, 64)
     monkeypatch.setattr(tiles, "_WEIGHED", 128)
@@ -376,8 +376,8 @@ def test_too_little_memory(device, stores):
 
 
 def test_going_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
-    """A walk that was cut off after some launches resumes from its checkpoint with the
-    same values.
+    """A walk that was cut off after some launches resumes from its checkpoint with the same
+    values.
     """
     monkeypatch.setattr(cut_rows, "TIME", 0)  # of a launch, which does one iteration then
     store, loaded = stores("hubs", True), []

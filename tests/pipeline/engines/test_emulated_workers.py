@@ -55,9 +55,7 @@ FEW = ("--device-memory-limit", "1MB")
     ids=["devices", "little memory", "full"],
 )
 def test_workers(edge_list, tmp_path, built, searched, options, more):
-    """Two workers build and search on their devices, or on CPUs where devices have too little
-    memory.
-    """
+    """Two workers build and search on their devices, or on CPUs where the devices have no room."""
     path = edge_list(*random_edges(3, 2000, 20_000), row_group_size=5000)
     delegraph.build(path, tmp_path / "cpu.dg", partitions=3)
     delegraph.bfs(tmp_path / "cpu.dg", 5, output=tmp_path / "cpu")
@@ -93,8 +91,8 @@ def most_on_a_device(store: Path, command: str, device: Device) -> int:
 @pytest.mark.nightly
 @pytest.mark.parametrize("command", ASKED)
 def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
-    """Programs by workers with a device each give a CPU's results, and ``validate``
-    accepts them.
+    """Programs by workers with a device each give a CPU's results, and ``validate`` accepts
+    them.
     """
     src, dst = random_edges(3, 1000, 10_000)
     weight = np.random.default_rng(1).integers(1, 9, len(src))
@@ -129,8 +127,8 @@ def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
 @pytest.mark.slow
 @pytest.mark.parametrize("together", [(), ("--together",)], ids=["each", "together"])
 def test_searches_by_workers(edge_list, tmp_path, ok, together):
-    """Searches by workers go in two batches; the graph stays on the devices from one to
-    the other.
+    """Searches by workers go in two batches; the graph stays on the devices from one to the
+    other.
     """
     store, out = tmp_path / "g.dg", tmp_path / "out"
     ok("build", edge_list(*random_edges(3, 300, 900)), "-o", store, "--partitions", 3)

@@ -336,8 +336,8 @@ def test_rows_that_turns_cut(tmp_path, directed):
 @pytest.mark.parametrize("few", [0, 1000])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_all_edges_once_or_some_first(tmp_path, monkeypatch, shape, few):
-    """Components are right when all edges are joined at once, and when a few of each row are joined
-    first.
+    """Components are right when all edges are joined at once, and when a few of each vertex are
+    joined first.
     """
     monkeypatch.setattr(forest, "FEW", few)
     src, dst = SHAPES[shape]

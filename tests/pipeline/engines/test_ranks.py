@@ -206,8 +206,8 @@ def test_projected_bytes_hold_what_is_loaded(edge_list, tmp_path, layout):
 
 
 def test_what_is_told_of_several_failures():
-    """The message of several failures tells a cause before a loss, in one line that is
-    never empty.
+    """The message of several failures tells a cause before a loss, in one line that is never
+    empty.
     """
     lost = Failure(1, "is gone", lost=True, superstep=3)
     told = Failure(1, "failed: it is damaged")

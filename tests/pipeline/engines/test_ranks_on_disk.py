@@ -77,8 +77,8 @@ def built(folder: Path, src, dst, **options) -> Store:
 def twice(
     store: Store, source: int, ranks: int, folder: Path, threads: int, choose: Choose
 ) -> list[tuple[np.ndarray, np.ndarray, list]]:
-    """Search twice with the same graphs; return distances, parents and supersteps of
-    each search.
+    """Search twice with the same graphs; return distances, parents and supersteps of each
+    search.
     """
 
     def one(communicator) -> list[list]:
@@ -126,8 +126,8 @@ def test_against_the_definition(tmp_path, layout, directed, ranks):
 @pytest.mark.parametrize("way", CHOICES)
 @pytest.mark.parametrize("layout", ["auto", "2d", "1d"])
 def test_a_row_of_many_runs(tmp_path, layout, way):
-    """A star's centre has a row of many runs that threads share, in either direction of
-    a search.
+    """A star's centre has a row of many runs that threads share, in either direction of a
+    search.
     """
     store = built(tmp_path, np.zeros(3000, int), np.arange(1, 3001), **LAYOUTS[layout])
     src, dst = edges_of(store)
@@ -361,8 +361,8 @@ def large(tmp_path_factory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_limit_between_both_needs(delegraph, ok, large, tmp_path, workers):
-    """The least limit that a refusal names is that of edges on disk, and plan and bfs
-    keep to it.
+    """The least limit that a refusal names is that of edges on disk, and plan and bfs keep to
+    it.
     """
     on = ("--workers", workers, "--threads", 2, "--memory-limit")
     args = ("bfs", large, "--source", 5, "-o")

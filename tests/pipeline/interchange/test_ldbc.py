@@ -63,8 +63,8 @@ def test_vertices_that_are_missing(tmp_path):
 
 
 def test_text_of_other_results(tmp_path, edge_list):
-    """Text of a result has every value, and vertex names that a line cannot tell apart
-    are refused.
+    """Text of a result has every value, and vertex names that a line cannot tell apart are
+    refused.
     """
     edges = edge_list(["a", "b", "d"], ["b", "c", "e"])
     delegraph.pagerank(edges, output=tmp_path / "ranks")

@@ -1,4 +1,4 @@
-"""No cell of a right result can be changed without a judge's notice."""
+"""A judge notices a change of any cell of a right result."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def other_values(rng: np.random.Generator, value: Any, kind: pa.DataType, name: 
 def still_right(
     graph: Graph, question: str, column: str, row: dict[str, Any], to: Any, rows: list[dict]
 ) -> bool:
-    """Return whether the changed cell is as right: another valid parent, or a value within the
-    tolerance asked for.
+    """Return whether the changed cell is as right: another valid parent, or a PageRank that two
+    iterations allow.
     """
     edge = to, row["vertex"]
     if column == "parent" and row["distance"] and edge in graph.weight_of:

@@ -60,8 +60,8 @@ def test_a_nearest_source_that_is_no_vertex(edge_list, tmp_path):
 @pytest.mark.parametrize("name", ["closeness", "eccentricity"])
 @pytest.mark.parametrize("sources", [[1, 2], 2, None])
 def test_rows_of_vertices_that_were_not_asked_for(edge_list, tmp_path, name, sources):
-    """Rows are as many, each with its right value, but of other vertices than the result's
-    sources.
+    """A result with rows of other vertices than its sources is found wrong, though rows are as many
+    and each has its vertex's right value.
     """
     edges = edge_list([1, 2, 3, 4], [2, 3, 4, 1])  # all vertices are alike
     getattr(delegraph, name)(edges, output=tmp_path / "out", sources=sources, threads=1)
@@ -164,7 +164,7 @@ class TestBetweenness:
 
 @pytest.fixture
 def results(edge_list, tmp_path):
-    """Return a graph and results of it."""
+    """Build a graph and results of it by three questions, and return their folder."""
     src, dst = random_edges(5, 300, 900)
     edges = edge_list(src, dst)
     delegraph.build(edges, tmp_path / "graph.dg", directed=True, partitions=2, threads=1)
@@ -174,8 +174,8 @@ def results(edge_list, tmp_path):
 
 
 def test_without_room_for_rows(results, monkeypatch):
-    """Distances are judged from streamed edges where rows have no room; paths are then
-    not counted.
+    """Distances are judged from streamed edges where rows have no room; paths are then not
+    counted.
     """
     monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)
     for name in ("closeness", "eccentricity"):

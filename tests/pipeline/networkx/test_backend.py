@@ -299,8 +299,8 @@ def test_by_priority(monkeypatch, large):
 
 
 def test_what_it_may_use(tmp_path, monkeypatch):
-    """Limits of NetworkX's configuration hold; a graph beyond them is refused as usual, and leaves
-    nothing.
+    """Limits in NetworkX's configuration hold; a graph beyond a limit is refused as usual, and
+    leaves nothing.
     """
     asked, inner = [], api.build
     monkeypatch.setattr(api, "build", lambda *a, **k: asked.append(k) or inner(*a, **k))
@@ -376,8 +376,8 @@ OF_NETWORKX = [
     *("link_analysis.tests.test_pagerank", "shortest_paths.tests", "traversal.tests.test_bfs"),
     *("tests.test_dag", "tests.test_distance_measures"),
 ]
-"""NetworkX's tests of functions that the backend has; one module draws 540 graphs, which takes
-minutes, and only one of these tests runs.
+"""Modules of NetworkX's tests of functions that the backend has; of a test of 540 graphs, which
+takes minutes, one case runs.
 """
 
 RUN_THEM = """

@@ -220,8 +220,8 @@ def test_a_slow_rank_is_waited_for():
 
 
 def call(at: TcpCommunicator, message: object) -> None:
-    """Connect to a rank, send a message that no rank would send, and wait until the
-    rank hangs up.
+    """Connect to a rank, send a message that no rank would send, and wait until the rank hangs
+    up.
     """
 
     async def call() -> None:

@@ -46,8 +46,8 @@ def send(communicator: NcclCommunicator, length: int = 1000) -> list[Any]:
 def faulty(
     kind: str, fault: Callable[[NcclCommunicator], Any], timeout: float = 10.0, patience: float = 60
 ) -> list[Any]:
-    """Return how two ranks end when the second runs ``fault`` while the first waits for
-    it in NCCL.
+    """Return how two ranks end when the second runs ``fault`` while the first waits for it in
+    NCCL.
     """
 
     def work(communicator: NcclCommunicator) -> None:

@@ -201,8 +201,8 @@ def test_by_its_file_or_its_folder(batch, tmp_path):
 
 
 def test_every_try_is_told(tmp_path):
-    """Tries before the last one are told, since the job was last done; a running try is not among
-    them.
+    """Tries since the job was last done are told, without the last one; a running try is not among
+    the tries.
     """
     first = tried("between", "running", 10)
     second = tried("between", "failed", 40, 20, exit_code=75, error="too little memory")

@@ -33,7 +33,9 @@ def pages(ok, edge_list, tmp_path):
 
 
 def test_in_a_browser(pages):
-    """No error, nothing wider than a phone, no text of a chart cut off or over another one."""
+    """Pages have no error, nothing wider than a phone, and no text of a chart cut off or over
+    another text.
+    """
     program = browser.find()
     if program is None:
         pytest.skip("no Chromium or Chrome is installed")

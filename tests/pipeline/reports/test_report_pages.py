@@ -1,5 +1,5 @@
-"""Pages about stores, results and benches: their numbers, missing values, and readers
-of the pages.
+"""Pages about stores, results and benches: their numbers, missing values, and readers of the
+pages.
 """
 
 from __future__ import annotations

@@ -90,8 +90,8 @@ def test_a_file_has_all(tmp_path, count):
 
 @pytest.mark.parametrize("count", [slow(PACKED), PACKED + 1, slow(3 * PACKED + 7)])
 def test_older_ones_are_packed(tmp_path, count):
-    """A log of supersteps packs the older ones, also if two engines with different
-    fields wrote it.
+    """A log of supersteps packs the older ones, also if two engines with different fields wrote
+    it.
     """
     steps = steps_of(count)
     for step in steps[:5]:

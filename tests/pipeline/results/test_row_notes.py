@@ -21,8 +21,8 @@ from support.graphs import random_edges
 from support.marks import slow
 
 SRC, DST = [1, 2, 3, 2, 2, 1, 1], [2, 3, 1, 2, 1, 2, 2]
-"""Rows with one self-loop; of the other rows two repeat 1-2, or three, where 2-1 is the
-same edge.
+"""Rows with one self-loop; of the other rows two repeat 1-2, or three, where 2-1 is the same
+edge.
 """
 
 LOOPS = "1 of 7 rows is a self-loop: left out"
@@ -63,7 +63,7 @@ def says(ran: Any, lines: list[str]) -> None:
 @pytest.mark.parametrize("directed", [slow(False), True])
 @pytest.mark.parametrize("name", ASKED)
 def test_of_an_edge_list(ok, edge_list, tmp_path, name, directed):
-    """Notes of an edge list are told in memory, with integer and string ids; a scan does not count
+    """Notes on an edge list's rows are told for integer and string ids; a scan does not count
     duplicates, and the record says so.
     """
     way = ["--directed"] if directed else []

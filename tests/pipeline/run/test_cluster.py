@@ -62,8 +62,8 @@ def edges(ok, graph):
 
 
 def test_strangers_on_loopback_run_nothing():
-    """Strangers on loopback run nothing on a command's own cluster, nor read Dask's
-    pages about it.
+    """Strangers on loopback run nothing on a command's own cluster, nor read Dask's pages about the
+    cluster.
     """
     with open_cluster(ClusterOptions(workers=1), 1) as ours:
         address = ours.client.scheduler.address
@@ -159,7 +159,7 @@ def test_a_client_that_is_closed(edges, tmp_path, local):
 
 
 def test_a_client_of_the_same_loop(edges, tmp_path, local):
-    """An asynchronous client is refused: in the same loop it would wait for itself."""
+    """An asynchronous client is refused: the command would wait in the loop that has to answer."""
 
     async def ask() -> str:
         async with Client(local.scheduler_address, asynchronous=True) as client:

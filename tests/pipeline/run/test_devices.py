@@ -47,8 +47,8 @@ def test_without_a_device(no_device):
 
 
 def test_a_limit_of_a_device_that_is_missing(no_device, ok, edge_list, tmp_path):
-    """A missing device is noted when a limit of its memory is given, as the user then expects it,
-    and not otherwise.
+    """A missing device is noted when a limit of its memory is given, as the user then expects a
+    device, and not otherwise.
     """
     edges = edge_list([0, 1], [1, 2])
     limited = "--device-memory-limit", 77
@@ -183,8 +183,8 @@ def test_profile_shows_every_superstep(no_device, ok, edge_list, tmp_path):
 
 @pytest.mark.parametrize("options", [(), ("--partitions", 3)], ids=["one", "three"])
 def test_a_device_without_room(monkeypatch, delegraph, edge_list, tmp_path, options):
-    """A build that has no room on the device runs on the CPU and says why; the device
-    stays unused.
+    """A build that has no room on the device runs on the CPU and says why; the device stays
+    unused.
     """
     small = Device(0, "Small", 90, 1, 2000, 0, 0, cupy=None)
     monkeypatch.setattr(resources, "choose_device", lambda *_: small)

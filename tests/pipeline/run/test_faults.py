@@ -250,7 +250,7 @@ def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, w
     journal = tmp_path / ".out.work" / "journal.json"
 
     def saved() -> bool:
-        """Return whether a checkpoint is written: the journal notes it before that."""
+        """Return whether the checkpoint that the journal has noted is also written."""
         whole = journal.with_name("scratch") / "checkpoint" / "search.json"
         return whole.exists() and bool(read_journal(journal).get("steps"))
 

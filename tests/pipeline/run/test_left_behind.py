@@ -69,8 +69,8 @@ def runs(process: psutil.Process) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["folder", "semaphores", "workers"])
 def test_nothing_after_the_run_that_follows_a_killed_one(line, temporary, what):
-    """A run after one whose processes were all killed removes the remains, but not things of
-    another user or a living run.
+    """A run after one whose processes were all killed leaves neither folders nor semaphores of the
+    killed run.
     """
     with subprocess.Popen(
         line, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

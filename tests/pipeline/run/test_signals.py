@@ -134,8 +134,8 @@ def test_the_same_run_goes_on(ok, delegraph, graph, tmp_path, monkeypatch, args,
 
 
 def test_what_has_nothing_to_save_ends_at_once(graph, monkeypatch):
-    """A run without anything to save ends at once at a signal: a scan, a build, a
-    second request.
+    """A run without anything to save ends at once at a signal: a scan, a build, a second
+    request.
     """
     monkeypatch.setattr(main, "_heard", None)
     alarms: list[int] = []
@@ -156,8 +156,8 @@ def test_what_has_nothing_to_save_ends_at_once(graph, monkeypatch):
 
 @pytest.mark.slow
 def test_as_process_1(graph, tmp_path):
-    """A run as process 1 of a namespace of its own, as in a container, ends at SIGTERM
-    and saves.
+    """A run as process 1 of a namespace of its own, as in a container, ends at SIGTERM and
+    saves.
     """
     alone = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
     if not shutil.which("unshare") or subprocess.run([*alone, "true"], check=False).returncode:
