@@ -82,7 +82,7 @@ def test_record_schema_is_documented():
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
 def test_what_ranks_would_hold_and_send(ok, delegraph, edge_list, tmp_path, layout):
-    """A search by workers sends no more bytes than the plan for as many workers projects."""
+    """A search by workers sends no more bytes in a superstep than ``info --ranks`` projects."""
     store = tmp_path / "graph.dg"
     src, dst = random_edges(1, 3000, 20_000)
     ok("build", edge_list(src, dst), "-o", store, "--partitions", 4, "--layout", layout)
