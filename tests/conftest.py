@@ -67,11 +67,11 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     """Mark tests that use devices; mark property tests, too, where slow tests are run."""
     for item in items:
-        given = item.callspec.params if hasattr(item, "callspec") else {}
-        asked = set(getattr(item, "fixturenames", ())) - set(given)
-        if asked & {"two_devices", "four_devices", "eight_devices"}:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        fixtures = set(getattr(item, "fixturenames", ())) - set(parameters)
+        if fixtures & {"two_devices", "four_devices", "eight_devices"}:
             item.add_marker("multi_gpu")
-        elif "device" in asked:
+        elif "device" in fixtures:
             item.add_marker("gpu")
         elif config.option.markexpr == "slow" and is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("slow")

@@ -15,20 +15,20 @@ def store(ok, edge_list, tmp_path):
 
 
 def test_a_table(ok, store):
-    told = ok("bench", store, "--ablation", "--sources", 3, "--threads", 2).out.splitlines()
-    assert told[0] == "3 searches in each way, all valid, on 2 threads of the CPU; medians"
-    assert told[1].split() == ["optimization", "GTEPS", "speed-up", "median", "ms", "edges", "M"]
-    assert told[2].startswith("baseline")
-    assert told[2].split()[2] == "-"
+    lines = ok("bench", store, "--ablation", "--sources", 3, "--threads", 2).out.splitlines()
+    assert lines[0] == "3 searches in each way, all valid, on 2 threads of the CPU; medians"
+    assert lines[1].split() == ["optimization", "GTEPS", "speed-up", "median", "ms", "edges", "M"]
+    assert lines[2].startswith("baseline")
+    assert lines[2].split()[2] == "-"
     for name in OPTIMIZATIONS:
-        assert sum(line.startswith(name.replace("_", " ")) for line in told) == 2
-    assert sum(line.startswith("kernels by hand") for line in told) == 1
+        assert sum(line.startswith(name.replace("_", " ")) for line in lines) == 2
+    assert sum(line.startswith("kernels by hand") for line in lines) == 1
 
 
 def test_json(ok, store):
-    asked = ("--sources", 3, "--seed", 3, "--json")
-    report = ok("bench", store, "--ablation", "--device", "cpu", *asked).json
-    assert report["sources"] == ok("bench", store, "--device", "cpu", *asked).json["sources"]
+    options = ("--sources", 3, "--seed", 3, "--json")
+    report = ok("bench", store, "--ablation", "--device", "cpu", *options).json
+    assert report["sources"] == ok("bench", store, "--device", "cpu", *options).json["sources"]
     assert list(report["without"]) == list(OPTIMIZATIONS)
     assert report["by_hand"]["speed_up"] > 0
 

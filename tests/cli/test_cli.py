@@ -98,8 +98,8 @@ def test_what_ranks_would_hold_and_send(ok, delegraph, edge_list, tmp_path, layo
     ran = ok("bfs", store, "--source", src[0], "-o", tmp_path / "out", "--workers", 3, "--json")
     most = max(sent[layout]["push_superstep"], sent[layout]["pull_superstep"])
     for step in ran.json["supersteps"]:
-        told = {kind: count for kind, count in step["bytes_sent"].items() if kind != "control"}
-        assert sum(told.values()) <= most + 8 * 4 * 4 * len(told)  # bitmaps are of whole words
+        sizes = {kind: count for kind, count in step["bytes_sent"].items() if kind != "control"}
+        assert sum(sizes.values()) <= most + 8 * 4 * 4 * len(sizes)  # bitmaps are of whole words
 
     assert delegraph("info", store, "--ranks", 5).code == 2
     assert delegraph("info", edge_list(src, dst), "--ranks", 2).code == 2
@@ -126,17 +126,17 @@ def test_info_of_everything(ok, edge_list, tmp_path):
     assert document["bytes"] == sum(
         path.stat().st_size for path in (tmp_path / "four.dg").rglob("*") if path.is_file()
     )
-    told = ok("info", tmp_path / "four.dg").out
+    output = ok("info", tmp_path / "four.dg").out
     for word in ("delegates", "threshold", "nn", "nd", "dn", "dd", "degrees", "16-byte"):
-        assert word in told
+        assert word in output
 
     ok("build", edges, "-o", tmp_path / "grid.dg", "--layout", "2d", "--partitions", 6)
     document = ok("info", tmp_path / "grid.dg", "--json").json
     assert (document["layout"], document["grid"], document["delegates"]) == ("2d", [2, 3], 0)
     assert document["subgraph_edges"]["nn"] == 2 * document["edges"]
-    told = ok("info", tmp_path / "grid.dg").out
-    assert "2d, a grid of 2x3 partitions" in told
-    assert "threshold" not in told
+    output = ok("info", tmp_path / "grid.dg").out
+    assert "2d, a grid of 2x3 partitions" in output
+    assert "threshold" not in output
 
     ok("bfs", edges, "--source", src[0], "-o", tmp_path / "out")
     document = ok("info", tmp_path / "out", "--json").json
@@ -145,9 +145,9 @@ def test_info_of_everything(ok, edge_list, tmp_path):
     assert f"{document['reached']:,}" in ok("info", tmp_path / "out").out
 
     ok("pagerank", edges, "-o", tmp_path / "ranks", "--damping", 0.7)
-    told = ok("info", tmp_path / "ranks").out
-    assert "damping         0.7" in told
-    assert "pagerank, the greatest" in told
+    output = ok("info", tmp_path / "ranks").out
+    assert "damping         0.7" in output
+    assert "pagerank, the greatest" in output
 
 
 @pytest.mark.parametrize("flags", [(), ("--directed",), ("--partitions", 2)], ids=str)
@@ -207,9 +207,9 @@ def test_a_wrong_search_fails_the_bench(delegraph, ok, edge_list, tmp_path, monk
     search = HostSearchEngine.search
 
     def search_wrongly(*args):
-        found = search(*args)
-        found.distance[np.argmax(found.distance)] += 1
-        return found
+        result = search(*args)
+        result.distance[np.argmax(result.distance)] += 1
+        return result
 
     ok("build", edge_list(*random_edges(1, 300, 4000)), "-o", tmp_path / "graph.dg")
     monkeypatch.setattr(HostSearchEngine, "search", search_wrongly)

@@ -49,13 +49,13 @@ def test_a_typo_among_integers_is_told(ok, tmp_path):
     path = tmp_path / "typo.csv"
     path.write_text("src,dst\n1,2\nO3,4\n")
     ran = ok("convert", path, "-o", tmp_path / "edges")
-    told = f"{path}, line 3: 'O3' is not a 64-bit integer, so ids are strings"
-    assert told in ran.err
+    reason = f"{path}, line 3: 'O3' is not a 64-bit integer, so ids are strings"
+    assert reason in ran.err
     record = json.loads((tmp_path / "edges.run.json").read_text())
-    assert [note.partition(" (")[0] for note in record["notes"]] == [told]
+    assert [note.partition(" (")[0] for note in record["notes"]] == [reason]
     again = ok("convert", path, "-o", tmp_path / "edges", "--json").json
     assert again == {**record, "already": True}
-    assert told in ok("convert", path, "-o", tmp_path / "edges").err
+    assert reason in ok("convert", path, "-o", tmp_path / "edges").err
 
 
 def test_what_may_be_unpacked(delegraph, ok, tmp_path, monkeypatch):
@@ -123,7 +123,7 @@ def test_only_its_own_kind_is_replaced(delegraph, ok, path, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "told"),
+    ("name", "options", "message"),
     [
         ("nothing.csv", (), "nothing.csv: no such file"),
         ("links.csv", ("--from", "metis", "--src", "1"), "--src is not an option for metis files"),
@@ -140,13 +140,13 @@ def test_only_its_own_kind_is_replaced(delegraph, ok, path, tmp_path):
         ("links.csv", ("--src", "٣"), "no column '٣'"),
     ],
 )
-def test_refused(delegraph, path, tmp_path, name, options, told):
+def test_refused(delegraph, path, tmp_path, name, options, message):
     (tmp_path / "links.unknown").write_text("1 2\n")
     before = set(tmp_path.iterdir())
     ran = delegraph("convert", tmp_path / name, "-o", tmp_path / "out", *options)
     assert ran.code == 2
     assert ran.err.startswith("delegraph: ")
-    assert told in ran.err
+    assert message in ran.err
     assert ran.err.count("\n") == 1
     assert set(tmp_path.iterdir()) == before
 
@@ -162,8 +162,8 @@ def test_formats_are_those_of_the_help(ok):
     (said,) = (parameter for parameter in convert.params if parameter.name == "format")
     assert isinstance(said.type, click.Choice)
     assert tuple(said.type.choices) == get_args(FormatName)
-    told = ok("convert", "--help").out
-    assert all(word in told for word in (*get_args(FormatName), *SUFFIXES))
+    page = ok("convert", "--help").out
+    assert all(word in page for word in (*get_args(FormatName), *SUFFIXES))
     with pytest.raises(InputError, match="'gml' is not a format: choose one of csv"):
         format_of("edges.gml", "gml")
     with pytest.raises(InputError, match="'int32' is not a type: choose one of auto, int64"):
@@ -172,10 +172,10 @@ def test_formats_are_those_of_the_help(ok):
 
 def test_options_are_those_of_python():
     """Options of the command are Python's arguments, messages aside."""
-    asked = {parameter.name for parameter in convert.params}
-    given = set(package.convert.__annotations__) - {"return", "progress"}
+    options = {parameter.name for parameter in convert.params}
+    arguments = set(package.convert.__annotations__) - {"return", "progress"}
     talk = {"as_json", "quiet", "debug", "log_format", "heartbeat"}
-    assert asked - talk - {"no_header"} == given - {"header"}
+    assert options - talk - {"no_header"} == arguments - {"header"}
 
 
 def test_bytes_do_not_depend_on_threads(tmp_path):
@@ -242,6 +242,6 @@ def test_memory_is_bounded_whatever_the_size(tmp_path, name):
             file.writelines(f"{prefix}{i}{blank}{prefix}{i * 7 % rows}\n" for i in range(rows))
     limit = 450_000_000
     line = command("convert", path, "-o", tmp_path / "out", "--memory-limit", limit, "--quiet")
-    code, peak, told = peak_of(line)
-    assert code == 0, told
+    code, peak, stderr = peak_of(line)
+    assert code == 0, stderr
     assert peak <= limit

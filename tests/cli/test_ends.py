@@ -97,7 +97,7 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "told"),
+    ("line", "code", "message"),
     [
         ("DELEGRAPH info edges.parquet >&-", 2, "stdout is closed: redirect it to /dev/null"),
         ("DELEGRAPH info edges.parquet > /dev/full", 1, "No space left"),
@@ -115,12 +115,12 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
         ("umask 777; DELEGRAPH build edges.parquet -o ../o", 2, "umask"),
     ],
 )
-def test_surroundings(edge_list, tmp_path, line, code, told):
+def test_surroundings(edge_list, tmp_path, line, code, message):
     edge_list([0, 1], [1, 2], name="in/edges.parquet")
     ran = shell(line, tmp_path / "in")
     assert ran.returncode == code, ran.stderr
-    assert told in ran.stderr or (told in ran.stdout and "2>&1" in line)
-    assert len(ran.stderr.splitlines()) == bool(told) - ("2>&1" in line)
+    assert message in ran.stderr or (message in ran.stdout and "2>&1" in line)
+    assert len(ran.stderr.splitlines()) == bool(message) - ("2>&1" in line)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
     assert len(list((tmp_path / "in").iterdir())) == 1
 

@@ -39,7 +39,7 @@ def test_a_command_by_its_events(ok, edge_list, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (("bfs", "nothing.parquet", "--source", 1, "-o", "out"), "nothing.parquet: no such file"),
         (("bfs", "nothing.parquet", "--sauce", 1), "No such option"),
@@ -47,21 +47,21 @@ def test_a_command_by_its_events(ok, edge_list, tmp_path):
     ],
 )
 @pytest.mark.parametrize("quiet", [False, True])
-def test_a_failure_is_an_event(delegraph, tmp_path, monkeypatch, args, told, quiet):
+def test_a_failure_is_an_event(delegraph, tmp_path, monkeypatch, args, message, quiet):
     monkeypatch.chdir(tmp_path)
     ran = delegraph(*args, "--log-format=json", *["--quiet"] * quiet)
     ended = lines(ran.err)[-1]
     assert (ran.code, ended["exit_code"]) == (2, 2)
-    assert told in ended["error"]
+    assert message in ended["error"]
     assert len(lines(ran.err)) == (1 if quiet else 2)
 
 
 def test_a_reader_that_has_left(edge_list, tmp_path):
     edges = edge_list([0, 1], [1, 2])
-    asked = "bfs", edges, "--source", "0", "-o", tmp_path / "out", "--log-format", "json"
+    words = "bfs", edges, "--source", "0", "-o", tmp_path / "out", "--log-format", "json"
     gone, stdout = os.pipe()
     os.close(gone)
-    command = [sys.executable, "-m", "delegraph", *asked]
+    command = [sys.executable, "-m", "delegraph", *words]
     ran = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
     os.close(stdout)
     ended = lines(ran.stderr)[-1]
@@ -80,10 +80,10 @@ def test_levels_of_a_search(ok, edge_list, tmp_path, monkeypatch, way):
         ok("build", graph, "-o", tmp_path / "graph.dg")
         graph = tmp_path / "graph.dg"
     ran = ok("bfs", graph, "--source", 0, "-o", tmp_path / "out", "--log-format", "json")
-    told = lines(ran.err)
-    levels = [(event["level"], event["frontier"]) for event in told if "frontier" in event]
+    rows = lines(ran.err)
+    levels = [(event["level"], event["frontier"]) for event in rows if "frontier" in event]
     assert levels[-1] == ((5, 1) if way == "disk" else (6, 0))
-    assert all(event["remaining_seconds"] is None for event in told if "frontier" in event)
+    assert all(event["remaining_seconds"] is None for event in rows if "frontier" in event)
 
 
 def test_quiet_success_has_none(ok, edge_list, tmp_path):
@@ -119,9 +119,9 @@ def test_work_that_says_nothing_is_told_of(capsys, monkeypatch, tmp_path):
     with shown(quiet=False) as progress:
         progress("search: iteration 3, change 1.5e-05", 3, 12)
         time.sleep(0.5)
-    told = lines(capsys.readouterr().err)
-    last = told[-1]
-    assert [event["event"] for event in told[:3]] == ["begin", "progress", "progress"]
+    rows = lines(capsys.readouterr().err)
+    last = rows[-1]
+    assert [event["event"] for event in rows[:3]] == ["begin", "progress", "progress"]
     assert (last["phase"], last["done"], last["total"]) == ("search", 3, 12)
     assert (last["iteration"], last["change"]) == (3, 1.5e-05)
     assert last["remaining_seconds"] is not None

@@ -50,8 +50,8 @@ LONG = {"delegraph batch", "delegraph bench", "delegraph demo"}
 """Commands whose examples start processes or run many times."""
 
 
-def examples(told: str) -> list[str]:
-    return [line.strip() for line in told.splitlines() if line.startswith("delegraph ")]
+def examples(page: str) -> list[str]:
+    return [line.strip() for line in page.splitlines() if line.startswith("delegraph ")]
 
 
 def needs_gpu(words: list[str]) -> bool:
@@ -83,8 +83,8 @@ def shared(tmp_path_factory) -> Path:
     write("friends/0.parquet", src=["alice", "bob"], dst=["bob", "carol"])
     for part in ("part-0.parquet", "part-1.parquet"):
         write(part, **{"from": src, "to": dst})
-    for some in ("seeds.parquet", "some.parquet"):
-        write(some, vertex=[3, 17, 25])
+    for name in ("seeds.parquet", "some.parquet"):
+        write(name, vertex=[3, 17, 25])
     pairs = list(zip(src.tolist(), dst.tolist(), strict=True))[:50]
     with gzip.open(folder / "web.mtx.gz", "wt") as file:
         file.write("%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2\n2 3\n")
@@ -133,7 +133,7 @@ def run_all(files: Path, delegraph, command: str, workers: bool) -> None:
 
 def run(files: Path, delegraph, words: list[str]) -> None:
     """Run one example; an earlier example's output at the same path is removed first."""
-    words, into = (words[:-2], words[-1]) if ">" in words else (words, None)
+    words, target = (words[:-2], words[-1]) if ">" in words else (words, None)
     if "-o" in words:
         clear(files / words[words.index("-o") + 1])
     if "--memory-limit" in words:  # which this process, after other tests, may not meet
@@ -147,8 +147,8 @@ def run(files: Path, delegraph, words: list[str]) -> None:
         assert re.search("GPU|device|CUDA|CuPy", err), err
         return
     assert code == 0, f"{shlex.join(words)}: {err}"
-    if into is not None:
-        (files / into).write_text(out)
+    if target is not None:
+        (files / target).write_text(out)
 
 
 def clear(output: Path) -> None:

@@ -45,7 +45,7 @@ def test_python(graph, tmp_path):
 
 def test_a_batch(ok, graph, tmp_path):
     jobs = tmp_path / "jobs.toml"
-    asked = f'command = "components"\ngraph = "{graph}"\noutput = "{tmp_path}/out"\n'
-    jobs.write_text(f'[defaults]\nthreads = {MANY}\n[[job]]\nname = "parts"\n{asked}')
+    job = f'command = "components"\ngraph = "{graph}"\noutput = "{tmp_path}/out"\n'
+    jobs.write_text(f'[defaults]\nthreads = {MANY}\n[[job]]\nname = "parts"\n{job}')
     ok("batch", "run", jobs)
     assert json.loads((tmp_path / "out.run.json").read_text())["threads"] == useful_threads(MANY)

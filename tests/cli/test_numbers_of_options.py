@@ -29,19 +29,19 @@ def commands(group: click.Group, *above: str) -> Iterator[tuple[tuple[str, ...],
     """Yield all commands, by the words that call them."""
     context = click.Context(group)
     for name in group.list_commands(context):
-        found = group.get_command(context, name)
-        assert found is not None
-        if isinstance(found, click.Group):
-            yield from commands(found, *above, name)
+        inner = group.get_command(context, name)
+        assert inner is not None
+        if isinstance(inner, click.Group):
+            yield from commands(inner, *above, name)
         else:
-            yield (*above, name), found
+            yield (*above, name), inner
 
 
 def of_kind(*kinds: type) -> list:
     return [
         pytest.param(words, option.opts[-1], id=" ".join((*words, option.opts[-1])))
-        for words, found in commands(cli)
-        for option in found.params
+        for words, inner in commands(cli)
+        for option in inner.params
         if isinstance(option, click.Option) and isinstance(option.type, kinds)
     ]
 
@@ -56,8 +56,8 @@ def test_click_parses_no_number():
     """
     assert len(WHOLE) > 50
     assert len(NUMBERS) > 10
-    for _, found in commands(cli):
-        for option in found.params:
+    for _, inner in commands(cli):
+        for option in inner.params:
             if isinstance(option.type, click.types.IntParamType):
                 assert isinstance(option.type, WholeNumber), option.opts
             if isinstance(option.type, click.types.FloatParamType):
@@ -201,8 +201,8 @@ def test_expected_iterations_of_a_tolerance_next_to_nothing(edge_list, tmp_path)
     be finite.
     """
     edges = edge_list(*np.random.default_rng(1).integers(0, 50, (2, 200)))
-    found = package.pagerank(edges, output=tmp_path / "out", tolerance=2.3e-308, max_iterations=9)
-    assert found.record["pagerank"]["iterations"] == 9
+    result = package.pagerank(edges, output=tmp_path / "out", tolerance=2.3e-308, max_iterations=9)
+    assert result.record["pagerank"]["iterations"] == 9
 
 
 @pytest.mark.parametrize(
@@ -219,23 +219,23 @@ def test_expected_iterations_of_a_tolerance_next_to_nothing(edge_list, tmp_path)
 def test_files_of_vertices_that_are_none(delegraph, edge_list, tmp_path, words):
     edges, file = edge_list([0, 1], [1, 2]), tmp_path / "some.parquet"
 
-    def told() -> str:
+    def message() -> str:
         ran = delegraph(words[0], edges, words[1], file, "-o", tmp_path / "out")
         assert ran.code == 2, ran.err
         (line,) = ran.err.splitlines()
         return line
 
     pq.write_table(pa.Table.from_arrays([pa.array([1])] * 2, ["vertex"] * 2), file)
-    assert "some.parquet: column 'vertex' occurs twice" in told()
+    assert "some.parquet: column 'vertex' occurs twice" in message()
     file.unlink()
     os.mkfifo(file)
-    assert "some.parquet is not a regular file" in told()
+    assert "some.parquet is not a regular file" in message()
     file.unlink()
     file.mkdir()
-    assert "some.parquet is a folder: name a file" in told()
+    assert "some.parquet is a folder: name a file" in message()
     file.rmdir()
     file.symlink_to("/dev/zero")
-    assert "some.parquet is not a regular file" in told()
+    assert "some.parquet is not a regular file" in message()
     file.unlink()
     file.symlink_to(tmp_path / "vertices")
     pq.write_table(pa.table({"vertex": [1]}), tmp_path / "vertices")

@@ -53,7 +53,7 @@ def test_what_it_is_not_about(delegraph, store, tmp_path, edge_list):
     (tmp_path / "some.json").write_text(json.dumps({"error": "no", "exit_code": 2}))
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "text").write_text("{ no JSON")
-    for path, told in (
+    for path, message in (
         (tmp_path / "none", "not a result"),
         (tmp_path / "empty", "not a result"),
         (tmp_path / "edges.parquet", "column distance, parent, vertex is missing"),
@@ -67,7 +67,7 @@ def test_what_it_is_not_about(delegraph, store, tmp_path, edge_list):
         assert ran.code == 2
         assert ran.out == ""
         (line,) = ran.err.splitlines()
-        assert told in line
+        assert message in line
         assert "report takes a store, a result, a batch or bench's JSON" in line
         assert not (tmp_path / "page.html").exists()
 
@@ -89,7 +89,7 @@ def test_what_it_may_replace(delegraph, ok, store, tmp_path):
 
 def test_where_it_may_not_write(delegraph, store, tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    for out, told in (
+    for out, message in (
         (tmp_path / "pipe", "is not a report that delegraph wrote"),
         (store / "page.html", "lies in the input's folder"),
         (tmp_path, "is not a report that delegraph wrote"),
@@ -97,7 +97,7 @@ def test_where_it_may_not_write(delegraph, store, tmp_path):
     ):
         ran = delegraph("report", store, "-o", out)
         assert ran.code == 2
-        assert told in ran.err
+        assert message in ran.err
         assert len(ran.err.splitlines()) == 1
 
 

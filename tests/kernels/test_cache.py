@@ -43,14 +43,14 @@ def compile_it() -> list[str]:
     return list(compiled.notes)
 
 
-@pytest.mark.parametrize("kept", [0, 20])
+@pytest.mark.parametrize("size", [0, 20])
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
-def test_a_file_that_was_cut_off(cache, kind, kept):
+def test_a_file_that_was_cut_off(cache, kind, size):
     assert compile_it() == []
     for path in cache.rglob(f"*.{kind}"):
-        os.truncate(path, kept)
-    (told,) = compile_it()
-    assert "damaged; compiling the kernels again" in told
+        os.truncate(path, size)
+    (note,) = compile_it()
+    assert "damaged; compiling the kernels again" in note
     assert compile_it() == []
 
 
@@ -60,9 +60,9 @@ def full(*args):
 
 def test_a_disk_that_is_full(cache, monkeypatch):
     monkeypatch.setattr(IndexDataCacheFile, "_save_data", full)
-    (told,) = compile_it()
-    assert f"{cache}/" in told
-    assert "cannot be cached: No space left" in told
+    (note,) = compile_it()
+    assert f"{cache}/" in note
+    assert "cannot be cached: No space left" in note
 
 
 def test_a_damaged_one_that_cannot_be_replaced(cache, monkeypatch):
@@ -70,8 +70,8 @@ def test_a_damaged_one_that_cannot_be_replaced(cache, monkeypatch):
     for path in cache.rglob("*.nbi"):
         os.truncate(path, 1)
     monkeypatch.setattr(IndexDataCacheFile, "_save_index", full)
-    (told,) = compile_it()
-    assert "damaged" in told
+    (note,) = compile_it()
+    assert "damaged" in note
 
 
 def test_no_folder_for_it(cache, monkeypatch):
@@ -111,8 +111,8 @@ def test_a_process_that_is_stuck_is_not_waited_for(cache, monkeypatch):
     monkeypatch.setattr(compiled, "_PATIENCE", 0.1)
     order, compile_one = [], compiled._compile
 
-    def noted(dispatcher, *of):
-        did = compile_one(dispatcher, *of)
+    def noted(dispatcher, *signature):
+        did = compile_one(dispatcher, *signature)
         order.append((dispatcher.__name__, did))
         return did
 

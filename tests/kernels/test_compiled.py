@@ -96,8 +96,8 @@ def test_each_type_is_a_variant():
         return offsets[-1]
 
     compile_kernels(sys.modules[__name__], offsets={np.uint32, np.uint64})
-    assert [str(some.dtype) for some, _ in last.signatures] == ["uint32", "uint64"]
-    assert all(isinstance(of, types.Array) for of, _ in last.signatures)
+    assert [str(array.dtype) for array, _ in last.signatures] == ["uint32", "uint64"]
+    assert all(isinstance(array, types.Array) for array, _ in last.signatures)
 
 
 def test_a_type_that_is_not_told():

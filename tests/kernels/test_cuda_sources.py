@@ -104,10 +104,10 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset, distance, tiered in searches
         ],
         "ranks/grid_rows.cu": [
-            f"place_tile<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)
+            f"place_tile<{to}, {kind}>" for to, kind in itertools.product(OFFSETS, OFFSETS)
         ],
         "ranks/delegate_rows.cu": [
-            *(f"place_targets<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)),
+            *(f"place_targets<{to}, {kind}>" for to, kind in itertools.product(OFFSETS, OFFSETS)),
             *("mark_ghosts", "number_targets", "list_ghosts"),
         ],
         "bfs/derive.cu": [
@@ -130,9 +130,9 @@ def instances(architecture: int) -> dict[str, list[str]]:
         + [f"add_weights<{offset}, {kind}>" for offset in OFFSETS for kind in ("u32", "float")],
         "programs/stored_rows.cu": [
             *(
-                f"{name}<{to}, {of}>"
+                f"{name}<{to}, {kind}>"
                 for name in ("place_entries", "place_reversed")
-                for to, of in itertools.product(OFFSETS, OFFSETS)
+                for to, kind in itertools.product(OFFSETS, OFFSETS)
             ),
             *(f"key_entries<{offset}>" for offset in OFFSETS),
             "count_targets",
@@ -202,9 +202,9 @@ def instances(architecture: int) -> dict[str, list[str]]:
 def nvrtc() -> ctypes.CDLL:
     spec = find_spec("nvidia")
     places = spec.submodule_search_locations if spec else None
-    found = [path for place in places or () for path in Path(place).rglob("libnvrtc.so.*")]
-    assert found, "the package nvidia-cuda-nvrtc is among the test requirements"
-    return ctypes.CDLL(str(found[0]))
+    libraries = [path for place in places or () for path in Path(place).rglob("libnvrtc.so.*")]
+    assert libraries, "the package nvidia-cuda-nvrtc is among the test requirements"
+    return ctypes.CDLL(str(libraries[0]))
 
 
 def test_all_sources_are_here():
@@ -229,8 +229,8 @@ def compile_with(nvrtc, name: str, target: str, functions: list[str], more: str 
     assert not failed, log.value.decode()
     for function in functions:
         lowered = ctypes.c_char_p()
-        found = nvrtc.nvrtcGetLoweredName(program, function.encode(), ctypes.byref(lowered))
-        assert found == 0
+        error = nvrtc.nvrtcGetLoweredName(program, function.encode(), ctypes.byref(lowered))
+        assert error == 0
         assert lowered.value
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
@@ -258,7 +258,7 @@ def test_machine_code_of_a_source(nvrtc, name):
         one_each = {one.partition("<")[0]: one for one in instances(age)[name]}
         work.append((f"sm_{age}", [*one_each.values()]))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda some: compile_with(nvrtc, name, *some), work))
+        list(pool.map(lambda arguments: compile_with(nvrtc, name, *arguments), work))
 
 
 STRUCTURES = [

@@ -50,8 +50,8 @@ def test_rows_are_those_of_the_cpu(device, kind, scale, seed, again):
     for first, last in RANGES:
         wanted = np.empty((2, last - first), np.int64)
         getattr(cpu_generate, kind)(first, scale, seed, *wanted)
-        found = getattr(gpu_generate, kind)(device, first, last, scale, seed)
-        assert [column.get().tolist() for column in found] == wanted.tolist()
+        columns = getattr(gpu_generate, kind)(device, first, last, scale, seed)
+        assert [column.get().tolist() for column in columns] == wanted.tolist()
 
 
 @pytest.mark.parametrize("keep_below", [0, 1 << 31, 3 << 30, 1 << 32])
@@ -62,9 +62,9 @@ def test_a_grid_is_that_of_the_cpu(device, shape, keep_below, again):
     for first, last in ((0, 2 * cells), (cells // 3, cells)):
         wanted = np.empty((2, last - first), np.int64)
         src, dst = wanted
-        kept = cpu_generate.grid(first, last, height, width, keep_below, 9, src, dst)
-        found = gpu_generate.grid(device, first, last, height, width, keep_below, 9)
-        assert [column.get().tolist() for column in found] == wanted[:, :kept].tolist()
+        count = cpu_generate.grid(first, last, height, width, keep_below, 9, src, dst)
+        columns = gpu_generate.grid(device, first, last, height, width, keep_below, 9)
+        assert [column.get().tolist() for column in columns] == wanted[:, :count].tolist()
 
 
 # Rows from edges on the device
@@ -95,15 +95,15 @@ def graphs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 def definition(src, dst, directed: bool):
     """Return (ids by position, degree, out-degree, both ways' sorted (row, target)), by NumPy."""
-    kept = src != dst
+    no_loop = src != dst
     size = int(max(src.max(), dst.max())) + 1
-    degree = np.bincount(np.concatenate([src[kept], dst[kept]]), minlength=size)
-    out_degree = np.bincount(src[kept], minlength=size)
+    degree = np.bincount(np.concatenate([src[no_loop], dst[no_loop]]), minlength=size)
+    out_degree = np.bincount(src[no_loop], minlength=size)
     occurring = np.unique(np.concatenate([src, dst]))
     ids = occurring[reference.degree_order(degree[occurring])]
     position = np.zeros(size, np.int64)
     position[ids] = np.arange(len(ids))
-    pairs = position[src[kept]], position[dst[kept]]
+    pairs = position[src[no_loop]], position[dst[no_loop]]
     ways = [pairs, pairs[::-1]]
     if not directed:
         ways = [tuple(np.concatenate([pairs[way], pairs[1 - way]]) for way in (0, 1))] * 2
@@ -119,17 +119,17 @@ def test_rows_against_the_definition(device, name, directed, again):
     cut = len(src) // 3
     blocks = [(u[:cut], v[:cut]), (u[cut:], v[cut:])]
     domain = int(max(src.max(), dst.max())) + 1 + 100
-    found = gpu_prepare.prepare(device, blocks, domain, directed)
+    prepared = gpu_prepare.prepare(device, blocks, domain, directed)
     assert not blocks
     ids, degree, rows_from, keys = definition(src, dst, directed)
-    assert found.vertices == len(ids)
-    assert found.self_loops == np.count_nonzero(src == dst)
-    assert found.id_of_position.get().tolist() == ids.tolist()
-    assert found.degree.get().tolist() == degree.tolist()
-    assert found.rows_from.get().tolist() == rows_from.tolist()
+    assert prepared.vertices == len(ids)
+    assert prepared.self_loops == np.count_nonzero(src == dst)
+    assert prepared.id_of_position.get().tolist() == ids.tolist()
+    assert prepared.degree.get().tolist() == degree.tolist()
+    assert prepared.rows_from.get().tolist() == rows_from.tolist()
     ways = [
-        (found.offsets, found.targets),
-        (found.reverse_offsets, found.reverse_targets),
+        (prepared.offsets, prepared.targets),
+        (prepared.reverse_offsets, prepared.reverse_targets),
     ]
     for (offsets, targets), wanted in zip(ways, keys, strict=True):
         assert offsets.dtype == targets.dtype == np.uint32
@@ -145,12 +145,12 @@ def test_counters_of_64_bits(device, monkeypatch, again):
     monkeypatch.setattr(gpu_prepare, "degree_dtype", lambda rows: np.uint64)
     src, dst = graphs()["skewed"]
     edges = to_device(device, src.astype(np.uint32), dst.astype(np.uint32))
-    found = gpu_prepare.prepare(device, [edges], 3000, True)
+    prepared = gpu_prepare.prepare(device, [edges], 3000, True)
     ids, degree, rows_from, _ = definition(src, dst, True)
-    assert found.degree.dtype == np.uint64
-    assert found.id_of_position.get().tolist() == ids.tolist()
-    assert found.degree.get().tolist() == degree.tolist()
-    assert found.rows_from.get().tolist() == rows_from.tolist()
+    assert prepared.degree.dtype == np.uint64
+    assert prepared.id_of_position.get().tolist() == ids.tolist()
+    assert prepared.degree.get().tolist() == degree.tolist()
+    assert prepared.rows_from.get().tolist() == rows_from.tolist()
 
 
 def test_what_is_held_is_within_what_is_said(device):
@@ -167,9 +167,9 @@ def test_what_is_held_is_within_what_is_said(device):
             pool.set_limit(size=before + need)
             try:
                 blocks = [gpu_generate.uniform(device, 0, rows, 19, 1)]
-                found = gpu_prepare.prepare(device, blocks, domain, directed)
-                assert found.vertices <= domain
-                del found
+                prepared = gpu_prepare.prepare(device, blocks, domain, directed)
+                assert prepared.vertices <= domain
+                del prepared
             finally:
                 pool.set_limit(size=limit)
                 pool.free_all_blocks()
@@ -275,8 +275,8 @@ def test_a_hub_of_many_ranges(device, ok, edge_list, tmp_path):
     path = edge_list(np.concatenate([src, more[0]]), np.concatenate([dst, more[1]]))
     for options in ((), ("--partitions", 2, "--directed")):
         wanted = build(ok, path, tmp_path / "cpu.dg", *options, *ON_CPU, "--overwrite")
-        found = build(ok, path, tmp_path / "gpu.dg", *options, "--overwrite", "--device", "cuda")
-        assert found == wanted
+        on_gpu = build(ok, path, tmp_path / "gpu.dg", *options, "--overwrite", "--device", "cuda")
+        assert on_gpu == wanted
 
 
 def test_too_little_device_memory_is_the_cpus_turn(device, delegraph, edge_list, tmp_path):
@@ -338,12 +338,12 @@ def searched(src, dst, source: int, max_depth: int | None):
     distance, parent = np.full(n, -1, np.int32), np.full(n, UNREACHED, np.uint32)
     distance[source] = level = 0
     while max_depth is None or level < max_depth:
-        found = (distance[rows] == level) & (distance[targets] < 0)
-        if not found.any():
+        new = (distance[rows] == level) & (distance[targets] < 0)
+        if not new.any():
             break
         level += 1
-        distance[targets[found]] = level
-        parent[targets[found]] = rows[found]
+        distance[targets[new]] = level
+        parent[targets[new]] = rows[new]
     return offsets, targets, distance, parent
 
 
@@ -437,13 +437,13 @@ def test_planted_violations_are_found(device, plant, wide, again):
             distance if wide else narrow,
             parent,
         )
-        found = gpu_check.check(device, Rows(starts, ends), levels, parents, source, max_depth)
-        assert found.count == wanted.count
-        assert found.example == wanted.example
+        violations = gpu_check.check(device, Rows(starts, ends), levels, parents, source, max_depth)
+        assert violations.count == wanted.count
+        assert violations.example == wanted.example
         rows = np.arange(len(parent), dtype=np.uint64 if wide else np.uint32)
         reached = distance >= 0
-        given = gpu_check.reached(device, levels, to_device(device, rows)[0])
-        assert given == (np.count_nonzero(reached), rows[reached].sum())
+        reached_sums = gpu_check.reached(device, levels, to_device(device, rows)[0])
+        assert reached_sums == (np.count_nonzero(reached), rows[reached].sum())
 
 
 def test_a_parent_that_is_no_vertex(device):
@@ -454,6 +454,6 @@ def test_a_parent_that_is_no_vertex(device):
     starts, ends, levels, parents = to_device(
         device, offsets.astype(np.uint32), targets, narrow, parent
     )
-    found = gpu_check.check(device, Rows(starts, ends), levels, parents, 0)
-    assert found.count == {1: 1, 2: 1, 3: 0, 4: 0, 5: 1}
-    assert found.example == {1: (v,), 2: (v,), 5: (v, len(parent) + 1000)}
+    violations = gpu_check.check(device, Rows(starts, ends), levels, parents, 0)
+    assert violations.count == {1: 1, 2: 1, 3: 0, 4: 0, 5: 1}
+    assert violations.example == {1: (v,), 2: (v,), 5: (v, len(parent) + 1000)}

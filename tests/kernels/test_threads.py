@@ -79,7 +79,7 @@ def test_a_team_that_is_not_complete(monkeypatch, what):
 
 def test_how_many_are_of_use(monkeypatch):
     monkeypatch.setattr(threads, "available_threads", lambda: 3)
-    assert [threads.useful_threads(asked) for asked in (None, 1, 64, 65, 10**5)] == [
+    assert [threads.useful_threads(limit) for limit in (None, 1, 64, 65, 10**5)] == [
         3,
         1,
         64,
@@ -87,4 +87,4 @@ def test_how_many_are_of_use(monkeypatch):
         64,
     ]
     monkeypatch.setattr(threads, "available_threads", lambda: 100)
-    assert [threads.useful_threads(asked) for asked in (None, 300, 10**5)] == [100, 300, 400]
+    assert [threads.useful_threads(limit) for limit in (None, 300, 10**5)] == [100, 300, 400]

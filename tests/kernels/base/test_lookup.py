@@ -17,11 +17,11 @@ LEAST, MOST = -(2**63), 2**63 - 1
     st.lists(st.integers(LEAST, MOST), max_size=20),
 )
 def test_as_a_search_would(values, others):
-    kept = np.sort(np.array(values, np.int64))
+    integers = np.sort(np.array(values, np.int64))
     wanted = np.array([*values, *others], np.int64)
-    places, there = find(lookup_of(kept), wanted)
-    assert there.tolist() == np.isin(wanted, kept).tolist()
-    assert np.array_equal(kept[places[there]], wanted[there])
+    places, there = find(lookup_of(integers), wanted)
+    assert there.tolist() == np.isin(wanted, integers).tolist()
+    assert np.array_equal(integers[places[there]], wanted[there])
 
 
 @pytest.mark.parametrize("step", [1, 3, 2**40])

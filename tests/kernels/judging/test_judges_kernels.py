@@ -51,7 +51,7 @@ def test_sums_of_distances(directed):
     graph, (src, dst) = random_graph(directed)
     n, sources = len(graph), np.arange(3, 3 + TOGETHER, dtype=np.uint32)
     wanted = [networkx.single_source_shortest_path_length(graph, int(s)) for s in sources]
-    wanted = [[len(some), sum(some.values()), max(some.values())] for some in wanted]
+    wanted = [[len(lengths), sum(lengths.values()), max(lengths.values())] for lengths in wanted]
     seen, here, then = (np.zeros(n, np.uint64) for _ in range(3))
     lists, sums = [np.empty(n, np.uint32) for _ in range(2)], np.zeros((3, TOGETHER), np.int64)
     offsets, targets = rows_of(src, dst, n)
@@ -66,8 +66,8 @@ def test_sums_of_distances(directed):
     level, more = 0, True
     while more:
         level += 1
-        for some in np.array_split(np.arange(len(src)), 3):
-            ends = src[some].astype(np.uint32), dst[some].astype(np.uint32)
+        for rows in np.array_split(np.arange(len(src)), 3):
+            ends = src[rows].astype(np.uint32), dst[rows].astype(np.uint32)
             spread_words(*ends, here, seen, then)
         more = enter_level(then, seen, level, *sums)
         here, then = then, np.zeros(n, np.uint64)
@@ -84,12 +84,12 @@ def test_searches_that_seldom_meet():
     seen, here, then = (np.zeros(n, np.uint64) for _ in range(3))
     lists, sums = [np.empty(n, np.uint32) for _ in range(2)], np.zeros((3, TOGETHER), np.int64)
     for apart, sources in ((True, np.arange(0, 640, 10)), (False, np.array([3, 4]))):
-        some = sources.astype(np.uint32)
-        own = sums[:, : len(some)].copy()
-        edge_counts = sum_distances(offsets, targets, True, some, seen, here, then, *lists, *own)
-        assert (edge_counts > len(some) * len(targets)) == apart
+        ids = sources.astype(np.uint32)
+        own = sums[:, : len(ids)].copy()
+        edge_counts = sum_distances(offsets, targets, True, ids, seen, here, then, *lists, *own)
+        assert (edge_counts > len(ids) * len(targets)) == apart
         distance = np.abs(np.arange(n) - sources[:, None])
-        assert own[0].tolist() == [n] * len(some)
+        assert own[0].tolist() == [n] * len(ids)
         assert own[1].tolist() == distance.sum(axis=1).tolist()
         assert own[2].tolist() == distance.max(axis=1).tolist()
         assert not here.any()
