@@ -176,11 +176,11 @@ def failing(bucket, monkeypatch) -> Iterator[Before]:
 
 def devices(count: int, config: pytest.Config) -> list[Device]:
     try:
-        found = [open_device(number) for number in range(count)]
+        gpus = [open_device(number) for number in range(count)]
     except DeviceError as error:
         pytest.skip(str(error))  # as where CI runs, or with fewer GPUs
     few = config.getoption("--multiprocessors")
-    return [replace(one, multiprocessors=few or one.multiprocessors) for one in found]
+    return [replace(one, multiprocessors=few or one.multiprocessors) for one in gpus]
 
 
 @pytest.fixture(scope="module")

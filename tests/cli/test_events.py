@@ -80,10 +80,10 @@ def test_levels_of_a_search(ok, edge_list, tmp_path, monkeypatch, way):
         ok("build", graph, "-o", tmp_path / "graph.dg")
         graph = tmp_path / "graph.dg"
     ran = ok("bfs", graph, "--source", 0, "-o", tmp_path / "out", "--log-format", "json")
-    rows = lines(ran.err)
-    levels = [(event["level"], event["frontier"]) for event in rows if "frontier" in event]
+    records = lines(ran.err)
+    levels = [(event["level"], event["frontier"]) for event in records if "frontier" in event]
     assert levels[-1] == ((5, 1) if way == "disk" else (6, 0))
-    assert all(event["remaining_seconds"] is None for event in rows if "frontier" in event)
+    assert all(event["remaining_seconds"] is None for event in records if "frontier" in event)
 
 
 def test_quiet_success_has_none(ok, edge_list, tmp_path):
@@ -119,9 +119,9 @@ def test_work_that_says_nothing_is_told_of(capsys, monkeypatch, tmp_path):
     with shown(quiet=False) as progress:
         progress("search: iteration 3, change 1.5e-05", 3, 12)
         time.sleep(0.5)
-    rows = lines(capsys.readouterr().err)
-    last = rows[-1]
-    assert [event["event"] for event in rows[:3]] == ["begin", "progress", "progress"]
+    records = lines(capsys.readouterr().err)
+    last = records[-1]
+    assert [event["event"] for event in records[:3]] == ["begin", "progress", "progress"]
     assert (last["phase"], last["done"], last["total"]) == ("search", 3, 12)
     assert (last["iteration"], last["change"]) == (3, 1.5e-05)
     assert last["remaining_seconds"] is not None

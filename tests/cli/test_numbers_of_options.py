@@ -29,19 +29,19 @@ def commands(group: click.Group, *above: str) -> Iterator[tuple[tuple[str, ...],
     """Yield all commands, by the words that call them."""
     context = click.Context(group)
     for name in group.list_commands(context):
-        inner = group.get_command(context, name)
-        assert inner is not None
-        if isinstance(inner, click.Group):
-            yield from commands(inner, *above, name)
+        subcommand = group.get_command(context, name)
+        assert subcommand is not None
+        if isinstance(subcommand, click.Group):
+            yield from commands(subcommand, *above, name)
         else:
-            yield (*above, name), inner
+            yield (*above, name), subcommand
 
 
 def of_kind(*kinds: type) -> list:
     return [
         pytest.param(words, option.opts[-1], id=" ".join((*words, option.opts[-1])))
-        for words, inner in commands(cli)
-        for option in inner.params
+        for words, subcommand in commands(cli)
+        for option in subcommand.params
         if isinstance(option, click.Option) and isinstance(option.type, kinds)
     ]
 
@@ -56,8 +56,8 @@ def test_click_parses_no_number():
     """
     assert len(WHOLE) > 50
     assert len(NUMBERS) > 10
-    for _, inner in commands(cli):
-        for option in inner.params:
+    for _, subcommand in commands(cli):
+        for option in subcommand.params:
             if isinstance(option.type, click.types.IntParamType):
                 assert isinstance(option.type, WholeNumber), option.opts
             if isinstance(option.type, click.types.FloatParamType):

@@ -92,7 +92,7 @@ def test_sparse_ids_give_the_distances_of_dense_ones(ok, tmp_path, statistics):
         "sparse": (spread[src], spread[dst]),
         "strings": ([f"v{u}" for u in src], [f"v{v}" for v in dst]),
     }
-    found = {}
+    results = {}
     for name, (u, v) in names.items():
         path = tmp_path / f"{name}.parquet"
         pq.write_table(
@@ -100,13 +100,13 @@ def test_sparse_ids_give_the_distances_of_dense_ones(ok, tmp_path, statistics):
         )
         start = {"dense": src[0], "sparse": spread[src[0]], "strings": f"v{src[0]}"}[name]
         ok("bfs", path, f"--source={start}", "-o", tmp_path / name)
-        found[name] = distances_of(tmp_path / name)
+        results[name] = distances_of(tmp_path / name)
     expected = reference.distances(src, dst, 2000, src[0]).tolist()
     present = np.unique(np.concatenate([src, dst])).tolist()
     wanted = {v: None if expected[v] < 0 else expected[v] for v in present}
-    assert found["dense"] == wanted
-    assert found["sparse"] == {int(spread[v]): hops for v, hops in wanted.items()}
-    assert found["strings"] == {f"v{v}": hops for v, hops in wanted.items()}
+    assert results["dense"] == wanted
+    assert results["sparse"] == {int(spread[v]): hops for v, hops in wanted.items()}
+    assert results["strings"] == {f"v{v}": hops for v, hops in wanted.items()}
 
 
 def test_few_ids_of_a_wide_range_are_renumbered(ok, tmp_path):

@@ -38,14 +38,14 @@ def column_of(kind: str, ids) -> pa.Array:
     """Return vertices as ids of a kind, in the same order; ids are sparse, and some are
     negative.
     """
-    given = KINDS[kind]
+    id_type = KINDS[kind]
     if kind in BACK:
         every = [(int(v) ** 3 * 7919).to_bytes(16, "big") for v in ids]
-        return pa.array(every, pa.binary(16)).cast(given)
+        return pa.array(every, pa.binary(16)).cast(id_type)
     numbers = [int(v) * 7919 - 100_000 for v in ids]
-    if pa.types.is_decimal(given):
-        return pa.array([Decimal(number) for number in numbers], given)
-    return pa.array(np.array(numbers, given.to_pandas_dtype()))
+    if pa.types.is_decimal(id_type):
+        return pa.array([Decimal(number) for number in numbers], id_type)
+    return pa.array(np.array(numbers, id_type.to_pandas_dtype()))
 
 
 def values_of(kind: str, ids) -> list:
@@ -78,21 +78,21 @@ def edges(request, graph, tmp_path_factory):
     return kind, folder
 
 
-def check_search(found: pa.Table, kind: str, graph) -> None:
+def check_search(table: pa.Table, kind: str, graph) -> None:
     """Check distances against the definition, and that each reached vertex has a parent one nearer
     to the source.
     """
     src, dst, distance = graph
     present = np.unique(np.concatenate([src, dst]))
     back = BACK.get(kind, pa.int64())
-    assert found.schema.field("vertex").type == found.schema.field("parent").type == back
+    assert table.schema.field("vertex").type == table.schema.field("parent").type == back
     names = values_of(kind, present)
-    assert found["vertex"].to_pylist() == names, "by rising id"
+    assert table["vertex"].to_pylist() == names, "by rising id"
     wanted = [None if d < 0 else d for d in distance[present].tolist()]
-    assert found["distance"].to_pylist() == wanted
+    assert table["distance"].to_pylist() == wanted
     number = dict(zip(names, present.tolist(), strict=True))
     joined = {*zip(src.tolist(), dst.tolist(), strict=True)}
-    for vertex, parent in zip(present.tolist(), found["parent"].to_pylist(), strict=True):
+    for vertex, parent in zip(present.tolist(), table["parent"].to_pylist(), strict=True):
         if parent is None:
             assert distance[vertex] <= 0
         else:
@@ -153,16 +153,18 @@ def test_from_python(edges, graph):
     kind, folder = edges
     src, dst, _ = graph
     first = values_of(kind, src[:1])[0]
-    given = [first, float(first), str(float(first))] if kind not in BACK else [first, typed(first)]
+    sources = (
+        [first, float(first), str(float(first))] if kind not in BACK else [first, typed(first)]
+    )
     table = pa.table({"src": column_of(kind, src), "dst": column_of(kind, dst)})
     for opened in (folder, table):
         with dg.open(opened) as held:
-            for source in given:
+            for source in sources:
                 check_search(held.bfs(source).table, kind, graph)
             components = held.components()
             assert components["component"].type == BACK.get(kind, pa.int64())
-            found = held.bfs(sources=[first]).table
-            assert set(found["source"].to_pylist()) == {first}
+            result = held.bfs(sources=[first]).table
+            assert set(result["source"].to_pylist()) == {first}
             nearest = held.bfs(sources=[first], together=True)["nearest"].to_pylist()
             assert set(nearest) <= {first, None}
             if kind not in BACK:
@@ -187,8 +189,8 @@ def test_sources_in_a_file(edges, graph, tmp_path, ok):
     listed = ",".join(sorted({typed(value) for value in first}))
     ok("bfs", folder, f"--sources={listed}", "--together", "-o", tmp_path / "together")
     ok("validate", folder, tmp_path / "together")
-    found = pq.read_table(tmp_path / "together")["nearest"]
-    assert set(found.to_pylist()) - {None} == set(first)
+    nearest = pq.read_table(tmp_path / "together")["nearest"]
+    assert set(nearest.to_pylist()) - {None} == set(first)
 
 
 def test_other_commands(edges, ok, tmp_path):
@@ -200,12 +202,12 @@ def test_other_commands(edges, ok, tmp_path):
         out = tmp_path / words[0]
         ok(words[0], tmp_path / "graph.dg", *words[1:], "-o", out)
         ok("validate", tmp_path / "graph.dg", out)
-        told = ok("info", out, "--json").json
+        facts = ok("info", out, "--json").json
         if words[0] == "pagerank":
             vertex = pq.read_table(out)["vertex"].to_pylist()
-            assert told["top"][0][0] in [shown_id(value) for value in vertex]
+            assert facts["top"][0][0] in [shown_id(value) for value in vertex]
             ok("report", out, "-o", tmp_path / "page.html")
-            assert str(told["top"][0][0]) in (tmp_path / "page.html").read_text()
+            assert str(facts["top"][0][0]) in (tmp_path / "page.html").read_text()
             ok("convert", out, "-o", tmp_path / "ranks.txt")
             first = (tmp_path / "ranks.txt").read_text().split()[0]
             assert first == typed(vertex[0])
@@ -221,8 +223,8 @@ def test_a_uuid_that_is_no_vertex(edges, delegraph, tmp_path):
     wrong = str(UUID(int=1)) if kind in BACK else "1"
     ran = delegraph("bfs", folder, "--source", wrong, "-o", tmp_path / "out")
     assert ran.code == 2
-    told = repr(wrong) if kind in BACK else wrong
-    assert f"source {told} is not a vertex of the graph" in ran.err
+    name = repr(wrong) if kind in BACK else wrong
+    assert f"source {name} is not a vertex of the graph" in ran.err
 
 
 @pytest.mark.slow
@@ -239,6 +241,6 @@ def test_components_against_the_definition(data):
     present = np.unique(np.concatenate([src, dst]))
     table = pa.table({"src": column_of(kind, src), "dst": column_of(kind, dst)})
     with dg.open(table, device="cpu", threads=1) as held:
-        found = held.components().table
-    assert found["vertex"].to_pylist() == values_of(kind, present)
-    assert found["component"].to_pylist() == values_of(kind, label[present])
+        result = held.components().table
+    assert result["vertex"].to_pylist() == values_of(kind, present)
+    assert result["component"].to_pylist() == values_of(kind, label[present])

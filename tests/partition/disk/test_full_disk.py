@@ -20,7 +20,7 @@ def full(number: int = errno.ENOSPC, name: str | None = None) -> OSError:
 
 
 @pytest.fixture
-def told(tmp_path):
+def message_of(tmp_path):
     """Return a function that gives the message of an error raised while ``tmp_path/out`` is
     written.
     """
@@ -66,21 +66,21 @@ def test_a_scratch_folder_that_cannot_be_made(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_the_file_that_failed_is_believed(told, tmp_path):
+def test_the_file_that_failed_is_believed(message_of, tmp_path):
     (tmp_path / "other").mkdir()
-    assert f"in {tmp_path}/other;" in told(full(name=f"{tmp_path}/other/file"))
+    assert f"in {tmp_path}/other;" in message_of(full(name=f"{tmp_path}/other/file"))
 
 
-def test_no_inodes(told, monkeypatch):
+def test_no_inodes(message_of, monkeypatch):
     disk = dict.fromkeys(("f_frsize", "f_blocks", "f_bfree", "f_bavail", "f_files"), 6)
     monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(**disk, f_favail=0))
-    assert "has no inodes left for more files" in told(full())
+    assert "has no inodes left for more files" in message_of(full())
 
 
-def test_a_quota(told):
-    assert "your quota in" in told(full(errno.EDQUOT))
+def test_a_quota(message_of):
+    assert "your quota in" in message_of(full(errno.EDQUOT))
 
 
-def test_a_limit_on_files(told, monkeypatch):
+def test_a_limit_on_files(message_of, monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda what: (1000, 1000))
-    assert "limit of 1,000 bytes (ulimit -f)" in told(full(errno.EFBIG))
+    assert "limit of 1,000 bytes (ulimit -f)" in message_of(full(errno.EFBIG))

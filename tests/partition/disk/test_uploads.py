@@ -188,7 +188,7 @@ def test_a_part_that_is_gone(bucket, publish):
 
 
 @pytest.mark.parametrize(
-    ("read", "told"),
+    ("read", "reason"),
     [
         ("out", "contains the input"),
         ("out/edges/*.parquet", "contains the input"),
@@ -200,10 +200,10 @@ def test_a_part_that_is_gone(bucket, publish):
         ("out2", None),
     ],
 )
-def test_apart_from_what_is_read(bucket, read, told):
-    asked = url_of(f"{bucket.url}/out"), False, f"{bucket.url}/{read}"
-    if told is None:
-        check_upload(*asked)
+def test_apart_from_what_is_read(bucket, read, reason):
+    args = url_of(f"{bucket.url}/out"), False, f"{bucket.url}/{read}"
+    if reason is None:
+        check_upload(*args)
         return
-    with pytest.raises(InputError, match=told):
-        check_upload(*asked)
+    with pytest.raises(InputError, match=reason):
+        check_upload(*args)

@@ -24,15 +24,15 @@ def cut_off(output: Path, scratch: Path | None) -> Path:
     """Begin work, interrupt it after a step, and return the file that the step has left in
     scratch.
     """
-    kept = Work(output, scratch, PURPOSE).scratch / "kept"
+    scratch_file = Work(output, scratch, PURPOSE).scratch / "kept"
     with (
         contextlib.suppress(KeyboardInterrupt),
         begin_work(output, PURPOSE, scratch=scratch) as work,
     ):
-        work.step("one", lambda: touch(kept))
+        work.step("one", lambda: touch(scratch_file))
         raise KeyboardInterrupt
-    assert kept.exists()
-    return kept
+    assert scratch_file.exists()
+    return scratch_file
 
 
 def touch(path: Path) -> dict[str, str]:
@@ -67,28 +67,28 @@ def test_a_copied_work_folder(folders, elsewhere, restart):
     """
     first, second, place = folders
     scratch = place if elsewhere else None
-    kept = cut_off(first / "out", scratch)
+    scratch_file = cut_off(first / "out", scratch)
     shutil.copytree(work_folder(first / "out"), work_folder(second / "out"))
     goes_on = not elsewhere and not restart
     assert steps_found(second / "out", scratch, restart) == goes_on
-    assert kept.exists()
+    assert scratch_file.exists()
     assert steps_found(first / "out", scratch)
-    assert not kept.exists()
+    assert not scratch_file.exists()
 
 
 def test_our_own_is_removed(folders, tmp_path):
     """A run's own old scratch is removed by an attempt that has its scratch in another place."""
     first, _, place = folders
-    kept = cut_off(first / "out", place)
+    scratch_file = cut_off(first / "out", place)
     assert not steps_found(first / "out", None, restart=True)
-    assert not kept.parent.exists()
+    assert not scratch_file.parent.exists()
 
 
 @pytest.mark.parametrize("wrong", ["name", "mode", "no mark", "mark", "secret", "a link"])
 def test_what_is_not_ours_is_left(folders, monkeypatch, wrong):
     first, second, place = folders
-    kept = cut_off(first / "out", place)
-    scratch = kept.parent
+    scratch_file = cut_off(first / "out", place)
+    scratch = scratch_file.parent
     mark = (scratch / works._MARK).read_text()
     named = second / ("other" if wrong == "name" else scratch.name)
     if wrong == "a link":
@@ -111,8 +111,8 @@ def test_what_is_not_ours_is_left(folders, monkeypatch, wrong):
 
 def test_folders_are_for_their_owner_alone(folders):
     first, _, place = folders
-    kept = cut_off(first / "out", place)
-    for folder in (work_folder(first / "out"), kept.parent):
+    scratch_file = cut_off(first / "out", place)
+    for folder in (work_folder(first / "out"), scratch_file.parent):
         assert stat.S_IMODE(folder.lstat().st_mode) == 0o700
 
 
@@ -129,8 +129,8 @@ def someone_elses(path: Path, whose: str, monkeypatch) -> None:
         path.chmod(0o777)
     if whose == "owner":
         own, lstat = os.geteuid(), Path.lstat
-        found = SimpleNamespace(st_mode=stat.S_IFDIR | 0o700, st_uid=own + 1)
-        monkeypatch.setattr(Path, "lstat", lambda self: found if self == path else lstat(self))
+        status = SimpleNamespace(st_mode=stat.S_IFDIR | 0o700, st_uid=own + 1)
+        monkeypatch.setattr(Path, "lstat", lambda self: status if self == path else lstat(self))
 
 
 @pytest.mark.parametrize("whose", ["a link", "writable", "owner"])
@@ -167,10 +167,10 @@ def test_a_lock_that_is_made_at_this_moment(tmp_path, monkeypatch):
     folder.mkdir(0o700)
 
     def then_made(path: Path) -> bool:
-        found = is_file(path)
+        answer = is_file(path)
         if path.name == "lock" and path.parent.is_dir():
             path.touch()
-        return found
+        return answer
 
     monkeypatch.setattr(Path, "is_file", then_made)
     with begin_work(output, PURPOSE) as work:

@@ -60,10 +60,10 @@ def read(path: Path) -> list[tuple]:
 def refusal(path: Path, right: list[tuple]) -> str | None:
     """Return the refusal's message, or None where the right edges are read."""
     try:
-        found = read(path)
+        edges = read(path)
     except InputError as error:
         return str(error)
-    assert found == right
+    assert edges == right
     return None
 
 
@@ -99,14 +99,14 @@ def damaged(data: bytes, rng: np.random.Generator) -> bytes:
 def test_damaged_at_random(tmp_path, table, options):
     path = write(tmp_path / "e.parquet", TABLES[table], **options)
     data, right = path.read_bytes(), read(path)
-    told = []
+    lines = []
     for seed in range(500):
         path.write_bytes(damaged(data, np.random.default_rng(seed)))
         try:
-            told.append(refusal(path, right))
+            lines.append(refusal(path, right))
         except Exception as error:
             raise AssertionError(f"seed {seed}") from error
-    refused = [line for line in told if line]
+    refused = [line for line in lines if line]
     assert all(str(path) in line and "\n" not in line for line in refused)
     assert 100 < len(refused) < 500
 
@@ -120,8 +120,8 @@ def test_every_byte_of_a_footer(tmp_path, table):
     data, right = path.read_bytes(), read(path)
     for at in range(footer_at(data), len(data)):
         path.write_bytes(changed(data, at, data[at] ^ 1 << at % 8))
-        told = refusal(path, right)
-        assert told is None or str(path) in told
+        line = refusal(path, right)
+        assert line is None or str(path) in line
 
 
 @pytest.fixture
@@ -147,14 +147,14 @@ def test_counts_that_disagree(of_77):
     path.write_bytes(changed(data, total, 2 * 155 & 127 | 128))
     refused.append(refusal(path, right))
     footer = "its footer is damaged; write the file again"
-    for told in (
+    for reason in (
         f"row group 0 has 77 rows, but 76 values in column 'src': {footer}",
         f"row group 1 has 77 rows, but 78 values in column 'dst': {footer}",
         f"row group 1 has 76 rows, but 77 values in column 'src': {footer}",
         f"155 rows, but 154 rows in its row groups: {footer}",
         "row group 1 cannot be read: columns do not have the same size",
     ):
-        assert f"{path}: {told}" in refused
+        assert f"{path}: {reason}" in refused
 
 
 def test_fewer_rows_than_all_of_the_footer_says(of_77):
@@ -213,8 +213,8 @@ def test_text_that_is_not_utf8(tmp_path, kind):
     pq.write_table(table, path, row_group_size=2, compression="none", write_statistics=False)
     before, _, after = path.read_bytes().rpartition("\u20ac".encode())
     path.write_bytes(before + b"\x80  " + after)
-    told = "column 'dst' holds text that is not UTF-8 in row group 1"
-    with pytest.raises(InputError, match=told):
+    reason = "column 'dst' holds text that is not UTF-8 in row group 1"
+    with pytest.raises(InputError, match=reason):
         read(path)
 
 

@@ -34,12 +34,12 @@ def test_they_refuse_nothing(ok, edge_list, tmp_path, kind):
         assert distances_of(tmp_path / "out") == {7: 0, 8: 1, 9: 2}
         if graph.name == "in":
             names = ", ".join(str(tmp_path / "in" / f"{name}.parquet") for name in ("a", "c"))
-            told = [line for line in ran.err.splitlines() if "without rows" in line]
+            notes = [line for line in ran.err.splitlines() if "without rows" in line]
             wanted = (
                 "2 files without rows are ignored, although their columns are missing or have "
                 f"other types: {names}"
             )
-            assert told == ([] if kind == "double" else [wanted])  # which may hold ids
+            assert notes == ([] if kind == "double" else [wanted])  # which may hold ids
 
 
 def test_what_pandas_writes_of_an_empty_frame(ok, edge_list, tmp_path):

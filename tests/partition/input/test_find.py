@@ -96,29 +96,29 @@ def test_parquet_under_other_names(ok, delegraph, edge_list, tmp_path):
         edge_list([number], [number + 1], f"in/{name}")
     (path.parent / "notes.txt").write_text("PAR")
     misnamed = [str(path.parent / name) for name in ("deep/part-3", "part-1", "part-2.snappy")]
-    found = open_edges(path.parent)
-    assert found.rows == 2
-    assert found.left_out == LeftOut((), tuple(misnamed), (str(path.parent / "notes.txt"),))
-    told = (
+    edges = open_edges(path.parent)
+    assert edges.rows == 2
+    assert edges.left_out == LeftOut((), tuple(misnamed), (str(path.parent / "notes.txt"),))
+    note = (
         f"3 Parquet files left out because their names do not end in .parquet, .parq or .pq: "
         f"{', '.join(misnamed)}; rename them, or select them with a pattern such as "
         f"'{path.parent / 'deep'}/*'"
     )
     other = f"1 left out because they are not Parquet files: {path.parent / 'notes.txt'}"
-    assert found.notes == (told, other)
+    assert edges.notes == (note, other)
     for command, *more in (("info",), ("plan",)):
         ran = ok(command, path.parent, *more, "--json")
-        assert ran.json["notes"] == [told, other]
-        assert ran.err.splitlines()[:2] == [told, other]
+        assert ran.json["notes"] == [note, other]
+        assert ran.err.splitlines()[:2] == [note, other]
     out = tmp_path / "out"
     for words in (("bfs", "--source", 0), ("components",), ("pagerank",), ("build",)):
         ran = ok(words[0], path.parent, *words[1:], "-o", out / words[0], "--json")
-        assert [line for line in ran.err.splitlines() if "left out" in line] == [told, other]
-        assert ran.json["notes"][:2] == [told, other]
-        assert json.loads((out / f"{words[0]}.run.json").read_text())["notes"][:2] == [told, other]
+        assert [line for line in ran.err.splitlines() if "left out" in line] == [note, other]
+        assert ran.json["notes"][:2] == [note, other]
+        assert json.loads((out / f"{words[0]}.run.json").read_text())["notes"][:2] == [note, other]
     with delegraph_module.open(path.parent) as graph:
-        assert graph.notes[:2] == (told, other)
-        assert graph.info["notes"] == [told, other]
+        assert graph.notes[:2] == (note, other)
+        assert graph.info["notes"] == [note, other]
     (path.parent / "notes.txt").unlink()
     assert open_edges(f"{path.parent}/part-*").rows == 4
     path.unlink()

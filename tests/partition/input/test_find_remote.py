@@ -61,15 +61,15 @@ def test_as_of_a_folder(places):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reason"),
     [
         ("data/none", "no such file or folder"),
         ("data/none*", "no file matches"),
         ("data/b/e/*.txt", "no file matches"),
     ],
 )
-def test_what_is_not_there(places, bucket, name, told):
-    with pytest.raises(InputError, match=told):
+def test_what_is_not_there(places, bucket, name, reason):
+    with pytest.raises(InputError, match=reason):
         find_files(f"{bucket.url}/{name}")
 
 

@@ -54,18 +54,18 @@ def test_floats_are_taken_where_they_are_whole_and_exact(values, wanted):
     fits = all(w and low < v < most for w, v in zip(whole, values, strict=True))
     column = pa.array(values, pa.float64())
     if fits:
-        found = as_ids(column, wanted, "here", "src")
-        assert found.type == wanted
-        assert found.to_pylist() == [int(v) for v in values]
+        ids = as_ids(column, wanted, "here", "src")
+        assert ids.type == wanted
+        assert ids.to_pylist() == [int(v) for v in values]
         return
     with pytest.raises(InputError) as refused:
         as_ids(column, wanted, "here", "src")
-    told = str(refused.value)
+    message = str(refused.value)
     if any(map(math.isnan, values)):
-        assert "here holds NaN: every row needs both ids" in told
+        assert "here holds NaN: every row needs both ids" in message
     else:
-        assert "CAST(src AS VARCHAR)" in told
-        assert "df['src'].astype('str')" in told
+        assert "CAST(src AS VARCHAR)" in message
+        assert "df['src'].astype('str')" in message
 
 
 @given(st.lists(st.integers(-300, 300).map(lambda n: n / 4), min_size=1), st.data())
@@ -107,8 +107,8 @@ def test_decimals_are_taken_where_they_are_whole_and_fit(kind, values, halves):
         numbers[0] = numbers[0].copy_abs() % 10 ** (digits - 1) + Decimal("0.5")
     column = pa.array(numbers, kind)
     if all(v == int(v) and -(2**63) <= v < 2**63 for v in numbers):
-        found = as_ids(column, pa.int64(), "here", "src")
-        assert found.to_pylist() == [int(v) for v in numbers]
+        ids = as_ids(column, pa.int64(), "here", "src")
+        assert ids.to_pylist() == [int(v) for v in numbers]
     else:
         with pytest.raises(InputError, match=r"here is decimal.*CAST\(src AS VARCHAR\)"):
             as_ids(column, pa.int64(), "here", "src")

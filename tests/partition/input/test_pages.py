@@ -52,15 +52,15 @@ def test_no_batch_passes_what_the_pages_say(tmp_path, monkeypatch, strings, writ
     pq.write_table(pa.table({"src": src, "dst": src[::-1]}), path, **WRITTEN[written])
     edges = open_edges(path)
     bound = edges.reading
-    found, texts = [], 0
+    ids, texts = [], 0
     for pair in edges.batches(edges.chunks()[0]):
         size = [np.ptp(string_ends(column.dictionary)) for column in pair]
         assert sum(size) + 24 * sum(len(c.dictionary) for c in pair) <= bound.batch
         texts += sum(size)
-        found += pair[0].to_pylist()
+        ids += pair[0].to_pylist()
         assert all(len(c) for c in pair)
     first = {s for chunk in edges.chunks()[:1] for s in src[: chunk.rows]}
-    assert set(found) == first
+    assert set(ids) == first
     assert texts <= bound.texts
     assert sum(len(s) for s in set(src)) <= bound.distinct <= bound.texts
 
@@ -82,8 +82,8 @@ def test_a_large_page_is_counted_packed_and_unpacked(tmp_path):
     table = pa.table({"src": np.arange(rows), "dst": np.zeros(rows, np.int64)})
     large = {"data_page_size": 1 << 30, "write_batch_size": rows, "max_rows_per_page": rows}
     held = {}
-    for name, some in (("large", large), ("small", {})):
-        pq.write_table(table, tmp_path / f"{name}.parquet", use_dictionary=False, **some)  # pyright: ignore
+    for name, options in (("large", large), ("small", {})):
+        pq.write_table(table, tmp_path / f"{name}.parquet", use_dictionary=False, **options)  # pyright: ignore
         held[name] = open_edges(tmp_path / f"{name}.parquet").reading.held
     assert held["large"] >= 2 * 8 * rows
     assert held["small"] < 4_000_000

@@ -43,11 +43,11 @@ def table(tmp_path, monkeypatch, edge_list):
 def test_a_table_is_refused(table, log):
     """A table is refused however its files are named, except a single file by its own name."""
     folder, (kind, reads) = table(log), LOGS[log]
-    for asked in ASKED:
+    for path in ASKED:
         with pytest.raises(InputError) as refused:
-            find_files(asked)
+            find_files(path)
         assert f"is {kind} ({log.partition('/')[0]})" in str(refused.value)
-        root = folder if asked in ("t/day=1", "t/day=*", "link") else "t"
+        root = folder if path in ("t/day=1", "t/day=*", "link") else "t"
         assert reads.format(root) in str(refused.value)
     assert find_files("t/removed.parquet").files == ["t/removed.parquet"]
     shutil.rmtree(folder / log.partition("/")[0])
@@ -88,9 +88,9 @@ def test_in_an_object_store(bucket, log):
     bucket.put(f"elsewhere/{log}", b"{}")
     root = f"{bucket.url}/warehouse/t"
     inside = ["", "/data", "/data/day=1", "/*/*/*.parquet", "/**/*.parquet"]
-    for asked in [f"{root}{below}" for below in inside] + [f"{bucket.url}/warehouse"]:
+    for path in [f"{root}{below}" for below in inside] + [f"{bucket.url}/warehouse"]:
         with pytest.raises(InputError) as refused:
-            find_files(asked)
+            find_files(path)
         assert f"is {kind} (" in str(refused.value)
         assert reads.format(root) in str(refused.value)
     assert len(find_files(f"{bucket.url}/warehouse/plain").files) == 1

@@ -58,9 +58,9 @@ def stores(tmp_path_factory) -> Path:
 def refused(store: Path, name: str, says: str, *ways: str) -> None:
     says = rf"{name}: invalid contents: .*{says}"
     for way in ways or READ:
-        with pytest.raises(DelegraphError, match=says) as told:
+        with pytest.raises(DelegraphError, match=says) as error:
             READ[way](open_store(store))
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_targets_beyond_the_vertices(stores, tmp_path, shape, name, beyond):
     edit_array(store, file, lambda targets: np.put(targets, len(targets) // 2, first))
     ways = ["streamed"] if "reverse" in name else ["in memory", "streamed"]
     changed = open_store(store)
-    told = f"{file}: invalid contents: value {first:,} in block 0 is not from "
-    with pytest.raises(InputError, match=told):
+    line = f"{file}: invalid contents: value {first:,} in block 0 is not from "
+    with pytest.raises(InputError, match=line):
         changed.subgraph(partition, kind, TEAM)
     refused(store, file, f"{first:,} in block 0", *ways)
 

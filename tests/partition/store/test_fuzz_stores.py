@@ -24,10 +24,10 @@ def test_changed_stores(tmp_path, seed):
         capture_output=True,
         text=True,
     )
-    told = done.stdout.splitlines()
-    assert done.returncode == 0, (told[-1:], done.stderr)
-    ends = [line.partition(":")[0] for line in told[1::2]]
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, (lines[-1:], done.stderr)
+    ends = [line.partition(":")[0] for line in lines[1::2]]
     assert len(ends) == 150
-    wrong = [told[2 * i] for i, end in enumerate(ends) if end not in ("right", "refused")]
+    wrong = [lines[2 * i] for i, end in enumerate(ends) if end not in ("right", "refused")]
     assert not wrong
     assert set(ends) == {"right", "refused"}

@@ -37,11 +37,11 @@ def store(stores, tmp_path) -> Path:
 
 
 def refused(store: Path, *says: str) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         open_store(store)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
     for words in (str(store), *says):
-        assert words in str(told.value)
+        assert words in str(error.value)
 
 
 @pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])

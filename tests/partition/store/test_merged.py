@@ -44,9 +44,9 @@ def test_merged_rows(tmp_path, shape, layout, directed, order):
         assert merged.info.partitions == 1
         for name in kept_subgraphs(merged.info.grid, directed):
             wanted = (*one.subgraph(0, name, TEAM), one.weights(0, name, TEAM))
-            for some, array in zip(merged.rows[name], wanted[: 2 + weighted], strict=False):
-                assert some.dtype == array.dtype
-                assert np.array_equal(some, array)
+            for part, array in zip(merged.rows[name], wanted[: 2 + weighted], strict=False):
+                assert part.dtype == array.dtype
+                assert np.array_equal(part, array)
         assert len(merged.rows["nn"].weights) == weighted * len(merged.rows["nn"].targets)
 
 
