@@ -153,13 +153,11 @@ def test_from_python(edges, graph):
     kind, folder = edges
     src, dst, _ = graph
     first = values_of(kind, src[:1])[0]
-    sources = (
-        [first, float(first), str(float(first))] if kind not in BACK else [first, typed(first)]
-    )
+    ids = [first, float(first), str(float(first))] if kind not in BACK else [first, typed(first)]
     table = pa.table({"src": column_of(kind, src), "dst": column_of(kind, dst)})
     for opened in (folder, table):
         with dg.open(opened) as held:
-            for source in sources:
+            for source in ids:
                 check_search(held.bfs(source).table, kind, graph)
             components = held.components()
             assert components["component"].type == BACK.get(kind, pa.int64())

@@ -20,9 +20,7 @@ def weights_of(column: pa.Array, rounding: Rounding | None = None) -> list[float
 def test_what_32_bits_change_is_counted():
     weights = [16777217.0, 0.1 + 0.2, 0.5, 0.0, -0.0, 3 * LEAST, 16777216.0, 1.5 * LEAST]
     rounding = Rounding()
-    assert weights_of(pa.array(weights), rounding) == [
-        float(np.float32(weight)) for weight in weights
-    ]
+    assert weights_of(pa.array(weights), rounding) == [float(np.float32(w)) for w in weights]
     assert rounding.rounded == 3
     assert rounding.greatest_change == pytest.approx(1 / 3)  # of the last one
     rounding = Rounding()

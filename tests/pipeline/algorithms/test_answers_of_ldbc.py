@@ -21,7 +21,7 @@ on_each_device = pytest.mark.parametrize(
 )
 
 
-def of(test: str) -> Any:
+def on_examples(test: str) -> Any:
     names = [f"{name}-{kind}" for name in ("example", test) for kind in ("directed", "undirected")]
     return pytest.mark.parametrize("name", names)
 
@@ -53,7 +53,7 @@ def answers(path: Path) -> dict[int, str]:
     return {int(vertex): value for vertex, value in lines}
 
 
-def found(result: Path) -> dict[int, str]:
+def result_values(result: Path) -> dict[int, str]:
     delegraph.convert(result, result.with_suffix(".txt"))
     return answers(result.with_suffix(".txt"))
 
@@ -63,27 +63,27 @@ def numbers(values: dict[int, str]) -> dict[int, float]:
 
 
 @on_each_device
-@of("test-bfs")
+@on_examples("test-bfs")
 def test_bfs(tmp_path, name, where):
     edges, directed, said, wanted = example(tmp_path, name, "BFS")
     source = int(said["bfs.source-vertex"])
     delegraph.bfs(edges, source, output=tmp_path / "result", directed=directed, device=where)
-    assert found(tmp_path / "result") == wanted
+    assert result_values(tmp_path / "result") == wanted
 
 
 @on_each_device
-@of("test-wcc")
+@on_examples("test-wcc")
 def test_components(tmp_path, name, where):
     edges, directed, _, wanted = example(tmp_path, name, "WCC")
     delegraph.components(edges, output=tmp_path / "result", directed=directed, device=where)
-    labels = found(tmp_path / "result")
+    labels = result_values(tmp_path / "result")
     assert labels.keys() == wanted.keys()
     pairs = {(labels[vertex], wanted[vertex]) for vertex in wanted}
     assert len(pairs) == len(set(labels.values())) == len(set(wanted.values()))
 
 
 @on_each_device
-@of("test-pr")
+@on_examples("test-pr")
 def test_pagerank(tmp_path, name, where):
     edges, directed, said, wanted = example(tmp_path, name, "PR")
     options = {
@@ -94,14 +94,14 @@ def test_pagerank(tmp_path, name, where):
     delegraph.pagerank(
         edges, output=tmp_path / "result", directed=directed, device=where, **options
     )
-    assert numbers(found(tmp_path / "result")) == pytest.approx(numbers(wanted), rel=1e-4)
+    assert numbers(result_values(tmp_path / "result")) == pytest.approx(numbers(wanted), rel=1e-4)
 
 
 @on_each_device
-@of("test-sssp")
+@on_examples("test-sssp")
 def test_shortest_paths(tmp_path, name, where):
     edges, directed, said, wanted = example(tmp_path, name, "SSSP")
     source = int(said["sssp.source-vertex"])
     options = {"directed": directed, "weight": "weight", "device": where}
     delegraph.sssp(edges, source, output=tmp_path / "result", **options)
-    assert numbers(found(tmp_path / "result")) == pytest.approx(numbers(wanted), rel=1e-4)
+    assert numbers(result_values(tmp_path / "result")) == pytest.approx(numbers(wanted), rel=1e-4)

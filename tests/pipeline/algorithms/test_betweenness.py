@@ -44,9 +44,9 @@ def test_layers_of_ten(ok, edge_list, tmp_path):
     """Betweenness of layers with 10^329 paths from the first one to the last."""
     ok("betweenness", edge_list(*layers(10, 330)), "-o", tmp_path / "out", "--directed")
     layer = np.arange(3300) // 10
-    found = values_of(tmp_path / "out")
-    np.testing.assert_allclose(found, 10 * layer * (329 - layer), rtol=1e-12)
-    assert found[1650] == pytest.approx(270_600, rel=1e-12)
+    values = values_of(tmp_path / "out")
+    np.testing.assert_allclose(values, 10 * layer * (329 - layer), rtol=1e-12)
+    assert values[1650] == pytest.approx(270_600, rel=1e-12)
 
 
 @pytest.mark.slow
@@ -56,9 +56,9 @@ def test_a_grid_from_a_corner(ok, edge_list, tmp_path):
     u, v = np.concatenate([src, dst]), np.concatenate([dst, src])
     wanted = reference.betweenness(u, v, 520**2, np.array([0]))
     others, _ = betweenness.scale_factors(520**2, 1, directed=False, normalized=False)
-    found = values_of(tmp_path / "out")
-    assert np.isnan(found[0])
-    np.testing.assert_allclose(found[1:], wanted[1:] * others, rtol=1e-11, atol=1e-6)
+    values = values_of(tmp_path / "out")
+    assert np.isnan(values[0])
+    np.testing.assert_allclose(values[1:], wanted[1:] * others, rtol=1e-11, atol=1e-6)
 
 
 @pytest.mark.parametrize("graph", [slow(layers), layers_beside_a_path])
@@ -87,10 +87,10 @@ def test_each_engine(tmp_path, monkeypatch, graph, directed, layout, ranks, on_d
     store = stored(tmp_path, src, dst, options)
     sources = np.array([0, 1600], np.uint32)
     program = BetweennessProgram(store.info.vertices, sources)
-    found, _ = run_program(store, program, tmp_path / "out", ranks, on_disk)
+    columns, _ = run_program(store, program, tmp_path / "out", ranks, on_disk)
     assert began.call_count == ranks  # made once, by each
     wanted = reference.betweenness(*edges_of(store), store.info.vertices, sources)
-    np.testing.assert_allclose(found["betweenness"], wanted, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(columns["betweenness"], wanted, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", ["grid", slow("hubs"), slow("cliques")])
@@ -104,12 +104,12 @@ def test_exponents_change_no_bit(tmp_path, monkeypatch, shape, extra_bytes):
     )
     store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
     program = BetweennessProgram(store.info.vertices, np.arange(9, dtype=np.uint32))
-    found = []
+    results = []
     for most in (betweenness.MOST_PATHS, 0.0):
         monkeypatch.setattr(betweenness, "MOST_PATHS", most)
         columns, _ = run_program(store, program, tmp_path / f"{most}", extra_bytes=extra_bytes)
-        found.append(columns["betweenness"])
-    assert (found[0] == found[1]).all()
+        results.append(columns["betweenness"])
+    assert (results[0] == results[1]).all()
 
 
 @pytest.mark.parametrize("directed", [False, slow(True)])
@@ -128,24 +128,24 @@ def test_sampled_as_networkx_scales_it(
     edges = edge_list(*zip(*graph.edges, strict=True))
     scaled = dict.fromkeys(graph, 0.0)
     for source in sources or graph:
-        found = definition._single_source_shortest_path_basic(graph, source)[:3]
-        scaled, _ = definition._accumulate_basic(scaled, *found, source)
+        parts = definition._single_source_shortest_path_basic(graph, source)[:3]
+        scaled, _ = definition._accumulate_basic(scaled, *parts, source)
     how = {"normalized": normalized, "directed": directed}
     definition._rescale(scaled, 5, endpoints=False, sampled_nodes=sources, **how)
     wanted = [None if math.isnan(scaled[v]) else pytest.approx(scaled[v]) for v in range(5)]
 
     result = delegraph.betweenness(edges, output=tmp_path / "out", sources=sources, **how)
     assert pq.read_table(tmp_path / "out")["betweenness"].to_pylist() == wanted
-    told = "the value of the source itself is null" in " ".join(result.notes)
-    assert told == (sources is not None and len(sources) == 1)
+    has_note = "the value of the source itself is null" in " ".join(result.notes)
+    assert has_note == (sources is not None and len(sources) == 1)
     with delegraph.open(edges, directed=directed) as opened:
-        found = opened.betweenness(sources=sources, normalized=normalized)
-        assert found["betweenness"].to_pylist() == wanted
+        parts = opened.betweenness(sources=sources, normalized=normalized)
+        assert parts["betweenness"].to_pylist() == wanted
     if sources is not None and len(sources) < 5:
         monkeypatch.setattr("random.Random.sample", lambda self, nodes, k: sources)
-        of = {"k": len(sources), "seed": 1, "normalized": normalized, "backend": "delegraph"}
-        found = nx.betweenness_centrality(graph, **of)
-        assert [None if math.isnan(found[v]) else found[v] for v in range(5)] == wanted
+        options = {"k": len(sources), "seed": 1, "normalized": normalized, "backend": "delegraph"}
+        parts = nx.betweenness_centrality(graph, **options)
+        assert [None if math.isnan(parts[v]) else parts[v] for v in range(5)] == wanted
 
 
 def test_the_star_of_the_definition(ok, edge_list, tmp_path):

@@ -109,8 +109,8 @@ def test_tiny_graphs(ok, edge_list, tmp_path, src, dst, reached):
     for choices in ((), ("--partitions", 3)):
         ok("build", edges, "-o", tmp_path / "graph.dg", "--overwrite", *choices)
         for graph in (edges, tmp_path / "graph.dg"):
-            given = choices if graph == edges else ()
-            ok("bfs", graph, "--source", 4, "-o", tmp_path / "out", "--overwrite", *given)
+            args = choices if graph == edges else ()
+            ok("bfs", graph, "--source", 4, "-o", tmp_path / "out", "--overwrite", *args)
             assert distances_of(tmp_path / "out") == {v: v - 4 for v in range(4, 4 + reached)}
             ok("validate", tmp_path / "graph.dg", tmp_path / "out")
 
@@ -243,9 +243,9 @@ def test_email_against_definition(ok, real_graph, tmp_path, directed):
     flags = ("--directed",) if directed else ()
     ok("bfs", path, "--source", hub, "-o", tmp_path / "out", *flags)
     expected = reference.distances(src, dst, 1005, hub, directed)
-    found = distances_of(tmp_path / "out")
-    assert len(found) == 1005
-    assert [-1 if found[v] is None else found[v] for v in range(1005)] == expected.tolist()
+    distances = distances_of(tmp_path / "out")
+    assert len(distances) == 1005
+    assert [-1 if distances[v] is None else distances[v] for v in range(1005)] == expected.tolist()
 
 
 def test_overwrite_spares_what_is_not_an_output(delegraph, ok, edge_list, tmp_path):
@@ -266,15 +266,15 @@ def test_overwrite_spares_what_is_not_an_output(delegraph, ok, edge_list, tmp_pa
 @pytest.mark.parametrize("folder", ["in", "in[1]", "in*"])
 def test_overwrite_spares_the_input(delegraph, ok, edge_list, tmp_path, folder):
     ok(*f"generate uniform --scale 3 -o {tmp_path}/{folder}".split())
-    given = tmp_path / folder
-    source = pq.read_table(given)["src"][0]
-    for out in (given, given / "out", given / "part-00000.parquet"):
-        ran = delegraph("bfs", given, "--source", source, "-o", out, "--overwrite")
+    input_folder = tmp_path / folder
+    source = pq.read_table(input_folder)["src"][0]
+    for out in (input_folder, input_folder / "out", input_folder / "part-00000.parquet"):
+        ran = delegraph("bfs", input_folder, "--source", source, "-o", out, "--overwrite")
         assert ran.code == 2
     pattern = f"{tmp_path}/in*/*.parquet"
     if folder == "in":
-        assert delegraph("build", pattern, "-o", given, "--overwrite").code == 2
-    assert pq.read_table(given).num_rows == 16 << 3
+        assert delegraph("build", pattern, "-o", input_folder, "--overwrite").code == 2
+    assert pq.read_table(input_folder).num_rows == 16 << 3
 
 
 def test_what_appears_meanwhile_is_spared(delegraph, edge_list, tmp_path, monkeypatch):

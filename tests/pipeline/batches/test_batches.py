@@ -66,8 +66,8 @@ def here(edge_list, tmp_path, monkeypatch) -> Path:
 
 
 def states(delegraph) -> dict[str, str]:
-    told = delegraph("batch", "status", "jobs.toml", "--json").json
-    return {job["name"]: job["state"] for job in told["jobs"]}
+    status = delegraph("batch", "status", "jobs.toml", "--json").json
+    return {job["name"]: job["state"] for job in status["jobs"]}
 
 
 RUN = ("batch", "run", "jobs.toml", "--set", "run=1")
@@ -178,8 +178,8 @@ def test_tried_again_where_that_helps(delegraph, here, monkeypatch):
     assert "graph.dg at this moment: wait for it, or name another output; next try in" in ran.err
     assert "store: begun, try 2" in ran.err
     assert "store: failed" in ran.err
-    told = json.loads(delegraph("batch", "status", "jobs.toml", "--json").out)["jobs"][0]
-    assert (told["attempts"], told["exit_code"]) == (2, 75)
+    job = json.loads(delegraph("batch", "status", "jobs.toml", "--json").out)["jobs"][0]
+    assert (job["attempts"], job["exit_code"]) == (2, 75)
     assert delegraph(*RUN).code == 0
     # Bad input is not tried again.
     (here / "jobs.toml").write_text(
@@ -241,17 +241,17 @@ def test_every_try_is_told(ok, delegraph, here, number):
         process.communicate(timeout=60)
     wait_until(lambda: not job.is_running() or job.status() == psutil.STATUS_ZOMBIE)
     how = "cut off" if number == signal.SIGKILL else "ended"
-    (told,) = delegraph("batch", "status", "jobs.toml", "--json").json["jobs"]
-    assert [one["state"] for one in told["tries"]] == [how]
+    (first_run,) = delegraph("batch", "status", "jobs.toml", "--json").json["jobs"]
+    assert [one["state"] for one in first_run["tries"]] == [how]
     (here / "jobs.toml").write_text(LONG.replace("1000000000", "3"))
     (ran,) = ok(*RUN, "--json").json["jobs"]
     first, last = ran["tries"]
-    assert (first["state"], first["began"]) == (how, told["began"])
+    assert (first["state"], first["began"]) == (how, first_run["began"])
     assert (first["ended"] is None) == (number == signal.SIGKILL)
     assert last == {name: ran[name] for name in last}
     status = ok("batch", "status", "jobs.toml").out.splitlines()
     assert status[0].startswith("long  done      2 tries  ")
-    assert status[1].startswith(f"      {how:8}  try 1, began {told['began'][:19]}")
+    assert status[1].startswith(f"      {how:8}  try 1, began {first_run['began'][:19]}")
     assert len(status) == 2
     ok("report", "jobs.toml", "-o", "page.html")
     assert "Tries before the last one of each job" in (here / "page.html").read_text()
@@ -273,7 +273,7 @@ def test_tries_that_are_kept(tmp_path, monkeypatch):
             entry = entry._replace(began=f"2026-07-01T00:00:0{second}.000+00:00")
             ledger.put(entry, tried=try_of(entry, "running"))
             ledger.put(entry, tried=try_of(entry, "failed"))
-        assert [len(some) for some in ledger.tries().values()] == [5]
+        assert [len(rows) for rows in ledger.tries().values()] == [5]
         assert ledger.tries()["a"][-1].began == entry.began
         ledger.put(entry, tried=try_of(entry, "done"))
         assert ledger.tries()["a"][-1].state == "done"
@@ -299,16 +299,16 @@ def test_jobs_whose_limits_do_not_fit_together(ok, here):
         for name in "abc"
     )
     (here / "jobs.toml").write_text(two + 'needs = ["b"]\n')
-    told = "together they may take 1.20 GB, but the batch may use 1.00 GB: raise --memory-limit"
+    reason = "together they may take 1.20 GB, but the batch may use 1.00 GB: raise --memory-limit"
     with_two = (*RUN[2:], "--jobs", 2, "--memory-limit", "1GB")
-    assert [line for line in ok("batch", "plan", *with_two).out.splitlines() if told in line] == [
-        f"b  not at the same time as a: {told}, or lower those of the jobs",
-        f"c  not at the same time as a: {told}, or lower those of the jobs",
+    assert [line for line in ok("batch", "plan", *with_two).out.splitlines() if reason in line] == [
+        f"b  not at the same time as a: {reason}, or lower those of the jobs",
+        f"c  not at the same time as a: {reason}, or lower those of the jobs",
     ]
     planned = ok("batch", "plan", *with_two, "--json").json["jobs"]
     assert [job["not_beside"] for job in planned] == [[], ["a"], ["a"]]
     ran = ok("batch", "run", *with_two)
-    assert f"b: waits for a: {told}, or lower those of the jobs" in ran.err
+    assert f"b: waits for a: {reason}, or lower those of the jobs" in ran.err
     assert ran.err.count("waits for") == 1  # the third one waits for what it needs
     for enough in (("--jobs", 2, "--memory-limit", "1.2GB"), ("--memory-limit", "1GB")):
         assert "not at the same time" not in ok("batch", "plan", *RUN[2:], *enough).out
@@ -325,9 +325,9 @@ def test_a_job_is_waited_for(ok, here):
     nowhere = subprocess.DEVNULL
     with subprocess.Popen(command(*RUN), stdout=nowhere, stderr=nowhere) as process:
         wait_until((here / "jobs.toml.batch" / "long.log").exists)
-        told = ok("batch", "logs", "jobs.toml", "check", "--follow").out
+        log = ok("batch", "logs", "jobs.toml", "check", "--follow").out
         process.wait(timeout=60)
-    assert json.loads(told.splitlines()[-1])["exit_code"] == 0
+    assert json.loads(log.splitlines()[-1])["exit_code"] == 0
 
 
 def test_several_variables(ok, here):
@@ -400,17 +400,17 @@ def test_an_output_that_is_not_its_own(ok, delegraph, here):
     ok(*RUN)
     out = here / "out" / "1" / "parts"
     (part,) = out.glob("*.parquet")
-    kept = part.read_bytes()
-    part.write_bytes(kept[:-1])
+    data = part.read_bytes()
+    part.write_bytes(data[:-1])
     plan = ok("batch", "plan", *RUN[2:]).out.splitlines()
     assert plan[1].endswith("its output has changed since the job wrote it")
     ran = delegraph(*RUN)
     assert ran.code == 1
     assert "parts: failed: " in ran.err
-    assert part.read_bytes() == kept[:-1]
-    part.write_bytes(kept)
+    assert part.read_bytes() == data[:-1]
+    part.write_bytes(data)
     ok(*RUN)
-    assert part.read_bytes() == kept
+    assert part.read_bytes() == data
 
 
 def test_an_output_that_is_another_ones_after_a_failure(ok, delegraph, here, edge_list):
@@ -448,7 +448,7 @@ def test_an_output_that_cannot_be_looked_at(ok, delegraph, here, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "reason"),
     [
         (lambda path: path.write_bytes(b"no ledger" * 1000), "damaged, or not a ledger"),
         (
@@ -458,7 +458,7 @@ def test_an_output_that_cannot_be_looked_at(ok, delegraph, here, monkeypatch):
         (lambda path: sqlite3.connect(path).executescript("drop table jobs"), "no such table"),
     ],
 )
-def test_a_ledger_that_is_not_ours(ok, delegraph, here, damage, told):
+def test_a_ledger_that_is_not_ours(ok, delegraph, here, damage, reason):
     (here / "jobs.toml").write_text(JOBS.split('[[job]]\nname = "parts"')[0])
     ok(*RUN)
     ledger = here / "jobs.toml.batch" / "ledger.sqlite"
@@ -467,7 +467,7 @@ def test_a_ledger_that_is_not_ours(ok, delegraph, here, damage, told):
     for args in (RUN, ("batch", "status", "jobs.toml")):
         ran = delegraph(*args)
         assert ran.code in (1, 2)
-        assert told in ran.err
+        assert reason in ran.err
         assert len(ran.err.splitlines()) == 1
     assert ledger.read_bytes() == before
 

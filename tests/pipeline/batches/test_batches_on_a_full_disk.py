@@ -87,8 +87,8 @@ def test_a_ledger_that_may_only_be_read(delegraph, disk, edge_list, monkeypatch,
     assert delegraph("batch", "run", path).code == 0
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     ran = delegraph("batch", "run", path)
-    told = f"delegraph: {path} cannot be written: Read-only file system\n"
-    assert (ran.code, ran.err) == (2, told)
+    line = f"delegraph: {path} cannot be written: Read-only file system\n"
+    assert (ran.code, ran.err) == (2, line)
     assert delegraph("batch", "status", path).out.startswith("store  done")
     subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
     assert delegraph("batch", "run", path).err == "store: done already\n"

@@ -298,9 +298,9 @@ def test_what_jobs_run(read):
 def test_every_fault_has_its_line(read, tmp_path, text, faults):
     with pytest.raises(InputError) as raised:
         read(text)
-    told = str(raised.value).splitlines()
-    assert len(told) == len(faults), told
-    for line, fault in zip(told, faults, strict=True):
+    lines = str(raised.value).splitlines()
+    assert len(lines) == len(faults), lines
+    for line, fault in zip(lines, faults, strict=True):
         assert fault in line
         assert line.startswith(str(tmp_path / "jobs.toml"))
 
@@ -360,7 +360,7 @@ def test_a_glob_beside_the_output(read):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("x = " + "[" * 2000 + "]" * 2000, "line 1: more than 100 nested brackets"),
         ("#\nx = " + "{x = " * 2000 + "1" + "}" * 2000, "line 2: more than 100 nested brackets"),
@@ -381,10 +381,10 @@ def test_a_glob_beside_the_output(read):
     ],
     ids=range(16),
 )
-def test_files_that_python_would_not_survive(read, tmp_path, text, told):
+def test_files_that_python_would_not_survive(read, tmp_path, text, reason):
     with pytest.raises(InputError) as raised:
         read(text)
-    assert told in str(raised.value)
+    assert reason in str(raised.value)
     assert len(str(raised.value)) < 300 + len(str(tmp_path))
 
 
@@ -405,14 +405,14 @@ def test_files_of_jobs_that_are_none(tmp_path, kind):
         "latin": lambda: path.write_bytes(b"x = '\xe4'"),
     }
     make[kind]()
-    told = "larger than|cannot be read: "
-    with pytest.raises(InputError, match=rf"jobs\.toml: ({told})") as raised:
+    reasons = "larger than|cannot be read: "
+    with pytest.raises(InputError, match=rf"jobs\.toml: ({reasons})") as raised:
         read_jobs(path, {}, _Commands())
     assert len(str(raised.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reason"),
     [
         (("--set", "x=1", "--set", "x=2"), "--set 'x' is given twice"),
         (("--set", "x=1", "--set", "x=1"), "--set 'x' is given twice"),
@@ -430,11 +430,11 @@ def test_files_of_jobs_that_are_none(tmp_path, kind):
     ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
 @pytest.mark.parametrize("command", ["plan", "run"])
-def test_options_of_batches(delegraph, write, words, told, command):
+def test_options_of_batches(delegraph, write, words, reason, command):
     write(STORE)
     ran = delegraph("batch", command, "jobs.toml", *words)
     assert ran.code == 2
-    assert told in ran.err.splitlines()[-1]
+    assert reason in ran.err.splitlines()[-1]
 
 
 def test_long_values_of_set(delegraph, write):

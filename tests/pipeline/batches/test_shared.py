@@ -49,7 +49,7 @@ COMMANDS = {
 }
 
 
-def asked(name, **values):
+def algorithm(name, **values):
     return algorithm_of(QUESTIONS[name], values)[1]
 
 
@@ -72,11 +72,11 @@ def write_jobs(commands: dict[str, str], defaults: str = 'graph = "graph.dg"') -
 
 def processes() -> dict[str, list[int]]:
     """Return the ids of the processes that have run each job."""
-    found = {}
+    pids = {}
     for log in sorted(Path("jobs.toml.batch").glob("*.log")):
         events = [json.loads(line) for line in log.read_text().splitlines()]
-        found[log.stem] = [event["pid"] for event in events if event["event"] == "begin"]
-    return found
+        pids[log.stem] = [event["pid"] for event in events if event["event"] == "begin"]
+    return pids
 
 
 def test_one_process_and_the_same_results(ok, here):
@@ -119,8 +119,8 @@ def test_what_fails_there_has_a_process_of_its_own(delegraph, here):
     assert (ran.code, ran.out) == (1, "2 of 3 jobs done\n")
     assert "bfs: source 99999 is not a vertex of the graph; next try in 0 s" in ran.err
     assert "bfs: failed: source 99999 is not a vertex of the graph" in ran.err
-    told = json.loads(delegraph("batch", "status", "jobs.toml", "--json").out)["jobs"]
-    assert {entry["name"]: entry["attempts"] for entry in told}["bfs"] == 1
+    jobs = json.loads(delegraph("batch", "status", "jobs.toml", "--json").out)["jobs"]
+    assert {entry["name"]: entry["attempts"] for entry in jobs}["bfs"] == 1
     assert len(set(processes()["bfs"])) == 2
 
 
@@ -196,7 +196,9 @@ def engine_of(store: Store, name: str) -> HostSearchEngine | HostProgramEngine |
     if name == "disk":
         return DiskEngine(StoreRows(store, subject, 1, "disk"), 1)
     question = (
-        asked("sssp", source="1") if name == "weighted" else asked("pagerank", unweighted=True)
+        algorithm("sssp", source="1")
+        if name == "weighted"
+        else algorithm("pagerank", unweighted=True)
     )
     program = question.program(subject.names, store.info)
     place = "merged" if name == "merged" else "memory"
@@ -273,7 +275,7 @@ def test_nothing_is_kept_that_leaves_no_room(here, monkeypatch):
 def on_device(store: Store, device: Device, name: str) -> DeviceProgramEngine:
     subject = subject_of(store, StoreNames(store, Team(1)))
     values = {"components": {}, "pagerank": {"unweighted": True}, "sssp": {"source": "1"}}
-    question = asked(name, **values[name])
+    question = algorithm(name, **values[name])
     program = question.program(subject.names, store.info)
     assert isinstance(program, DeviceProgram)
     rows = StoreRowsOnDevice(store, subject, device, 1)
@@ -306,10 +308,10 @@ def test_what_is_kept_on_a_device(emulated, here, monkeypatch, first, then, othe
             patched.setattr(Store, "shards", None)  # no targets are read
         following.load()
     following.compile()
-    found = following.run(None, lambda *told: None)
+    result = following.run(None, lambda *progress: None)
     fresh = on_device(open_store(here / other), emulated[0], then)
     fresh.load()
-    for name, values in fresh.run(None, lambda *told: None).values.items():
-        np.testing.assert_array_equal(found.values[name], values)
+    for name, values in fresh.run(None, lambda *progress: None).values.items():
+        np.testing.assert_array_equal(result.values[name], values)
     following.close()
     assert following.need() == before

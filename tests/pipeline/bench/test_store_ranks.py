@@ -138,27 +138,27 @@ def test_a_graph_made_across_ranks(emulated, ranks, placing):
     assert (exchanged.table_bytes is None) == (placing.layout != "delegate")
 
 
-def wrong_distance(found: RankResult, v: int, partitions: int) -> None:
-    found.parts[v % partitions].distance[v // partitions] += 1
+def wrong_distance(result: RankResult, v: int, partitions: int) -> None:
+    result.parts[v % partitions].distance[v // partitions] += 1
 
 
-def unreached(found: RankResult, v: int, partitions: int) -> None:
-    part = found.parts[v % partitions]
+def unreached(result: RankResult, v: int, partitions: int) -> None:
+    part = result.parts[v % partitions]
     part.distance[v // partitions], part.parent[v // partitions] = -1, UNREACHED
 
 
-def no_parent(found: RankResult, v: int, partitions: int) -> None:
-    found.parts[v % partitions].parent[v // partitions] = UNREACHED
+def no_parent(result: RankResult, v: int, partitions: int) -> None:
+    result.parts[v % partitions].parent[v // partitions] = UNREACHED
 
 
-def wrong_parent(found: RankResult, v: int, partitions: int) -> None:
-    found.parts[v % partitions].parent[v // partitions] = v  # no edge leads from it to itself
+def wrong_parent(result: RankResult, v: int, partitions: int) -> None:
+    result.parts[v % partitions].parent[v // partitions] = v  # no edge leads from it to itself
 
 
 WRONG = {wrong_distance: 2, unreached: 4, no_parent: 1, wrong_parent: 5}
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda some: some.__name__)
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_is_wrong_is_found(store_of, layout, directed, wrong):
@@ -170,13 +170,13 @@ def test_what_is_wrong_is_found(store_of, layout, directed, wrong):
     table, rows_from = store.delegates(TEAM), rows_from_vertex(store, TEAM)
     source = job_of(store, 1).sources[0]
     # A normal vertex with a parent: of the last level but one, where it has children.
-    found = searcher_of(store)
-    found.search(source)
-    assert found.found is not None
-    depth = found.found.depth
+    searcher = searcher_of(store)
+    searcher.search(source)
+    assert searcher.found is not None
+    depth = searcher.found.depth
     normal = np.ones(info.vertices, bool)
     normal[table] = False
-    victim = int(np.flatnonzero(normal & (found.found.distance == depth - 1))[0])
+    victim = int(np.flatnonzero(normal & (searcher.found.distance == depth - 1))[0])
 
     def work(communicator: Communicator) -> list[tuple[Violations, RankResult]]:
         rank = communicator.rank
@@ -210,10 +210,10 @@ def test_a_wrong_search_fails_the_bench(store_of, monkeypatch):
     store = store_of("2d")
 
     def wrongly(graph) -> RankResult:
-        found = result_of(graph)
+        result = result_of(graph)
         if graph.rank == 1:
-            unreached(found, 1, store.info.partitions)
-        return found
+            unreached(result, 1, store.info.partitions)
+        return result
 
     monkeypatch.setattr(rank_searchers, "result_of", wrongly)
     job = job_of(store)
@@ -253,10 +253,10 @@ def test_workers(ok, folder):
             assert report[key] == alone[key]
         assert alone["graph"].items() <= report["graph"].items()
         assert report["threads"] == row["ranks"] * two["report"]["threads"] // 2
-    told = ok("bench", folder / "grid.dg", *args, "--workers", 2).out.splitlines()
-    assert told[0] == f"4 searches each, all valid, on {two['report']['threads']} threads of CPUs"
-    assert told[2].startswith("grid.dg")
-    assert "expand" in told[-1]
+    lines = ok("bench", folder / "grid.dg", *args, "--workers", 2).out.splitlines()
+    assert lines[0] == f"4 searches each, all valid, on {two['report']['threads']} threads of CPUs"
+    assert lines[2].startswith("grid.dg")
+    assert "expand" in lines[-1]
 
 
 @pytest.mark.parametrize(

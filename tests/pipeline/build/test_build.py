@@ -64,11 +64,11 @@ def definition(src, dst, options: BuildOptions):
     """Return (ids, degree by place, global id by place, wanted set of (global, global) pairs)."""
     ids = np.unique(np.concatenate([src, dst]))
     u, v = np.searchsorted(ids, src), np.searchsorted(ids, dst)
-    kept = u != v
-    degree = np.bincount(np.concatenate([u[kept], v[kept]]), minlength=len(ids))
+    no_loop = u != v
+    degree = np.bincount(np.concatenate([u[no_loop], v[no_loop]]), minlength=len(ids))
     position = np.empty(len(ids), np.int64)
     position[reference.degree_order(degree)] = np.arange(len(ids))
-    pairs = {(a, b) for a, b in zip(u[kept].tolist(), v[kept].tolist(), strict=True)}
+    pairs = {(a, b) for a, b in zip(u[no_loop].tolist(), v[no_loop].tolist(), strict=True)}
     if not options.directed:
         pairs |= {(b, a) for a, b in pairs}
     return ids, degree, position, pairs
@@ -122,15 +122,15 @@ def _check_places(store: Store, degree, position, edges):
     delegates = store.delegates(TEAM)
     assert delegates.tolist() == np.argsort(position)[: len(delegates)].tolist()
     assert set(delegates.tolist()) == set(np.flatnonzero(degree > threshold).tolist())
-    kept = layout.kept_subgraphs(None, store.info.directed)
+    names = layout.kept_subgraphs(None, store.info.directed)
     for p in range(parts):
         forward = {}
-        for name in kept:
+        for name in names:
             offsets, targets = store.subgraph(p, name, TEAM)
             ends = name[-2:][::-1] if name.startswith("reverse-") else name
             rows = delegates if ends[0] == "d" else np.arange(p, len(degree), parts)
             assert len(offsets) == len(rows) + 1
-            found = set()
+            pairs = set()
             for row, u in enumerate(rows):
                 row_targets = targets[offsets[row] : offsets[row + 1]]
                 if ends[1] == "d":
@@ -138,12 +138,12 @@ def _check_places(store: Store, degree, position, edges):
                 else:
                     vs = row_targets if name == "nn" else row_targets.astype(int) * parts + p
                 assert position[vs].tolist() == sorted(position[vs]), "hub first"
-                found |= {(int(u), int(v)) for v in vs}
+                pairs |= {(int(u), int(v)) for v in vs}
             if name.startswith("reverse-"):
-                assert found == {(v, u) for u, v in forward[name[-2:]]}
+                assert pairs == {(v, u) for u, v in forward[name[-2:]]}
                 continue
-            forward[name] = found
-            for u, v in found:
+            forward[name] = pairs
+            for u, v in pairs:
                 kinds = ["d" if degree[end] > threshold else "n" for end in (u, v)]
                 assert name == "".join(kinds)
                 if degree[u] <= threshold:
@@ -165,7 +165,7 @@ def _check_grid(store: Store, grid: Grid, position, edges):
     of_partition = np.arange(n) % grid.partitions
     row_of, column_of = of_partition // grid.columns, of_partition % grid.columns
     for name in layout.kept_subgraphs(grid, store.info.directed):
-        found = []
+        pairs = []
         for p in range(grid.partitions):
             sources = np.flatnonzero(column_of == p % grid.columns)
             targets = np.flatnonzero(row_of == p // grid.columns)
@@ -174,9 +174,9 @@ def _check_grid(store: Store, grid: Grid, position, edges):
             for u, (first, last) in zip(sources, pairwise(offsets.tolist()), strict=True):
                 ends = targets[places[first:last]]
                 assert position[ends].tolist() == sorted(position[ends]), "hub first"
-                found += [(int(u), int(v)) for v in ends]
-        assert len(found) == len(edges)
-        assert set(found) == (edges if name == "nn" else {(v, u) for u, v in edges})
+                pairs += [(int(u), int(v)) for v in ends]
+        assert len(pairs) == len(edges)
+        assert set(pairs) == (edges if name == "nn" else {(v, u) for u, v in edges})
 
 
 def _check_graph(store: Store, pairs, place, position):

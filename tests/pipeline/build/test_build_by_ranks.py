@@ -102,8 +102,8 @@ def test_too_little_room(device, edge_list, tmp_path):
 @pytest.mark.parametrize("layout", ["one", "delegates", "directed", "2d"])
 def test_workers(two_devices, ok, edge_list, tmp_path, layout):
     path = edge_list(*random_edges(9, 30_000, 600_000), row_group_size=100_000)
-    given = LAYOUTS[layout]
-    flags = [word for name, value in given.items() for word in (f"--{name}", value)]
+    shape = LAYOUTS[layout]
+    flags = [word for name, value in shape.items() for word in (f"--{name}", value)]
     flags = [str(word) for word in flags if word is not True]
     ok("build", path, "-o", tmp_path / "cpu.dg", "--device", "cpu", *flags)
     for workers in (1, 2):

@@ -79,8 +79,8 @@ def test_grid():
     src, dst = Recipe("grid", height=3, width=2).rows(0, 12)
     pairs = set(zip(src.tolist(), dst.tolist(), strict=True))
     assert pairs == {(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5)}
-    kept = Recipe("grid", height=300, width=300, drop=0.2).rows(0, 180_000)[0]
-    assert len(kept) == pytest.approx(0.8 * 2 * 300 * 299, rel=0.02)
+    drawn_src = Recipe("grid", height=300, width=300, drop=0.2).rows(0, 180_000)[0]
+    assert len(drawn_src) == pytest.approx(0.8 * 2 * 300 * 299, rel=0.02)
 
 
 def test_width_follows_scale():

@@ -40,8 +40,8 @@ def words(counter: int, block: int, seed: int) -> tuple[int, ...]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_words_are_the_papers(seed):
     for counter, block in ((0, 0), (7, 2**32 - 1), (2**40, 3)):
-        found = philox(counter, block, np.uint64(seed))
-        assert tuple(map(int, found)) == words(counter, block, seed)
+        output = philox(counter, block, np.uint64(seed))
+        assert tuple(map(int, output)) == words(counter, block, seed)
 
 
 @pytest.mark.skipif(not emulator.able(), reason="g++ compiles the kernels")
@@ -54,8 +54,8 @@ def test_the_same_rows_on_a_device(monkeypatch, kind, seed):
     there = recipe.rows_on(open_device(), 3, recipe.candidates)
     devices._compile.cache_clear()
     here = recipe.rows(3, recipe.candidates)
-    for found, wanted in zip(there, here, strict=True):
-        assert found.get().tolist() == wanted.tolist()
+    for column, wanted in zip(there, here, strict=True):
+        assert column.get().tolist() == wanted.tolist()
 
 
 @pytest.mark.parametrize("kind", SHAPES)
@@ -63,13 +63,13 @@ def test_the_same_rows_on_a_device(monkeypatch, kind, seed):
 def test_facts_make_the_rows_again(ok, tmp_path, kind, seed):
     out = tmp_path / "edges"
     flags = [str(word) for name, value in SHAPES[kind].items() for word in (f"--{name}", value)]
-    told = ok("generate", kind, *flags, "--seed", seed, "-o", out, "--json").json
+    printed = ok("generate", kind, *flags, "--seed", seed, "-o", out, "--json").json
     table = pq.read_table(out)
     facts = facts_of(table.schema.metadata, "edge list")
     assert facts is not None
     recipe = facts["recipe"]
     assert recipe == json.loads((tmp_path / "edges.run.json").read_bytes())["recipe"]
-    assert told["seed"] == recipe["seed"] == seed
+    assert printed["seed"] == recipe["seed"] == seed
     again = Recipe(**recipe)
     rows = again.rows(0, again.candidates)
     assert [table[name].to_pylist() for name in ("src", "dst")] == [end.tolist() for end in rows]

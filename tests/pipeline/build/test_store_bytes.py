@@ -66,14 +66,14 @@ CASES = [f"{g}-{s}-{d}" for g, s, d in product(GRAPHS, SHAPES, ("undirected", "d
 
 def digest(store: Path) -> str:
     """Return a digest of all the arrays and columns that a search reads."""
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for path in sorted(store.rglob("*.npy")):
-        found.update(str(path.relative_to(store)).encode())
-        found.update(path.read_bytes())
+        sha.update(str(path.relative_to(store)).encode())
+        sha.update(path.read_bytes())
     table = pq.read_table(store / "vertices.parquet")
     for name in table.column_names:
-        found.update(json.dumps([name, table[name].to_pylist()]).encode())
-    return found.hexdigest()[:16]
+        sha.update(json.dumps([name, table[name].to_pylist()]).encode())
+    return sha.hexdigest()[:16]
 
 
 def build(case: str, edges: Path, folder: Path) -> str:
