@@ -770,7 +770,7 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
 @pytest.mark.parametrize("partitions", [0, 1, 3])
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitions):
-    """All questions about an open graph are answered on its device, as on a CPU. partitions: None
+    """All questions about an open graph are answered on its device, as on a CPU. partitions: 0
     for an edge list.
     """
     del device
