@@ -61,8 +61,8 @@ def check(search: GpuSearch, edges, directed: bool, source: int, max_level=None)
         assert not violations_of(src, dst, directed, distance, parent, source, max_level)
         levels = search.levels()
         assert 1 + sum(level.found for level in levels) == np.count_nonzero(wanted >= 0)
-        found = np.bincount(wanted[wanted > 0], minlength=1)[1:]
-        assert [level.found for level in levels if level.found] == found.tolist()
+        by_level = np.bincount(wanted[wanted > 0], minlength=1)[1:]
+        assert [level.found for level in levels if level.found] == by_level.tolist()
 
 
 def graph_of(edges, directed: bool) -> Graph:
@@ -154,14 +154,14 @@ def test_slices_hold_the_rows(device):
     rows, masks = slices.rows.get(), slices.masks.get()
     first, vertex = slices.first.get().astype(np.int64), slices.vertex.get()
     set_of = np.repeat(np.arange(slices.sets), np.diff(first)).repeat(VIRTUAL)
-    found = [
+    pairs = [
         np.stack([vertex[8 * set_of[held] + bit], vertex[rows[held]]])
         for bit in range(8)
         for held in [masks >> bit & 1 == 1]
     ]
     offsets = graph.offsets.astype(np.int64)
     sources = np.repeat(np.arange(graph.vertices), np.diff(offsets))
-    assert sorted(np.hstack(found).T.tolist()) == np.stack([sources, graph.targets]).T.tolist()
+    assert sorted(np.hstack(pairs).T.tolist()) == np.stack([sources, graph.targets]).T.tolist()
     assert np.count_nonzero(masks) == slices.number
     assert len(set(zip(set_of[masks > 0], rows[masks > 0], strict=True))) == slices.number
 
@@ -493,9 +493,9 @@ def test_a_limit_too_small_for_slices(device, ok, edge_list, tmp_path):
     src, dst = random_edges(13, 2000, 2_000_000)
     ok("build", edge_list(src, dst), "-o", tmp_path / "graph.dg")
     limit = bytes_needed(2000, 4_000_000, False) + 4 * 4_000_000
-    given = ("--device", "cuda", "--device-memory-limit", f"{limit + (32 << 20)}B")
+    options = ("--device", "cuda", "--device-memory-limit", f"{limit + (32 << 20)}B")
     searched = ("bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "out")
-    ran = ok(*searched, *given, "--strategy", "slices")
+    ran = ok(*searched, *options, "--strategy", "slices")
     assert "too small for the slices" in ran.err
 
 

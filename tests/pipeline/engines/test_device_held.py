@@ -54,7 +54,7 @@ def record(out: Path) -> dict[str, Any]:
 
 
 def check(
-    name: str, edges: Path, folder: Path, reading: dict[str, Any], asked: dict[str, Any]
+    name: str, edges: Path, folder: Path, reading: dict[str, Any], args: dict[str, Any]
 ) -> None:
     """Compare a question about an edge list on a device with one about a store on the CPU."""
     ways = folder / f"{name}-held", folder / f"{name}-stored"
@@ -63,8 +63,8 @@ def check(
     store = folder / "graph.dg"
     if not store.exists():
         delegraph.build(edges, store, threads=2, device="cpu", **reading)
-    ask(edges, output=ways[0], threads=2, device="cuda", **reading, **asked)
-    ask(store, output=ways[1], threads=2, device="cpu", **asked)
+    ask(edges, output=ways[0], threads=2, device="cuda", **reading, **args)
+    ask(store, output=ways[1], threads=2, device="cpu", **args)
     ran = record(ways[0])
     assert ran["device"].startswith("cuda:0")
     steps = {step["name"] for step in ran["plan"]["steps"]}
@@ -77,15 +77,15 @@ def check(
     if name in FOUND:
         assert ours[value].equals(theirs[value])
     else:
-        found, wanted = ours[value].to_numpy(), theirs[value].to_numpy()
+        values, wanted = ours[value].to_numpy(), theirs[value].to_numpy()
         close = 1e-5 if name == "pagerank" else 1e-9  # of that as of where it ends
-        np.testing.assert_allclose(found, wanted, rtol=close, atol=1e-12)
+        np.testing.assert_allclose(values, wanted, rtol=close, atol=1e-12)
     assert delegraph.validate(edges, ways[0], **reading)["valid"]
 
 
 def check_all(edges: Path, folder: Path, directed: bool) -> None:
-    for name, asked in ASKED.items():
-        check(name, edges, folder, {"directed": directed}, asked)
+    for name, args in ASKED.items():
+        check(name, edges, folder, {"directed": directed}, args)
 
 
 def weighted(edge_list: Any, kind: pa.DataType, seed: int = 5) -> tuple[Path, int]:
@@ -152,18 +152,18 @@ def check_float_sums(device: Device, seed: int) -> None:
             batch = tuple(cupy.asarray(column) for column in columns)
         combining = Weighing("float32", "sum").combining
         rows = gpu_prepare.prepare(device, [batch], 4, True, combining)
-        for target, found in zip(rows.targets.get(), rows.weights.get(), strict=True):
+        for target, weight in zip(rows.targets.get(), rows.weights.get(), strict=True):
             vertex = rows.id_of_position.get()[target]
             state = np.zeros(weights.EXPONENTS, np.int64)
             weights.add_weights(combining, bits[dst == vertex], True, state)
-            assert found == weights.combined(combining, state)
+            assert weight == weights.combined(combining, state)
 
 
 def check_too_large_a_sum(edge_list: Any, folder: Path) -> None:
     edges = edge_list([0, 0, 1], [1, 1, 2], weight=pa.array([2**32 - 1, 1, 1], pa.int64()))
-    asked = {"source": 0, "weight": "weight", "duplicates": "sum", "device": "cuda"}
+    args = {"source": 0, "weight": "weight", "duplicates": "sum", "device": "cuda"}
     with pytest.raises(InputError, match="add up to more than 32 bits can hold"):
-        delegraph.sssp(edges, output=folder / "out", **asked)
+        delegraph.sssp(edges, output=folder / "out", **args)
     assert not (folder / "out").exists()
 
 
@@ -212,7 +212,7 @@ def test_rows(device, edge_list, tmp_path, shape, directed):
 
 @pytest.mark.parametrize("kind", ["uint64", "string"])
 def test_ids_that_are_not_dense(device, edge_list, tmp_path, kind):
-    ends = (named(kind, some) for some in random_edges(6, 200, 500))
+    ends = (named(kind, end) for end in random_edges(6, 200, 500))
     edges = edge_list(*ends, id_type=pa.type_for_alias(kind))
     check("pagerank", edges, tmp_path, {}, {"tolerance": 1e-9})
 
@@ -239,19 +239,19 @@ def test_all_emulated(emulated, edge_list, tmp_path, directed):
 def test_rounded_weights_are_counted_emulated(emulated, edge_list, tmp_path, ids):
     """Rounded weights, self-loops and duplicates are counted like on a CPU."""
     src, dst = random_edges(7, 50, 300)
-    ends = (src, dst) if ids == "dense" else (named("string", some) for some in (src, dst))
+    ends = (src, dst) if ids == "dense" else (named("string", end) for end in (src, dst))
     edges = edge_list(*ends, weight=np.random.default_rng(7).integers(1, 20, 300) / 7)
-    asked = {"weight": "weight", "iterations": 3}
-    found = [
-        delegraph.pagerank(edges, output=tmp_path / device, device=device, **asked)
+    args = {"weight": "weight", "iterations": 3}
+    results = [
+        delegraph.pagerank(edges, output=tmp_path / device, device=device, **args)
         for device in ("cpu", "cuda")
     ]
-    ours, theirs = (ran.record["graph"] for ran in found)
+    ours, theirs = (ran.record["graph"] for ran in results)
     assert ours == theirs
     assert 0 < theirs["weights"]["rounded"] < 300
-    assert found[1].record["device"].startswith("cuda:0")
-    assert len(found[1].notes) == 3
-    assert found[0].notes == found[1].notes
+    assert results[1].record["device"].startswith("cuda:0")
+    assert len(results[1].notes) == 3
+    assert results[0].notes == results[1].notes
 
 
 @pytest.mark.parametrize("duplicates", mostly_slow(DUPLICATES, "sum"))
@@ -285,9 +285,9 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
     rows_in_memory, give_back = device_edges.rows_on_device, device_edges.give_back
 
     def held(*args: Any) -> Any:
-        found = rows_in_memory(*args)
-        rows.append(weakref.ref(found.rows))
-        return found
+        made = rows_in_memory(*args)
+        rows.append(weakref.ref(made.rows))
+        return made
 
     def given_back(device: Device) -> None:
         left.append(rows[0]())
@@ -316,9 +316,9 @@ def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypat
     edges = edge_list(*random_edges(3, 100, 400))
     with delegraph.open(edges, device="cuda") as graph, delegraph.open(edges, device="cpu") as own:
         for ask in (Graph.components, Graph.eccentricity):
-            found, wanted = ask(graph), ask(own)
-            assert found.table.equals(wanted.table)
-            assert found.record["device"].startswith("cuda")
+            result, wanted = ask(graph), ask(own)
+            assert result.table.equals(wanted.table)
+            assert result.record["device"].startswith("cuda")
         assert graph.notes == (*own.notes, "used a temporary store: no room for ComponentsProgram")
 
 
@@ -339,8 +339,8 @@ def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatc
     edges = edge_list(*random_edges(3, 100, 400))
     with delegraph.open(edges, device="cuda") as graph, delegraph.open(edges, device="cpu") as own:
         assert graph.components().table.equals(own.components().table)
-        found, wanted = (some.pagerank()["pagerank"].to_numpy() for some in (graph, own))
-        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+        ranks, wanted = (side.pagerank()["pagerank"].to_numpy() for side in (graph, own))
+        np.testing.assert_allclose(ranks, wanted, rtol=1e-9)
         assert graph.notes == (*own.notes, "used a temporary store: no room for degrees")
 
 
@@ -362,8 +362,8 @@ def test_an_open_graph_interrupted_while_it_loads_more(emulated, edge_list, monk
         assert graph.components().table.equals(own.components().table)
         with pytest.raises(KeyboardInterrupt):
             graph.pagerank()
-        found, wanted = (some.pagerank()["pagerank"].to_numpy() for some in (graph, own))
-        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+        ranks, wanted = (side.pagerank()["pagerank"].to_numpy() for side in (graph, own))
+        np.testing.assert_allclose(ranks, wanted, rtol=1e-9)
         assert graph.notes == own.notes
 
 

@@ -62,13 +62,13 @@ def stores(tmp_path_factory) -> Stores:
     """Return a function that builds the store of a shape, once for each choice of arguments."""
 
     @cache
-    def of(shape: str, directed: bool, weights: str = "none", partitions: int = 1) -> Store:
+    def store_of(shape: str, directed: bool, weights: str = "none", partitions: int = 1) -> Store:
         src, dst = SHAPES[shape]
         weight = WEIGHTS[weights](np.random.default_rng(1), len(src))
         options = BuildOptions(directed=directed, partitions=partitions)
         return stored(tmp_path_factory.mktemp("store"), src, dst, options, weight)
 
-    return of
+    return store_of
 
 
 class EngineFacts(NamedTuple):
@@ -94,10 +94,10 @@ def run(
     engine = engine_of(store, program, device)
     engine.load()
     engine.compile()
-    given, method = engine.run(checkpoint, lambda *_: None), engine.method
+    result, method = engine.run(checkpoint, lambda *_: None), engine.method
     engine.close()
-    columns = {name: np.asarray(some) for name, some in given.values.items()}
-    return EngineFacts(columns, given.record, method)
+    columns = {name: np.asarray(value) for name, value in result.values.items()}
+    return EngineFacts(columns, result.record, method)
 
 
 def run_cut_off(
@@ -120,9 +120,9 @@ def run_cut_off(
 
     with pytest.raises(KeyboardInterrupt):
         engine.run(checkpoint(), tell)
-    found = run(store, program, device, checkpoint())
+    result = run(store, program, device, checkpoint())
     assert loaded == [step]
-    return found
+    return result
 
 
 def walk(store: Store, weights: Any = None, most: int = 12, **more: Any) -> PageRankProgram:
@@ -132,10 +132,10 @@ def walk(store: Store, weights: Any = None, most: int = 12, **more: Any) -> Page
 
 def check_components(store: Store, device: Device) -> None:
     u, v = edges_of(store)
-    found = run(store, ComponentsProgram(), device)
+    result = run(store, ComponentsProgram(), device)
     wanted = reference.components(u, v, store.info.vertices)
-    assert (found.values == wanted).all()
-    assert found.record["edges"] == sum(store.info.subgraph_edges.values())
+    assert (result.values == wanted).all()
+    assert result.record["edges"] == sum(store.info.subgraph_edges.values())
 
 
 def check_walk(store: Store, device: Device, **options: Any) -> str:
@@ -152,13 +152,13 @@ def check_walk(store: Store, device: Device, **options: Any) -> str:
     else:
         u, v = edges_of(store)
     program = walk(store, kind, **options)
-    found = run(store, program, device)
+    result = run(store, program, device)
     wanted = reference.pagerank(u, v, n, 0.85, program.most, to, program.dangling == "even", weight)
-    np.testing.assert_allclose(found.values, wanted, rtol=close, atol=1e-300)
-    assert len(found.record["iterations"]) == program.most
+    np.testing.assert_allclose(result.values, wanted, rtol=close, atol=1e-300)
+    assert len(result.record["iterations"]) == program.most
     again = run(store, program, device)
-    assert np.array_equal(again.values, found.values)  # to the last bit
-    return found.method
+    assert np.array_equal(again.values, result.values)  # to the last bit
+    return result.method
 
 
 @pytest.mark.parametrize("turn", [None, 4, 1024])
@@ -253,13 +253,13 @@ def test_tiles_have_every_entry_once(device, lengths, tiling):
         weights = cupy.arange(len(targets), dtype=np.uint32)
         made = tiles.tile_rows(device, cut, n, tiling, weights, 1 << 30)
     assert made is not None
-    found = _entries_of(made, n)
+    entries = _entries_of(made, n)
     owner = np.repeat(np.arange(cut.count), np.diff(offsets.astype(np.int64)))
     expected = np.stack([owner, targets, np.arange(len(targets))], axis=1)
-    np.testing.assert_array_equal(found[np.argsort(found[:, 2])], expected)
+    np.testing.assert_array_equal(entries[np.argsort(entries[:, 2])], expected)
     assert made.weights is not None
     held = made.near, made.far, made.pieces, made.sums, made.weights, made.groups, made.groups
-    needed = sum(some.nbytes for some in held)
+    needed = sum(array.nbytes for array in held)
     assert tiles.tile_rows(device, cut, n, tiling, weights, needed) is not None
     assert tiles.tile_rows(device, cut, n, tiling, weights, needed - 1) is None
 
@@ -278,11 +278,11 @@ def test_bands_cost_the_same(device, monkeypatch):
     tiling = Tiling(1, 13, 1, 31)
     with device.use() as cupy:
         cut = cut_rows.cut(device, Rows(cupy.asarray(offsets), cupy.asarray(targets)))
-        of = cut.packed(), pack(tiles.TILING, **tiling._asdict())
+        args = cut.packed(), pack(tiles.TILING, **tiling._asdict())
         units = cut.parts + len(cut.turn_rows) - 1
-        first = tiles._cut_bands(device, "u32", of, units, bands).get()
+        first = tiles._cut_bands(device, "u32", args, units, bands).get()
         costs = cupy.empty(units, np.uint32)
-        device.launch(tiles._SOURCE, "weigh_units<u32>", 32 * units, (*of, np.uint32(1), costs))
+        device.launch(tiles._SOURCE, "weigh_units<u32>", 32 * units, (*args, np.uint32(1), costs))
         each = np.add.reduceat(costs.get().astype(np.int64), first[:-1])
     assert len(each) == bands
     assert each.max() < 1.2 * each.mean()
@@ -296,7 +296,7 @@ def _entries_of(made: tiles.TiledRows, n: int) -> np.ndarray:
     weights, whole = made.weights.get(), made.whole
     parts = np.repeat(whole.long_rows.get(), np.diff(whole.first_parts.get().astype(np.int64)))
     row_of = np.concatenate([parts, np.arange(n)])
-    found = []
+    entries = []
     for (_, cell, length), group in np.ndenumerate(groups):
         width = int(tiles._WIDTH[length])
         each, is_tile = int(tiles._LONGEST[length]) // width, cell < made.tiling.tiles
@@ -311,8 +311,8 @@ def _entries_of(made: tiles.TiledRows, n: int) -> np.ndarray:
                 target = (cell << made.tiling.shift) + int(entry) if is_tile else int(entry)
                 assert is_tile or target >= made.tiling.tiles << made.tiling.shift
                 weight = weights[at + (0 if is_tile else len(near))]
-                found.append((row_of[piece], target, weight))
-    return np.array(found, np.int64)
+                entries.append((row_of[piece], target, weight))
+    return np.array(entries, np.int64)
 
 
 def test_the_way_that_reads_least(device, tmp_path, monkeypatch):
@@ -326,9 +326,13 @@ def test_the_way_that_reads_least(device, tmp_path, monkeypatch):
         """Choose cuts for a device with a cache for ``cached`` targets, tiles of 32, and 100 blocks
         that hold one.
         """
-        of = {"cache_bytes": 3 * 8 * cached, "shared_bytes": 2048 + 8 * 33, "multiprocessors": 100}
+        facts = {
+            "cache_bytes": 3 * 8 * cached,
+            "shared_bytes": 2048 + 8 * 33,
+            "multiprocessors": 100,
+        }
         cut, n = graph_of(store, device).cut, store.info.vertices
-        return locality.choose(replace(device, **of), cut, n, np.float64)
+        return locality.choose(replace(device, **facts), cut, n, np.float64)
 
     assert choose(even, 64) is None  # too little to save
     monkeypatch.setattr(locality, "_FEW_SAVED", 0)
@@ -392,7 +396,9 @@ def test_going_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
     assert loaded == [2]
     plain = run(store, walk(store, most=30), device)
     assert np.array_equal(whole.values, plain.values)
-    changes = [[some["change"] for some in of.record["iterations"]] for of in (first, whole, plain)]
+    changes = [
+        [step["change"] for step in result.record["iterations"]] for result in (first, whole, plain)
+    ]
     assert changes[1] == changes[2]
     assert changes[2][:5] == changes[0]
 
@@ -400,16 +406,16 @@ def test_going_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
 class Stopping(PageRankProgram):
     """A PageRank that is cut off after ``after`` launches."""
 
-    def __init__(self, after: int, **of: Any) -> None:
-        super().__init__(**of)
+    def __init__(self, after: int, **fields: Any) -> None:
+        super().__init__(**fields)
         object.__setattr__(self, "after", after)
 
     def run_on(self, graph, checkpoint, tell) -> ProgramResult:
-        told = []
+        launches = []
 
         def count(*_: Any) -> None:
-            told.append(1)
-            if len(told) > self.after:  # what came before it was saved  # pyright: ignore[reportAttributeAccessIssue]
+            launches.append(1)
+            if len(launches) > self.after:  # what came before it was saved  # pyright: ignore[reportAttributeAccessIssue]
                 raise KeyboardInterrupt
 
         return super().run_on(graph, checkpoint, count)
@@ -417,21 +423,21 @@ class Stopping(PageRankProgram):
 
 def test_it_stops_within_a_launch(device, stores):
     store = stores("hubs", False)
-    found = run(store, walk(store, most=1000, tolerance=1e-7), device)
-    changes = [some["change"] for some in found.record["iterations"]]
+    result = run(store, walk(store, most=1000, tolerance=1e-7), device)
+    changes = [step["change"] for step in result.record["iterations"]]
     assert changes[-1] < 1e-7 <= min(changes[:-1])
     u, v = edges_of(store)
     wanted = reference.pagerank(u, v, store.info.vertices, 0.85, len(changes))
-    np.testing.assert_allclose(found.values, wanted, rtol=1e-12)
+    np.testing.assert_allclose(result.values, wanted, rtol=1e-12)
 
 
 KINDS = sorted(PATH_WEIGHTS)
 
 
 def check_run(store: Store, device: Device, source: int = 0, most: float = np.inf) -> EngineFacts:
-    found = run(store, program_of(store, source, most), device)
-    check_paths(store, found.columns, source, most)
-    return found
+    result = run(store, program_of(store, source, most), device)
+    check_paths(store, result.columns, source, most)
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -439,13 +445,13 @@ def weighted(tmp_path_factory) -> Stores:
     """Return a function that builds the store of a shape with weights of a kind, once."""
 
     @cache
-    def of(shape: str, directed: bool, kind: str) -> Store:
+    def store_of(shape: str, directed: bool, kind: str) -> Store:
         src, dst = SHAPES[shape]
         weight = PATH_WEIGHTS[kind](np.random.default_rng(1), len(src))
         options = BuildOptions(directed=directed)
         return stored(tmp_path_factory.mktemp("store"), src, dst, options, weight)
 
-    return of
+    return store_of
 
 
 @pytest.mark.parametrize("few", [None, (0, 0), (2, 3)])
@@ -492,14 +498,14 @@ def test_whole_weights(device, tmp_path, monkeypatch, shape, kind):
     store = stored(tmp_path, src, dst, BuildOptions(directed=True), weight)
     made, begin = [], shortest_paths.GpuPaths.__init__
 
-    def note(self: Any, *asked: Any) -> None:
+    def note(self: Any, *args: Any) -> None:
         made.append(type(self).__name__)
-        begin(self, *asked)
+        begin(self, *args)
 
     monkeypatch.setattr(shortest_paths.GpuPaths, "__init__", note)
-    found = check_run(store, device).columns
+    columns = check_run(store, device).columns
     u, v, w = entries_of(store)
-    distance = found["distance"]
+    distance = columns["distance"]
     looked_at = (distance[u] + w)[np.isfinite(distance[u])]
     if looked_at.max() >= (1 << 32) - 1:
         assert made == ["GpuWholePaths", "GpuPaths"]
@@ -508,7 +514,7 @@ def test_whole_weights(device, tmp_path, monkeypatch, shape, kind):
     tight = (distance[u] < distance[v]) & (distance[u] + w == distance[v])
     least = np.full(store.info.vertices, UNREACHED)
     np.minimum.at(least, v[tight], u[tight].astype(np.uint32))
-    assert (found["parent"][least != UNREACHED] == least[least != UNREACHED]).all()
+    assert (columns["parent"][least != UNREACHED] == least[least != UNREACHED]).all()
     reached = distance[np.isfinite(distance)]
     for most in (float(np.median(reached)) + 0.5, float(reached.max()), 2.0**32 - 1):
         check_run(store, device, 0, most)
@@ -528,29 +534,29 @@ def test_paths_go_on_from_a_checkpoint(device, weighted, tmp_path, monkeypatch, 
 
     engine = engine_of(store, program, device)
     engine.load()
-    told: list[int] = []
+    steps: list[int] = []
 
     def tell(rounds: int, *_: Any) -> None:
-        told.append(rounds)
-        if len(told) == 20:
+        steps.append(rounds)
+        if len(steps) == 20:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         engine.run(checkpoint(), tell)
-    assert told == list(range(1, 21))
-    found = run(store, program, device, checkpoint())
+    assert steps == list(range(1, 21))
+    result = run(store, program, device, checkpoint())
     assert loaded == [19]
     whole = check_run(store, device)
-    assert np.array_equal(found.values, whole.values)
-    check_paths(store, found.columns, 0)
+    assert np.array_equal(result.values, whole.values)
+    check_paths(store, result.columns, 0)
 
 
 def check_betweenness(store: Store, device: Device, sources: np.ndarray) -> None:
     n = store.info.vertices
     u, v = edges_of(store)
-    found = run(store, BetweennessProgram(n, sources), device)
+    result = run(store, BetweennessProgram(n, sources), device)
     wanted = reference.betweenness(u, v, n, sources)
-    np.testing.assert_allclose(found.values, wanted, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(result.values, wanted, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("most", [0.0, MOST_PATHS])
@@ -592,8 +598,8 @@ def test_betweenness_goes_on_from_a_checkpoint(device, stores, tmp_path, monkeyp
     monkeypatch.setattr(on_device, "EDGES_TO_SHARE", 1 << 60)
     store = stores("hubs", True)
     program = BetweennessProgram(store.info.vertices, np.arange(9, dtype=np.uint32))
-    found = run_cut_off(store, program, device, tmp_path)
-    np.testing.assert_allclose(found.values, run(store, program, device).values, rtol=1e-12)
+    result = run_cut_off(store, program, device, tmp_path)
+    np.testing.assert_allclose(result.values, run(store, program, device).values, rtol=1e-12)
 
 
 def check_sources(
@@ -605,19 +611,19 @@ def check_sources(
     n, records, (u, v) = store.info.vertices, [], edges_of(store)
     sources = np.unique(np.linspace(0, n - 1, count).astype(np.uint32))
     for along in (True, False):
-        found = run(store, DistanceSumsProgram(sources, along), device)
-        check_sums((u, v) if along else (v, u), n, found.columns)
+        result = run(store, DistanceSumsProgram(sources, along), device)
+        check_sums((u, v) if along else (v, u), n, result.columns)
     levels = n if most is None else most
     for bits in (8, 16, 32):
-        some = np.random.default_rng(n).permutation(sources)[: width(bits)]
+        drawn = np.random.default_rng(n).permutation(sources)[: width(bits)]
         apart = bool(records) and records[-1]["apart"]
-        found = run(store, DistanceBits(some, bits, most, apart), device)
-        records.append(found.record)
-        if not found.record["deeper"]:
+        result = run(store, DistanceBits(drawn, bits, most, apart), device)
+        records.append(result.record)
+        if not result.record["deeper"]:
             break
-    check_distances((u, v), n, some, levels, found.columns)
+    check_distances((u, v), n, drawn, levels, result.columns)
     check_nearest(
-        (u, v), n, some, levels, run(store, NearestSourceProgram(some, most), device).columns
+        (u, v), n, drawn, levels, run(store, NearestSourceProgram(drawn, most), device).columns
     )
     return records
 
@@ -633,8 +639,8 @@ WAYS = {
 
 def _go(monkeypatch, way: str) -> None:
     """Choose how searches run: only telling, asking wherever rows allow it, both, or apart."""
-    asked, few, bits = WAYS[way]
-    monkeypatch.setattr(on_device_searches, "ASKED_FOR_TOLD", asked)
+    ask, few, bits = WAYS[way]
+    monkeypatch.setattr(on_device_searches, "ASKED_FOR_TOLD", ask)
     monkeypatch.setattr(on_device_searches, "RARE", few)
     monkeypatch.setattr(on_device_searches, "BITS_TO_PAY", bits)
     monkeypatch.setattr(on_device_searches, "LEVELS_TO_JUDGE", 1)
@@ -683,9 +689,9 @@ def test_searches_of_several_partitions_and_tiers(device, stores, monkeypatch, w
 def test_sums_go_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
     store = stores("hubs", True)
     program = DistanceSumsProgram(np.arange(200, dtype=np.uint32), along=False)
-    found = run_cut_off(store, program, device, tmp_path, step=64)
+    result = run_cut_off(store, program, device, tmp_path, step=64)
     u, v = edges_of(store)
-    check_sums((v, u), store.info.vertices, found.columns)
+    check_sums((v, u), store.info.vertices, result.columns)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -738,9 +744,9 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
     src, dst = SHAPES["hubs"]
     edges = edge_list(src, dst, w=np.random.default_rng(5).integers(1, 9, len(src)))
     ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
-    asked = {"components": (), "pagerank": (), "sssp": ("--source", 0)}
-    asked |= dict.fromkeys(("betweenness", "closeness", "eccentricity"), ("--sources", 4))
-    for command, more in asked.items():
+    args = {"components": (), "pagerank": (), "sssp": ("--source", 0)}
+    args |= dict.fromkeys(("betweenness", "closeness", "eccentricity"), ("--sources", 4))
+    for command, more in args.items():
         for graph in (tmp_path / "g.dg", edges):
             out = tmp_path / f"{command}-{graph.name}"
             if command == "sssp" and graph is edges:
@@ -751,7 +757,7 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
             ok("validate", tmp_path / "g.dg" if command == "sssp" else graph, out)
         limited = tmp_path / f"{command}-limited"
         how = "-o", limited, "--device-memory-limit", "1MB"
-        run = ok(command, tmp_path / "g.dg", *asked[command], *how)
+        run = ok(command, tmp_path / "g.dg", *args[command], *how)
         assert "searched on the CPU" in run.err
         assert json.loads((tmp_path / f"{limited.name}.run.json").read_text())["device"] == "cpu"
         plan = ok("plan", tmp_path / "g.dg", "--algorithm", command, "--device", "cuda", "--json")
@@ -763,8 +769,8 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
         record = ok("bfs", tmp_path / "g.dg", "-o", out, *asks).json
         assert record["searches"]["method"] == "on a device"
         ok("validate", tmp_path / "g.dg", out)
-    of = delegraph.components(tmp_path / "g.dg", output=tmp_path / "plain", threads=1)
-    assert of.record["device"] == "cpu"
+    result = delegraph.components(tmp_path / "g.dg", output=tmp_path / "plain", threads=1)
+    assert result.record["device"] == "cpu"
 
 
 @pytest.mark.parametrize("partitions", [0, 1, 3])
@@ -776,11 +782,11 @@ def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitio
     del device
     src, dst = SHAPES["two components"]
     edges = edge_list(src, dst, w=np.random.default_rng(5).integers(1, 9, len(src)))
-    of: dict[str, Any] = {"directed": directed, "weight": "w"}
+    reading: dict[str, Any] = {"directed": directed, "weight": "w"}
     store = tmp_path / "g.dg"
-    delegraph.build(edges, store, device="cpu", partitions=partitions or 1, **of)
-    opened = {"graph": store} if partitions else {"graph": edges, **of}
-    asked: dict[str, Callable[[Any], Any]] = {
+    delegraph.build(edges, store, device="cpu", partitions=partitions or 1, **reading)
+    opened = {"graph": store} if partitions else {"graph": edges, **reading}
+    questions: dict[str, Callable[[Any], Any]] = {
         "bfs": lambda graph: graph.bfs(5),
         "each": lambda graph: graph.bfs(sources=[3, 5, 110]),
         "nearest": lambda graph: graph.bfs(sources=[3, 5, 110], together=True),
@@ -796,12 +802,12 @@ def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitio
         delegraph.open(**opened, device="cuda") as graph,
         delegraph.open(store, device="cpu") as own,
     ):
-        for ask in asked.values():
-            found, wanted = ask(graph), ask(own)
-            assert found.record["device"].startswith("cuda")
+        for ask in questions.values():
+            result, wanted = ask(graph), ask(own)
+            assert result.record["device"].startswith("cuda")
             assert wanted.record["device"] == "cpu"
             for column in wanted.table.column_names:
-                one, other = (some.table[column].to_numpy() for some in (found, wanted))
+                one, other = (answer.table[column].to_numpy() for answer in (result, wanted))
                 if column != "parent":
                     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
         assert graph.notes == own.notes
@@ -942,20 +948,20 @@ def test_emulated_random_graphs(emulated, monkeypatch, tmp_path, seed):
     )
 
 
-@pytest.mark.parametrize("kept", [ComponentsProgram, PageRankProgram])
-def test_room_for_another_program(emulated, stores, monkeypatch, kept):
+@pytest.mark.parametrize("first", [ComponentsProgram, PageRankProgram])
+def test_room_for_another_program(emulated, stores, monkeypatch, first):
     """Spare bytes of a program on a kept engine exclude the program's need and the kept program's
     arrays, and an engine is taken over only where both programs fit.
     """
     store, device = stores("star", False), emulated[0]
     n = store.info.vertices
-    engine = engine_of(store, walk(store) if kept is PageRankProgram else kept(), device)
+    engine = engine_of(store, walk(store) if first is PageRankProgram else first(), device)
     engine.load()
     program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
     monkeypatch.setattr(DistanceBits, "run_on", lambda _, graph, *__: graph.extra_bytes)
     extra_bytes = engine.run(None, lambda *_: None, program)
     need = engine_of(store, program, device).need().device
-    assert extra_bytes == device.memory_bytes - need - (8 * n if kept is PageRankProgram else 0)
+    assert extra_bytes == device.memory_bytes - need - (8 * n if first is PageRankProgram else 0)
     least = replace(device, memory_bytes=engine.need().device)
     for room, fits in ((0, False), (need, True)):
         little = replace(least, memory_bytes=least.memory_bytes + room)

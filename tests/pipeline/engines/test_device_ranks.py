@@ -110,10 +110,10 @@ def check(
         distance, parent = rank_result.gather(store, folder / str(i))
         assert np.array_equal(distance, wanted)
         assert not violations_of(src, dst, True, distance, parent, source, max_depth)
-        found = np.bincount(wanted[wanted > 0], minlength=1)[1:].tolist()
+        by_level = np.bincount(wanted[wanted > 0], minlength=1)[1:].tolist()
         steps = records[i]
-        assert [step["found"] for step in steps if step["found"]] == found
-        assert [step["frontier"] for step in steps] == [1, *found][: len(steps)]
+        assert [step["found"] for step in steps if step["found"]] == by_level
+        assert [step["frontier"] for step in steps] == [1, *by_level][: len(steps)]
     return records[-1]
 
 
@@ -249,7 +249,7 @@ def test_what_is_wrong_is_found(edge_list, tmp_path, device, layout):
             search = RankOnDevice(store, rank, 2).load(device, Team(1))
             search.connect(ours.exchange, direct=False)
             checker = Checker(search, ours.exchange)
-            number, found = search.rows.number(vertex), []
+            number, broken = search.rows.number(vertex), []
             for wrong in (None, "distance", "parent", "no parent"):
                 search.run(search.rows.number(5))
                 with device.use():
@@ -260,16 +260,16 @@ def test_what_is_wrong_is_found(edge_list, tmp_path, device, layout):
                     if number is not None and wrong == "no parent":
                         search.parent[number] = UNREACHED
                 counts = checker.check(5).count
-                found.append({rule for rule, count in counts.items() if count})
+                broken.append({rule for rule, count in counts.items() if count})
             search.close()
-        return found
+        return broken
 
     with communicators("threads", 2) as group, ThreadPoolExecutor(2) as pool:
-        told = [set.union(*both) for both in zip(*pool.map(one, group), strict=True)]
-    assert told[0] == set()
-    assert 3 in told[1]
-    assert told[2] == {5}
-    assert 1 in told[3]
+        rules = [set.union(*both) for both in zip(*pool.map(one, group), strict=True)]
+    assert rules[0] == set()
+    assert 3 in rules[1]
+    assert rules[2] == {5}
+    assert 1 in rules[3]
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: "-".join(map(str, grid.values())))
@@ -332,14 +332,14 @@ OF_EIGHT = [
 
 
 @pytest.mark.parametrize("way", ["in memory", "by NCCL"])
-@pytest.mark.parametrize("layout", OF_EIGHT, ids=lambda of: "-".join(map(str, of.values())))
+@pytest.mark.parametrize("layout", OF_EIGHT, ids=lambda layout: "-".join(map(str, layout.values())))
 @pytest.mark.parametrize("shape", ["random", "hubs", "two components"])
 def test_eight_devices(edge_list, tmp_path, eight_devices, shape, layout, way):
     store = build(edge_list, tmp_path, shape, partitions=8, directed=True, **layout)
     n, direct = store.info.vertices, way == "in memory"
     kind = "threads" if direct else "tcp"
-    of = store, 8, [0, n // 2, n - 1], tmp_path / "out", eight_devices
-    check(*of, direct=direct, by_nccl=not direct, kind=kind)
+    args = store, 8, [0, n // 2, n - 1], tmp_path / "out", eight_devices
+    check(*args, direct=direct, by_nccl=not direct, kind=kind)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -479,7 +479,7 @@ def test_four_devices_emulated(emulated, edge_list, tmp_path, layout):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["in memory", "by NCCL"])
-@pytest.mark.parametrize("layout", OF_EIGHT, ids=lambda of: "-".join(map(str, of.values())))
+@pytest.mark.parametrize("layout", OF_EIGHT, ids=lambda layout: "-".join(map(str, layout.values())))
 def test_eight_devices_emulated(eight_emulated, edge_list, tmp_path, layout, way):
     test_eight_devices(edge_list, tmp_path, eight_emulated, "hubs", layout, way)
 

@@ -57,19 +57,19 @@ def entries_there(graph: ProgramGraph) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def in_order(u: Any, v: Any, bits: Any) -> np.ndarray:
-    table = np.stack([np.asarray(some, np.int64) for some in (u, v, bits)])
+    table = np.stack([np.asarray(column, np.int64) for column in (u, v, bits)])
     return table[:, np.lexsort(table[::-1])]
 
 
 def check_shares(store: Store, device: Device, ranks: int, weighted: bool, near: Any) -> None:
     n, kind = store.info.vertices, "float32" if weighted else None
-    into = PageRankProgram(n, 0.85, None, 1, "even", None, kind)
+    pagerank = PageRankProgram(n, 0.85, None, 1, "even", None, kind)
     u, v, weight = entries_of(store)
     bits = weight.view(np.uint32) if weighted else np.zeros(len(u), np.uint32)
-    for program in (into, ComponentsProgram()):
-        if weighted and program is not into:
+    for program in (pagerank, ComponentsProgram()):
+        if weighted and program is not pagerank:
             continue
-        found, degree = [], np.zeros(n)
+        entries, degree = [], np.zeros(n)
         for rank in range(ranks):
             share = DeviceShare(store, rank, ranks)
             room = share.room(program, device)
@@ -78,13 +78,13 @@ def check_shares(store: Store, device: Device, ranks: int, weighted: bool, near:
             assert graph.twice == (not store.info.directed)
             if store.info.order == "degree":
                 assert (np.diff(target.astype(np.int64))[np.diff(row) == 0] > 0).all()
-            found.append(np.stack([row, target.astype(np.int64), own.astype(np.int64)]))
+            entries.append(np.stack([row, target.astype(np.int64), own.astype(np.int64)]))
             if program.wants_degrees:
                 assert graph.degree is not None
                 with device.use():
                     degree += graph.degree.get()
         ends = (v, u) if program.by_target and store.info.directed else (u, v)
-        assert np.array_equal(in_order(*np.concatenate(found, 1)), in_order(*ends, bits))
+        assert np.array_equal(in_order(*np.concatenate(entries, 1)), in_order(*ends, bits))
         if program.wants_degrees:
             wanted = np.bincount(u, weight if weighted else None, minlength=n)
             np.testing.assert_allclose(degree, wanted, rtol=1e-12)

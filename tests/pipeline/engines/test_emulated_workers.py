@@ -100,14 +100,14 @@ def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
     weighted = "--weight", "w", "--device", "cpu"
     ok("build", edge_list(src, dst, w=weight), "-o", store, "--partitions", 3, *weighted)
     on = ("--workers", 2, "--device", "cuda", "--json")
-    asked = (store, *ASKED[command], "--memory-limit", "4GB")
-    ran = there(command, *asked, "-o", out, *on)
+    args = (store, *ASKED[command], "--memory-limit", "4GB")
+    ran = there(command, *args, "-o", out, *on)
     assert ran.returncode == 0, ran.stderr
     record = json.loads(ran.stdout)
     assert (record["device"], record["ranks"]) == ("2 x emulated", 2)
     assert record[command]["method"] == "on devices"
     ok("validate", store, out)
-    ok(command, *asked, "-o", tmp_path / "cpu", "--device", "cpu")
+    ok(command, *args, "-o", tmp_path / "cpu", "--device", "cpu")
     one, other = (pq.read_table(folder) for folder in (out, tmp_path / "cpu"))
     for column in one.column_names:
         if column != "parent":
@@ -117,7 +117,7 @@ def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
     assert ran.returncode == 0, ran.stderr
     (step, *_) = json.loads(ran.stdout)["steps"]
     assert step["device_bytes"] == most_on_a_device(store, command, emulated[0])
-    limited = (*asked, "-o", tmp_path / "limited", "--workers", 2)
+    limited = (*args, "-o", tmp_path / "limited", "--workers", 2)
     ran = there(command, *limited, "--device-memory-limit", "1MB")
     assert ran.returncode == 0, ran.stderr
     assert "searched on CPUs: " in ran.stderr
@@ -132,14 +132,14 @@ def test_searches_by_workers(edge_list, tmp_path, ok, together):
     """
     store, out = tmp_path / "g.dg", tmp_path / "out"
     ok("build", edge_list(*random_edges(3, 300, 900)), "-o", store, "--partitions", 3)
-    asked = store, "--sources", ",".join(map(str, range(70))), *together
-    ran = there("bfs", *asked, "-o", out, "--workers", 2, "--device", "cuda", "--json")
+    args = store, "--sources", ",".join(map(str, range(70))), *together
+    ran = there("bfs", *args, "-o", out, "--workers", 2, "--device", "cuda", "--json")
     assert ran.returncode == 0, ran.stderr
     record = json.loads(ran.stdout)
     assert (record["device"], record["ranks"]) == ("2 x emulated", 2)
     assert record["searches"]["method"] == "on devices"
     ok("validate", store, out)
-    ok("bfs", *asked, "-o", tmp_path / "cpu", "--device", "cpu")
+    ok("bfs", *args, "-o", tmp_path / "cpu", "--device", "cpu")
     assert digest(out) == digest(tmp_path / "cpu")
 
 
@@ -173,9 +173,9 @@ def test_a_worker_of_a_program_that_is_killed(edge_list, tmp_path, monkeypatch, 
     src, dst = random_edges(3, 3000, 60_000)
     store, out = tmp_path / "graph.dg", tmp_path / "out"
     delegraph.build(edge_list(src, dst), store, partitions=4)
-    asked = {"pagerank": {"iterations": 400}, "betweenness": {"sources": 60}}[command]
+    options = {"pagerank": {"iterations": 400}, "betweenness": {"sources": 60}}[command]
     one_of_three_killed(
-        monkeypatch, partial(getattr(delegraph, command), store, output=out, **asked)
+        monkeypatch, partial(getattr(delegraph, command), store, output=out, **options)
     )
     delegraph.validate(store, out)
 

@@ -153,9 +153,9 @@ def test_distances_from_several_vertices(
         rng = np.random.default_rng([vertices, seed])
         sources = rng.permutation(n)[: width(bits)].astype(np.uint32)
         program = DistanceBits(sources, bits, max_depth)
-        columns, given = run_program(store, program, folder / "e", ranks, on_disk)
-        assert not given[0].record["deeper"]
-        assert given[0].record["apart"] != ("reached" in columns)
+        columns, results = run_program(store, program, folder / "e", ranks, on_disk)
+        assert not results[0].record["deeper"]
+        assert results[0].record["apart"] != ("reached" in columns)
         check_distances(ends, n, sources, most, columns)
         columns, _ = run_program(
             store, NearestSourceProgram(sources, max_depth), folder / "t", ranks, on_disk
@@ -169,14 +169,14 @@ def test_the_same_for_any_number_of_threads(tmp_path, shape):
     cut edges in other places, differ in the last bits.
     """
     store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
-    found = [
+    results = [
         run_program(store, walk(store), tmp_path / f"{threads}-{on_disk}", 1, on_disk, threads)[0]
         for on_disk in (False, True)
         for threads in (1, 2, 5)
     ]
-    for some in (found[:3], found[3:]):
-        assert all((one["pagerank"] == some[0]["pagerank"]).all() for one in some)
-    np.testing.assert_allclose(found[0]["pagerank"], found[3]["pagerank"], rtol=1e-12)
+    for group in (results[:3], results[3:]):
+        assert all((one["pagerank"] == group[0]["pagerank"]).all() for one in group)
+    np.testing.assert_allclose(results[0]["pagerank"], results[3]["pagerank"], rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -192,13 +192,13 @@ def test_the_same_sums_of_paths_for_any_number_of_threads(
     monkeypatch.setattr(betweenness, "_FEW_EDGES", few)
     store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
     program = BetweennessProgram(store.info.vertices, np.arange(9, dtype=np.uint32))
-    found = [
+    results = [
         run_program(
             store, program, tmp_path / f"{threads}", 1, threads=threads, extra_bytes=extra_bytes
         )[0]
         for threads in (1, 2, 5)
     ]
-    assert all((one["betweenness"] == found[0]["betweenness"]).all() for one in found)
+    assert all((one["betweenness"] == results[0]["betweenness"]).all() for one in results)
 
 
 def test_a_first_source_that_reaches_little_says_nothing(tmp_path, monkeypatch):
@@ -216,12 +216,12 @@ def test_a_first_source_that_reaches_little_says_nothing(tmp_path, monkeypatch):
         monkeypatch.setattr(betweenness, "_MOST_APART", most)
         began.reset_mock()
         program = BetweennessProgram(n, sources)
-        found = run_program(store, program, tmp_path / f"{most}", extra_bytes=1 << 30)[0][
+        values = run_program(store, program, tmp_path / f"{most}", extra_bytes=1 << 30)[0][
             "betweenness"
         ]
         assert began.call_count == threads
         wanted = reference.betweenness(u, v, n, sources)
-        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(values, wanted, rtol=1e-10, atol=1e-10)
 
 
 def test_sources_apart_take_no_more_than_there_is(tmp_path, monkeypatch):
@@ -264,8 +264,8 @@ def test_searches_of_many_windows(tmp_path, monkeypatch, layout, directed):
     for i, source in enumerate(sources.tolist()):
         distance = reference.distances(u, v, n, source, directed=True)
         reached = distance[distance >= 0]
-        found = [columns[name][i] for name in ("reached", "total", "farthest")]
-        assert found == [len(reached), reached.sum(), reached.max()]
+        sums = [columns[name][i] for name in ("reached", "total", "farthest")]
+        assert sums == [len(reached), reached.sum(), reached.max()]
     program = BetweennessProgram(n, sources[:2])
     columns, _ = run_program(store, program, tmp_path / "b", ranks, threads=3)
     wanted = reference.betweenness(u, v, n, sources[:2])
@@ -303,9 +303,9 @@ def test_real_sizes_by_ranks(tmp_path, layout, directed):
     n = store.info.vertices
     wanted = reference.pagerank(u, v, n, iterations=15)
     for ranks in (1, 2, 3, 4):
-        columns, given = run_program(store, walk(store), tmp_path / f"p{ranks}", ranks)
+        columns, results = run_program(store, walk(store), tmp_path / f"p{ranks}", ranks)
         np.testing.assert_allclose(columns["pagerank"], wanted, rtol=1e-12)
-        edge_counts = sum(i["edges_examined"] for i in given[0].record["iterations"])
+        edge_counts = sum(i["edges_examined"] for i in results[0].record["iterations"])
         assert edge_counts == 15 * len(u)
         columns, _ = run_program(store, ComponentsProgram(), tmp_path / f"c{ranks}", ranks)
         assert (columns["component"] == reference.components(u, v, n)).all()
@@ -323,14 +323,14 @@ def test_rows_that_turns_cut(tmp_path, directed):
     store = stored(tmp_path, src, dst, BuildOptions(directed=directed))
     u, v = edges_of(store)
     wanted = reference.pagerank(u, v, store.info.vertices, iterations=15)
-    found = []
+    ranks = []
     for threads in (1, 3):
         columns, _ = run_program(store, walk(store), tmp_path / f"{threads}", threads=threads)
         # The definition adds up the hub's row number by number, which costs digits.
         np.testing.assert_allclose(columns["pagerank"], wanted, rtol=1e-10)
         assert abs(columns["pagerank"].sum() - 1) < 1e-12
-        found.append(columns["pagerank"].tobytes())
-    assert found[0] == found[1]
+        ranks.append(columns["pagerank"].tobytes())
+    assert ranks[0] == ranks[1]
 
 
 @pytest.mark.parametrize("few", [0, 1000])
@@ -353,9 +353,9 @@ def test_goes_on_from_a_checkpoint(tmp_path):
     went_on = []
     saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=went_on.append)
     run_program(store, walk(store, 8), tmp_path / "some", checkpoint=saved)
-    columns, given = run_program(store, walk(store, 20), tmp_path / "rest", checkpoint=saved)
+    columns, results = run_program(store, walk(store, 20), tmp_path / "rest", checkpoint=saved)
     assert (columns["pagerank"] == whole["pagerank"]).all()
-    assert [some["iteration"] for some in given[0].record["iterations"]] == list(range(1, 21))
+    assert [step["iteration"] for step in results[0].record["iterations"]] == list(range(1, 21))
     assert went_on == [8]
 
 
@@ -398,7 +398,7 @@ def test_searches_together_go_on_from_a_checkpoint(tmp_path):
 
 def test_one_that_has_converged_stops(tmp_path):
     store = stored(tmp_path, SHAPES["hubs"][0], SHAPES["hubs"][1], BuildOptions())
-    _, given = run_program(store, walk(store, 100, tolerance=1e-6), tmp_path / "p")
-    changes = [some["change"] for some in given[0].record["iterations"]]
+    _, results = run_program(store, walk(store, 100, tolerance=1e-6), tmp_path / "p")
+    changes = [step["change"] for step in results[0].record["iterations"]]
     assert changes[-1] < 1e-6 <= changes[-2]
     assert len(changes) < 100

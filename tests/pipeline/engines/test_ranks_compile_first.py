@@ -87,14 +87,14 @@ def test_on_devices(edge_list, tmp_path, monkeypatch, layout, size, name):
         if size > 1:
             room = RankOnDevice(store, 0, size).room_for(device)
         limit = room.device_bytes - 4  # an entry less than there are
-    asked: list[tuple[str, str, bool]] = []
-    monkeypatch.setattr(devices, "_compile", lambda device, *rest: asked.append(rest) or Kernel())
+    calls: list[tuple[str, str, bool]] = []
+    monkeypatch.setattr(devices, "_compile", lambda device, *rest: calls.append(rest) or Kernel())
     if name == "bench":
         job = StoreBenchJob(store.path, (0,), (0,), device="cuda")
     else:
         job = Job(store.path, SearchWork(0), tmp_path, 60.0, "cuda", limit)
     job.get_ready(0, size, 2)
-    ((source, function, cooperative),) = asked
+    ((source, function, cooperative),) = calls
     several = "ranks/delegate_search.cu" if layout == "delegate" else "ranks/grid_search.cu"
     assert source == (several if size > 1 else "bfs/wide_search.cu")
     assert f"<u32, u8, {'true' if limit else 'false'}, " in function

@@ -58,6 +58,6 @@ def test_what_was_saved_is_whole(ok, edge_list, tmp_path):
     ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
     distance, parent = np.arange(3, dtype=np.int32), np.arange(3, dtype=np.uint32)
     save_whole(tmp_path, Part(distance, parent)._asdict())
-    found = gather(open_store(tmp_path / "graph.dg"), tmp_path)
-    assert [some.dtype for some in found] == [np.int32, np.uint32]
-    assert np.array_equal(found, [distance, parent])
+    arrays = gather(open_store(tmp_path / "graph.dg"), tmp_path)
+    assert [array.dtype for array in arrays] == [np.int32, np.uint32]
+    assert np.array_equal(arrays, [distance, parent])

@@ -85,9 +85,9 @@ def twice(
         graph = load_rank(store, communicator.rank, ranks, Team(1), on_disk=True)
         done = []
         for place in places:
-            found = search_rank(graph, source, communicator, Team(threads), choose=choose)
+            result = search_rank(graph, source, communicator, Team(threads), choose=choose)
             save(result_of(graph), place)
-            done.append(found.supersteps)
+            done.append(result.supersteps)
         return done
 
     places = [folder / f"{i}" for i in range(2)]
@@ -95,7 +95,7 @@ def twice(
         place.mkdir(parents=True)
     with ThreadPoolExecutor(ranks) as pool:
         steps, *_ = pool.map(one, ThreadGroup(ranks).communicators)
-    return [(*gather(store, place), some) for place, some in zip(places, steps, strict=True)]
+    return [(*gather(store, place), log) for place, log in zip(places, steps, strict=True)]
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -150,13 +150,13 @@ def test_edges_that_a_push_examines_and_bytes_that_it_reads(tmp_path, layout):
     blocks = sum(len(r.xxh3) for name, r in store.files.items() if ".targets-" in name)
     place = store, 5, 2, tmp_path / "out"
     held = search_by_threads(*place, choose=CHOICES["push"])[2][0].supersteps
-    found = search_by_threads(*place, choose=CHOICES["push"], on_disk=True)[2][0].supersteps
-    for one, other in zip(held, found, strict=True):
+    pushed = search_by_threads(*place, choose=CHOICES["push"], on_disk=True)[2][0].supersteps
+    for one, other in zip(held, pushed, strict=True):
         assert one["edges_examined"] == other["edges_examined"]
         assert (one["bytes_read"], one["blocks_skipped"]) == (0, 0)
         assert other["bytes_read"] <= 2 * BLOCK * other["edges_examined"]
         assert 0 < other["blocks_skipped"] < blocks
-    assert sum(step["bytes_read"] for step in found) > 0
+    assert sum(step["bytes_read"] for step in pushed) > 0
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -212,9 +212,9 @@ def test_turns_have_equally_many_edges():
     at = 0
     for queue, first, last, most in visits.results:
         assert first >= at
-        some = degrees[queue[first:last]]
-        assert most == some.sum()
-        assert most < edges.EDGES_A_TURN + some.max() or len(some[some > 0]) == 1
+        lengths = degrees[queue[first:last]]
+        assert most == lengths.sum()
+        assert most < edges.EDGES_A_TURN + lengths.max() or len(lengths[lengths > 0]) == 1
         at = last
     assert at == len(active.queue) == len(degrees) // 2
 
@@ -265,8 +265,8 @@ def test_wide_offsets():
     assert row_of(offsets, piece.end - 1) == 3
     every, nobody = np.full(1, 0b1111, np.uint64), np.zeros(1, np.uint64)
     same, nothing = by_rule(), np.empty(0, np.uint32)
-    found, parents = np.zeros(1, np.uint64), np.full(64, 99, np.uint32)
-    ends = Ends(same, nobody, found, nothing, parents)
+    bits, parents = np.zeros(1, np.uint64), np.full(64, 99, np.uint32)
+    ends = Ends(same, nobody, bits, nothing, parents)
     assert push_piece(piece, nothing, 0, 4, Start(same, same, every), ends) == (8, 8)
     assert parents[:9].tolist() == [0, 0, 1, 1, 1, 3, 3, 3, 99]
     sent, vertices, parents = np.zeros(1, np.uint64), np.empty(8, np.uint32), np.empty(8, np.uint32)
@@ -275,8 +275,8 @@ def test_wide_offsets():
     assert vertices.tolist() == list(range(8))
     assert parents.tolist() == [0, 0, 1, 1, 1, 3, 3, 3]
     reached = Start(same, same, np.array([0b10010], np.uint64))
-    found, parents = np.zeros(1, np.uint64), np.full(64, 99, np.uint32)
-    ends = Ends(same, nobody, found, nothing, parents)
+    bits, parents = np.zeros(1, np.uint64), np.full(64, 99, np.uint32)
+    ends = Ends(same, nobody, bits, nothing, parents)
     assert pull_piece(piece, 0, 4, reached, ends) == (2, 2 + 3 + 3)
     assert parents[:4].tolist() == [1, 4, 99, 99]
     sent, vertices, parents = np.zeros(1, np.uint64), np.empty(4, np.uint32), np.empty(4, np.uint32)
@@ -332,8 +332,8 @@ def arrays_of(graph: RankGraph) -> Sequence[np.ndarray]:
         assert isinstance(rows, RowsOnDisk)
         state += [rows.offsets, rows.stream.page_starts, rows.stream._verified, *rows.buffers]
     assert not graph.every_ghost
-    for some in graph.vertex_states:
-        state += [some.visited, some.frontier, some.found, some.distance, some.parent]
+    for part in graph.vertex_states:
+        state += [part.visited, part.frontier, part.found, part.distance, part.parent]
     return state
 
 
@@ -372,8 +372,8 @@ def test_a_limit_between_both_needs(delegraph, ok, large, tmp_path, workers):
     assert f"each of {workers} ranks holds up to" in ran.err
     least = re.search(r"give --memory-limit ([\d.]+[MG]B) or more", ran.err)
     assert least, ran.err
-    some = parse_bytes(least[1])
-    for name, limit in (("streamed", some), ("held", 10 * some)):
+    bound = parse_bytes(least[1])
+    for name, limit in (("streamed", bound), ("held", 10 * bound)):
         planned = ok("plan", large, *on, limit, "--json").json
         assert planned["in_memory"] == (name == "held")
         ok(*args, tmp_path / name, *on, limit)
@@ -401,6 +401,6 @@ def test_any_number_of_ranks(tmp_path, layout, directed, kind):
         for on_disk in (False, True):
             for way, rule in CHOICES.items():
                 place = store, 7, ranks, tmp_path / f"{ranks}-{on_disk}-{way}"
-                found = search_by_threads(*place, kind=kind, choose=rule, on_disk=on_disk)
-                assert np.array_equal(found[0], wanted)
-                assert not violations_of(src, dst, True, *found[:2], 7)
+                result = search_by_threads(*place, kind=kind, choose=rule, on_disk=on_disk)
+                assert np.array_equal(result[0], wanted)
+                assert not violations_of(src, dst, True, *result[:2], 7)

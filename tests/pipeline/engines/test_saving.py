@@ -93,14 +93,14 @@ def store_of(tmp_path_factory):
 def test_goes_on_by_any_ranks(store_of, tmp_path, monkeypatch, program, first, then, layout):
     monkeypatch.setattr(saving, "WINDOW", 999)  # no multiple of the partitions
     store = store_of(layout)
-    asked = PROGRAMS[program](store)
-    whole, _ = run_program(store, asked, tmp_path / "whole", then)
+    task = PROGRAMS[program](store)
+    whole, _ = run_program(store, task, tmp_path / "whole", then)
     began: list[int] = []
     cut = CutOff(tmp_path / "saved", 0, "this")
     with pytest.raises(RankError, match="KeyboardInterrupt"):
-        run_program(store, asked, tmp_path / "some", first, checkpoint=cut)
+        run_program(store, task, tmp_path / "some", first, checkpoint=cut)
     saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=began.append)
-    columns, _ = run_program(store, asked, tmp_path / "rest", then, checkpoint=saved)
+    columns, _ = run_program(store, task, tmp_path / "rest", then, checkpoint=saved)
     assert began == [cut.done]
     for name in set(columns) - {"parent"}:
         if first == then:
@@ -112,16 +112,16 @@ def test_goes_on_by_any_ranks(store_of, tmp_path, monkeypatch, program, first, t
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_what_is_damaged_is_not_used(store_of, tmp_path, ranks):
     store = store_of("delegate")
-    asked = PROGRAMS["pagerank"](store)
-    whole, _ = run_program(store, asked, tmp_path / "whole", ranks)
+    task = PROGRAMS["pagerank"](store)
+    whole, _ = run_program(store, task, tmp_path / "whole", ranks)
     folder, began = tmp_path / "saved", []
-    run_program(store, asked, tmp_path / "some", ranks, checkpoint=Checkpoint(folder, 0, "this"))
+    run_program(store, task, tmp_path / "some", ranks, checkpoint=Checkpoint(folder, 0, "this"))
     (file,) = folder.glob("share-*.npy")
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     saved = Checkpoint(folder, 0, "this", loaded=began.append)
-    columns, _ = run_program(store, asked, tmp_path / "rest", ranks, checkpoint=saved)
+    columns, _ = run_program(store, task, tmp_path / "rest", ranks, checkpoint=saved)
     assert (columns["pagerank"].tobytes(), began) == (whole["pagerank"].tobytes(), [])
 
 

@@ -111,7 +111,7 @@ def test_other_ranks_load_another_share(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("beginning", "working", "fits", "local", "told"),
+    ("beginning", "working", "fits", "local", "has_note"),
     [
         (3.0, 1.0, True, True, True),
         (1.9, 1.0, True, True, False),  # three ranks do the work of two seconds beside one's
@@ -120,7 +120,7 @@ def test_other_ranks_load_another_share(tmp_path):
     ],
 )
 def test_a_line_where_one_gpu_would_do(
-    tmp_path, monkeypatch, beginning, working, fits, local, told
+    tmp_path, monkeypatch, beginning, working, fits, local, has_note
 ):
     """Two batches of searches on local workers tell when one GPU would be faster."""
     store = stored(tmp_path, *random_edges(2, 300, 900), BuildOptions(partitions=3))
@@ -151,6 +151,6 @@ def test_a_line_where_one_gpu_would_do(
         engine.run(None, lambda *args: None)
     assert not notes
     engine.close()
-    assert len(notes) == told
-    if told:
+    assert len(notes) == has_note
+    if has_note:
         assert "3 workers took 3.0 s to start, and 1.0 s for the rest" in notes[0]

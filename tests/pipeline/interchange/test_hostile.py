@@ -36,15 +36,15 @@ def read(path: Path, **options) -> Edges | None:
     """
     before = set(path.parent.iterdir())
     try:
-        found, record = converted(path, **options)
+        edges, record = converted(path, **options)
     except InputError as error:
-        told, limited = str(error), isinstance(error, LimitError)
+        line, limited = str(error), isinstance(error, LimitError)
     else:
-        assert record["rows"] == len(found["src"])
-        return [tuple(map(str, row)) for row in zip(*found.values(), strict=True)]
-    assert limited or told.startswith(str(path.parent))
-    assert "\n" not in told
-    assert len(told) < 1000
+        assert record["rows"] == len(edges["src"])
+        return [tuple(map(str, row)) for row in zip(*edges.values(), strict=True)]
+    assert limited or line.startswith(str(path.parent))
+    assert "\n" not in line
+    assert len(line) < 1000
     assert set(path.parent.iterdir()) == before
     return None
 
@@ -53,7 +53,7 @@ def integers(line: str, least: int, most: int, exact: bool) -> list[int] | None:
     """Return the numbers of a line, or None if a word is no number. exact: words have to be as
     numbers print.
     """
-    found = []
+    numbers = []
     for word in line.split():
         if not re.fullmatch("-?[0-9]{1,5000}", word, re.ASCII):
             return None
@@ -62,8 +62,8 @@ def integers(line: str, least: int, most: int, exact: bool) -> list[int] | None:
         )
         if not least <= number <= most or (exact and str(number) != word):
             return None
-        found.append(number)
-    return found
+        numbers.append(number)
+    return numbers
 
 
 @given(st.sampled_from(["a.csv", "a.snap", "a.el"]), st.lists(st.tuples(words, words), min_size=1))
@@ -193,8 +193,8 @@ def test_serialized(tmp_path_factory, directed, changes):
     for place, value in changes:
         struct.pack_into("<q", data, place % (len(data) - 7), value)
     path.write_bytes(data)
-    found = read(path)
-    assert (found == right) if bytes(data) == whole else (found is None or found == right)
+    edges = read(path)
+    assert (edges == right) if bytes(data) == whole else (edges is None or edges == right)
 
 
 UNITS = [b"\n", b" ", b"1", b"1 ", b"1 2\n", b"#\n", b"% a\n", b'"', b'"\n', b",\n", b"\0", b"\r\n"]
@@ -233,10 +233,10 @@ def test_bombs(tmp_path_factory, name, ending, unit, size, lifted):
         patch.setattr(text, "LINE_BYTES", 1 << 15)
         patch.setattr(text, "UNPACKED_BYTES", 1 << 16)
         right = read(plain / name)
-        found = read(packed / f"{name}{ending}", max_unpacked="none" if lifted else None)
+        edges = read(packed / f"{name}{ending}", max_unpacked="none" if lifted else None)
     if not lifted and len(whole) > max(1 << 16, text.UNPACKED_RATIO * len(data)):
         right = None
-    assert found == right
+    assert edges == right
 
 
 def test_what_unpacks_from_how_little(tmp_path, monkeypatch):
@@ -247,10 +247,10 @@ def test_what_unpacks_from_how_little(tmp_path, monkeypatch):
     size = path.stat().st_size
     with pytest.raises(InputError) as refused:
         delegraph.convert(path, tmp_path / "edges")
-    told = (
+    reason = (
         f"{path}: its {size:,} bytes unpack to more than 2 MB, which is unusual for a graph file: "
     )
-    assert str(refused.value) == f"{told}if the file is right, give --max-unpacked SIZE, or none"
+    assert str(refused.value) == f"{reason}if the file is right, give --max-unpacked SIZE, or none"
     assert [file.name for file in tmp_path.iterdir()] == ["a.el.gz"]
     for most in (2 << 20, "3MiB", "none"):
         record = delegraph.convert(
