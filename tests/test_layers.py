@@ -77,31 +77,31 @@ def _imports(path: Path) -> list[tuple[str, ...]]:
     ``delegraph`` on; of others, ``("", name)``.
     """
     package = path.relative_to(ROOT).parts[:-1]
-    found = []
+    modules = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found += [("", alias.name.split(".")[0]) for alias in node.names]
+            modules += [("", alias.name.split(".")[0]) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            found.append(("", str(node.module).split(".")[0]))
+            modules.append(("", str(node.module).split(".")[0]))
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1]
             names = [node.module] if node.module else [alias.name for alias in node.names]
-            found += [(*base, *name.split(".")) for name in names]
+            modules += [(*base, *name.split(".")) for name in names]
             if node.module:
                 inside = (*base, *node.module.split("."))
-                found += [
+                modules += [
                     (*inside, alias.name)
                     for alias in node.names
                     if (ROOT.joinpath(*inside, alias.name)).with_suffix(".py").exists()
                     or ROOT.joinpath(*inside, alias.name).is_dir()
                 ]
-    return found
+    return modules
 
 
 def _files(layer: str) -> list[Path]:
-    found = sorted((ROOT / layer).rglob("*.py"))
-    assert found
-    return found
+    files = sorted((ROOT / layer).rglob("*.py"))
+    assert files
+    return files
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -124,11 +124,11 @@ def _in_order(folder: str, order: list[str]) -> None:
         place = path.relative_to(ROOT / folder).with_suffix("").parts[0]
         if place not in order:
             continue
-        for found in _imports(path):
-            if found[: len(parts)] == parts and len(found) > len(parts):
-                other = found[len(parts)]
+        for module in _imports(path):
+            if module[: len(parts)] == parts and len(module) > len(parts):
+                other = module[len(parts)]
                 if other in order:
-                    assert order.index(other) <= order.index(place), f"{path} imports {found}"
+                    assert order.index(other) <= order.index(place), f"{path} imports {module}"
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -150,8 +150,8 @@ def test_no_file_imports_itself():
     """
     imports = {}
     for path in [path for layer in LAYERS for path in _files(layer)]:
-        found = {ROOT.joinpath(*parts).with_suffix(".py") for parts in _imports(path) if parts[0]}
-        imports[path] = {other for other in found if other.exists()}
+        files = {ROOT.joinpath(*parts).with_suffix(".py") for parts in _imports(path) if parts[0]}
+        imports[path] = {other for other in files if other.exists()}
     TopologicalSorter(imports).prepare()  # CycleError names the files
 
 

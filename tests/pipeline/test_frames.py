@@ -50,8 +50,8 @@ def test_the_same_store(tmp_path, kind, strings):
     with delegraph.open(tmp_path / "wanted.dg") as one, delegraph.open(kind(table)) as other:
         source = table["src"][0].as_py()
         assert one.bfs(source).distance.equals(other.bfs(source).distance)
-        found = (graph.components().to_pandas() for graph in (one, other))
-        assert next(found).equals(next(found))
+        frames = (graph.components().to_pandas() for graph in (one, other))
+        assert next(frames).equals(next(frames))
     if not (strings and kind in (pandas_frame, polars_frame)):  # whose strings are large ones
         for folder in (tmp_path / "wanted.dg", tmp_path / "found.dg"):
             (folder / "manifest.json").unlink()  # which names the input, by its pages

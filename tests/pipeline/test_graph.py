@@ -40,8 +40,8 @@ def store(edge_list, edges, tmp_path):
 
 def wanted(edges, source: int, directed: bool = False) -> dict[int, int | None]:
     src, dst = edges
-    found = reference.distances(src, dst, 3000, source, directed)
-    return {int(v): int(found[v]) if found[v] >= 0 else None for v in np.union1d(src, dst)}
+    hops = reference.distances(src, dst, 3000, source, directed)
+    return {int(v): int(hops[v]) if hops[v] >= 0 else None for v in np.union1d(src, dst)}
 
 
 def by_vertex(result) -> dict[int, int | None]:
@@ -145,11 +145,11 @@ def test_several_at_once(store, edge_list, edges):
     """Several threads search several graphs at once."""
     sources = edges[0][:8].tolist()
     with delegraph.open(store) as one, delegraph.open(edge_list(*edges)) as two:
-        found: dict[tuple[int, int], dict] = {}
+        results: dict[tuple[int, int], dict] = {}
 
         def search(source: int) -> None:
             for number, graph in enumerate((one, two)):
-                found[number, source] = by_vertex(graph.bfs(source))
+                results[number, source] = by_vertex(graph.bfs(source))
 
         threads = [threading.Thread(target=search, args=[source]) for source in sources]
         for thread in threads:
@@ -157,7 +157,7 @@ def test_several_at_once(store, edge_list, edges):
         for thread in threads:
             thread.join()
     for source in sources:
-        assert found[0, source] == found[1, source] == wanted(edges, source)
+        assert results[0, source] == results[1, source] == wanted(edges, source)
 
 
 HELD = """
@@ -202,9 +202,9 @@ def test_streamed_where_it_does_not_fit(edge_list, tmp_path):
     limit = held_now() + loaded.steps[0].task_bytes + CODE_BYTES - (16 << 20)
     with delegraph.open(tmp_path / "graph.dg", threads=1, memory_limit=limit) as graph:
         assert not graph.plan().shape.in_memory
-        found = graph.bfs(source)
-        assert found.distance.equals(wanted.distance)
-        assert sum(step["bytes_read"] for step in found.supersteps) > 0
+        result = graph.bfs(source)
+        assert result.distance.equals(wanted.distance)
+        assert sum(step["bytes_read"] for step in result.supersteps) > 0
         assert graph.bfs(source).distance.equals(wanted.distance)
 
 
@@ -257,11 +257,11 @@ def test_options_of_a_wrong_type(store, ask, said):
 def test_sources_in_text(store, edges):
     first, second = edges[0][:2].tolist()
     with delegraph.open(store) as graph:
-        asked = (
+        results = (
             graph.closeness(sources=f"{first},{second}"),
             graph.closeness(sources=[first, second]),
         )
-        assert asked[0].table.equals(asked[1].table)
+        assert results[0].table.equals(results[1].table)
 
 
 def test_from_another_folder(store, edge_list, edges, tmp_path, monkeypatch):

@@ -78,15 +78,15 @@ def test_result_in_memory(tmp_path, name):
 
 
 def test_searches_in_memory():
-    found = delegraph.bfs(EDGES, 1)
-    assert found.distance.to_pylist() == [0, 1, 2, 3, None, None]
+    result = delegraph.bfs(EDGES, 1)
+    assert result.distance.to_pylist() == [0, 1, 2, 3, None, None]
     assert delegraph.bfs(EDGES, sources=[1, 5]).table.num_rows == 6
     assert delegraph.bfs(EDGES, sources="1,5", together=True)["nearest"].null_count == 0
     assert delegraph.sssp(EDGES, 1, weight="w")["distance"].to_pylist()[:4] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
-    ("ask", "told"),
+    ("ask", "reason"),
     [
         (lambda: ANY.bfs(EDGES), "give either --source"),
         (lambda: ANY.bfs(EDGES, 1, sources=[2]), "give either --source"),
@@ -107,10 +107,10 @@ def test_searches_in_memory():
         (lambda: ANY.closeness(EDGES, seed=None), "seed must be a whole number, not None"),
     ],
 )
-def test_values_that_are_refused(ask, told):
+def test_values_that_are_refused(ask, reason):
     with pytest.raises(delegraph.InputError) as raised:
         ask()
-    assert told in str(raised.value)
+    assert reason in str(raised.value)
 
 
 def test_unknown_options():
@@ -141,12 +141,12 @@ def test_a_new_question():
     )
     command = command_of(question)
     context = click.Context(command, info_name="colours")
-    told = command.get_help(context)
+    page = command.get_help(context)
     for words in ("Colour the vertices.", "--rounds", "[default: 3", "--strict-colours"):
-        assert words in told
-    assert told.index("--rounds INTEGER") < told.index("--memory-limit SIZE")
-    assert "--scheduler " not in told
-    assert "--help-all explains --scheduler" in told
+        assert words in page
+    assert page.index("--rounds INTEGER") < page.index("--memory-limit SIZE")
+    assert "--scheduler " not in page
+    assert "--help-all explains --scheduler" in page
     options = {option.name: option for option in command.params}
     with pytest.raises(click.BadParameter):
         options["rounds"].process_value(context, "0")

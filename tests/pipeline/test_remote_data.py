@@ -56,11 +56,11 @@ def parts_of(bucket, key: str) -> list[bytes]:
 def test_a_build_is_the_same(bucket, tmp_path, ok, ids):
     here = of_file(tmp_path / "edges", ids)
     there = bucket.copy(here, "edges")
-    told = ok("build", there, "-o", tmp_path / "there.dg", "--weight", "w").err
+    first_run = ok("build", there, "-o", tmp_path / "there.dg", "--weight", "w").err
     ok("build", here, "-o", tmp_path / "here.dg", "--weight", "w")
     assert digest(tmp_path / "there.dg") == digest(tmp_path / "here.dg")
     again = ok("build", there, "-o", tmp_path / "there.dg", "--weight", "w").err
-    assert ("written" in told, "already built" in again) == (True, True)
+    assert ("written" in first_run, "already built" in again) == (True, True)
     record = json.loads((tmp_path / "there.dg.run.json").read_text())
     assert list(record["inputs"]) == [f"{there}/{name}.parquet" for name in "ab"]
 
@@ -111,11 +111,11 @@ def test_file_urls_are_paths(edges, tmp_path, ok):
 
 def test_from_python(bucket, edges):
     with package.open(bucket.copy(edges, "edges")) as graph:
-        found = graph.bfs(1)
-        found.write(f"{bucket.url}/out")
+        result = graph.bfs(1)
+        result.write(f"{bucket.url}/out")
         with pytest.raises(InputError, match="--overwrite"):
-            found.write(f"{bucket.url}/out")
-        found.write(f"{bucket.url}/out", overwrite=True)
+            result.write(f"{bucket.url}/out")
+        result.write(f"{bucket.url}/out", overwrite=True)
     assert len(parts_of(bucket, "out")) == 1
     assert package.validate(str(edges), f"{bucket.url}/out")["valid"]
 
@@ -135,17 +135,17 @@ def test_from_python(bucket, edges):
 )
 def test_what_stays_here(bucket, edges, tmp_path, delegraph, monkeypatch, line):
     monkeypatch.chdir(tmp_path)
-    told = delegraph(*(word.format(edges=edges, bucket=bucket.url) for word in line))
-    assert (told.code, told.err.count("\n")) == (2, 1)
-    assert re.match(f"delegraph: .*{bucket.url}/.*(path|disk) of this machine", told.err)
+    ran = delegraph(*(word.format(edges=edges, bucket=bucket.url) for word in line))
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert re.match(f"delegraph: .*{bucket.url}/.*(path|disk) of this machine", ran.err)
     assert bucket.names() == []
 
 
 def test_inputs_and_outputs_that_would_meet(bucket, edges, delegraph):
     graph = bucket.copy(edges, "edges")
     for out in (graph, f"{graph}/out", f"{bucket.url}/edges/a.parquet"):
-        told = delegraph("bfs", graph, "--source", "1", "-o", out)
-        assert told.code == 2
+        ran = delegraph("bfs", graph, "--source", "1", "-o", out)
+        assert ran.code == 2
     assert len(bucket.names()) == 2
 
 
@@ -159,10 +159,10 @@ def test_a_store_that_fails_is_tried_again_later(
     monkeypatch.setattr(remote, "ATTEMPTS", 1)
     remote._system.cache_clear()
     failing.fail_where(fault, lambda request: request.startswith("GET") and "b.parq" in request)
-    told = delegraph("bfs", graph, "--source", "1", "-o", f"{bucket.url}/out2")
-    assert told.code == 75
-    assert told.err.startswith(f"delegraph: {graph}/b.parquet: no usable answer after")
-    assert told.err.count("\n") == 1
+    ran = delegraph("bfs", graph, "--source", "1", "-o", f"{bucket.url}/out2")
+    assert ran.code == 75
+    assert ran.err.startswith(f"delegraph: {graph}/b.parquet: no usable answer after")
+    assert ran.err.count("\n") == 1
     assert not any("out2" in name for name in bucket.names())
 
 
@@ -196,9 +196,9 @@ def test_two_runs_here_do_not_write_one_result(bucket, edges, delegraph, tmp_pat
     from delegraph.partition.disk.work import begin_work
 
     with begin_work(out, {}):
-        told = delegraph("bfs", edges, "--source", "1", "-o", out)
-    assert told.code == 75
-    assert f"another run is writing {out} at this moment" in told.err
+        ran = delegraph("bfs", edges, "--source", "1", "-o", out)
+    assert ran.code == 75
+    assert f"another run is writing {out} at this moment" in ran.err
 
 
 @pytest.mark.slow
@@ -215,17 +215,17 @@ def test_workers_read_there(bucket, edges, tmp_path, ok):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ids", ["dense", "strings"])
-@pytest.mark.parametrize("asked", ["build", "components"])
-def test_a_memory_limit_is_kept(bucket, tmp_path, ids, asked):
+@pytest.mark.parametrize("name", ["build", "components"])
+def test_a_memory_limit_is_kept(bucket, tmp_path, ids, name):
     graph = bucket.copy(of_file(tmp_path / "edges", ids, 3_000_000), "edges")
-    line = command(asked, graph, "-o", tmp_path / "out")
+    line = command(name, graph, "-o", tmp_path / "out")
     peak_of([*line, "--memory-limit", "900MB"])  # a process that compiles holds more
-    code, _, told = peak_of([*line, "--overwrite", "--memory-limit", "1MB"])
-    found = re.search(r"--memory-limit ([\d.]+[MG]B) or more", told)
-    assert found, told
-    least = memory.parse_bytes(found[1]) + 2 * MB
-    code, peak, told = peak_of([*line, "--overwrite", "--memory-limit", str(least)])
-    assert (code, peak <= least) == (0, True), (told, peak, least)
+    code, _, stderr = peak_of([*line, "--overwrite", "--memory-limit", "1MB"])
+    match = re.search(r"--memory-limit ([\d.]+[MG]B) or more", stderr)
+    assert match, stderr
+    least = memory.parse_bytes(match[1]) + 2 * MB
+    code, peak, stderr = peak_of([*line, "--overwrite", "--memory-limit", str(least)])
+    assert (code, peak <= least) == (0, True), (stderr, peak, least)
 
 
 @pytest.mark.slow

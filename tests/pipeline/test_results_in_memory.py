@@ -102,11 +102,11 @@ def test_of_any_graph(edges, store, source, tmp_path, monkeypatch, kind):
                     other.sssp(source)
                 continue
             options = each if name == "bfs" else options_of(name, source)
-            found = [getattr(graph, name)(**options).table for graph in (one, other)]
-            for column in found[0].column_names:
+            tables = [getattr(graph, name)(**options).table for graph in (one, other)]
+            for column in tables[0].column_names:
                 if column == "parent":
                     continue
-                values = [table[column].to_pandas() for table in found]
+                values = [table[column].to_pandas() for table in tables]
                 if column in ("pagerank", "betweenness"):
                     np.testing.assert_allclose(*values, rtol=1e-12)
                 else:
@@ -126,8 +126,8 @@ def test_what_an_open_edge_list_gives_is_valid(edges, source, tmp_path):
     with delegraph.open(edges, weight="weight", duplicates="max") as graph:
         for name, result in (("bfs", graph.bfs(source)), ("sssp", graph.sssp(source))):
             result.write(tmp_path / name)
-            asked: dict[str, Any] = {"weight": "weight", "duplicates": "max"}
-            assert delegraph.validate(edges, tmp_path / name, **asked)["valid"]
+            reading: dict[str, Any] = {"weight": "weight", "duplicates": "max"}
+            assert delegraph.validate(edges, tmp_path / name, **reading)["valid"]
 
 
 def test_from_several_sources(store, source, tmp_path):
@@ -194,9 +194,9 @@ def test_within_a_limit(edges, tmp_path):
         assert wanted.record["components"]["method"] == "in memory"
     limit = loaded.budget.baseline + loaded.steps[0].task_bytes - (16 << 20)
     with delegraph.open(tmp_path / "graph.dg", threads=1, memory_limit=limit) as graph:
-        found = graph.components()
-        assert found.record["components"]["method"] == "streamed"
-        assert found.table.equals(wanted.table)
+        result = graph.components()
+        assert result.record["components"]["method"] == "streamed"
+        assert result.table.equals(wanted.table)
         with pytest.raises(InputError, match="memory limit"):
             graph.bfs(sources=range(5000))
 
@@ -247,9 +247,9 @@ def test_what_a_result_shows(store, monkeypatch):
 def test_ids_are_shown_as_they_are(edge_list):
     """Ids are shown without separators of thousands, which no command takes."""
     with delegraph.open(edge_list([25461, 25461], [1000, 2000])) as graph:
-        found = graph.bfs(25461)
-    assert repr(found).startswith("<Result of bfs: source 25461, ")
-    assert "<td>1000</td><td>1</td><td>25461</td>" in found._repr_html_()
+        result = graph.bfs(25461)
+    assert repr(result).startswith("<Result of bfs: source 25461, ")
+    assert "<td>1000</td><td>1</td><td>25461</td>" in result._repr_html_()
 
 
 def test_names_are_escaped(edge_list):

@@ -45,22 +45,22 @@ def look(program: str, pages: list[Path], width: int, dark: bool) -> list[Seen]:
             f"--user-data-dir={home}",
         ]
         command += ["--disable-background-networking", "about:blank"]
-        told = Path(home, "told")
-        with open(told, "wb") as stderr, subprocess.Popen(command, stderr=stderr) as process:
+        log = Path(home, "told")
+        with open(log, "wb") as stderr, subprocess.Popen(command, stderr=stderr) as process:
             try:
-                every = _look(told, pages, width, dark)
+                every = _look(log, pages, width, dark)
                 return asyncio.run(asyncio.wait_for(every, _DEADLINE))
             finally:
                 process.terminate()
 
 
-async def _look(told: Path, pages: list[Path], width: int, dark: bool) -> list[Seen]:
+async def _look(log: Path, pages: list[Path], width: int, dark: bool) -> list[Seen]:
     """Return the looks of each page; told: the file in which the browser says the address to
     connect to.
     """
-    while not (found := re.search(r"DevTools listening on (\S+)", told.read_text())):
+    while not (address := re.search(r"DevTools listening on (\S+)", log.read_text())):
         await asyncio.sleep(0.05)
-    socket = await websocket_connect(found[1], max_message_size=1 << 28)
+    socket = await websocket_connect(address[1], max_message_size=1 << 28)
     session = Session(socket)
     target = await session.call("Target.createTarget", url="about:blank")
     attached = await session.call(
@@ -111,7 +111,7 @@ class Session:
     async def see(self, page: Path) -> Seen:
         self.told.clear()
         await self.call("Page.navigate", url=page.absolute().as_uri())
-        while not any(some["method"] == "Page.loadEventFired" for some in self.told):
+        while not any(event["method"] == "Page.loadEventFired" for event in self.told):
             await self._next()
         await self.value("document.querySelectorAll('details').forEach(d => d.open = true)")
         wide = await self.value("document.documentElement.scrollWidth")
@@ -120,10 +120,10 @@ class Session:
             "Page.captureScreenshot", captureBeyondViewport=True, clip=await self._all()
         )
         errors = [
-            json.dumps(some["params"])
-            for some in self.told
-            if some["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")
-            or some["method"] == "Runtime.consoleAPICalled"
+            json.dumps(event["params"])
+            for event in self.told
+            if event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")
+            or event["method"] == "Runtime.consoleAPICalled"
         ]
         return Seen(errors, wide, overlaps, base64.b64decode(shot["data"]))
 

@@ -18,8 +18,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 def page() -> str:
     width = {"max_content_width": 100, "terminal_width": 100}
     context = click.Context(cli, info_name="delegraph", **width, **cli.context_settings)
-    told = "\n".join(_told(context))
-    return f"# The command line\n\nWhat each command's `--help` says.\n\n{told}"
+    text = "\n".join(_told(context))
+    return f"# The command line\n\nWhat each command's `--help` says.\n\n{text}"
 
 
 def _told(context: click.Context) -> Iterator[str]:

@@ -144,7 +144,7 @@ def run_faulty(
         pytest.skip("no C compiler")
     with tempfile.TemporaryDirectory(prefix="faulty-log-") as place:
         log = Path(place, "log")
-        told = {
+        fault = {
             "LD_PRELOAD": str(faulty),
             "FAULT_FOLDER": os.path.realpath(folder),
             "FAULT_CALLS": " ".join(calls),
@@ -153,7 +153,7 @@ def run_faulty(
             "FAULT_LOG": str(log),
         }
         done = subprocess.run(
-            command(*args), env={**os.environ, **told}, capture_output=True, text=True, timeout=120
+            command(*args), env={**os.environ, **fault}, capture_output=True, text=True, timeout=120
         )
         counted = log.stat().st_size if log.exists() else 0
     return Ended(done.returncode, done.stdout, done.stderr, counted)

@@ -187,23 +187,23 @@ def run_case(folder: Path, seed: int, number: int) -> None:
     print("WRONG: " + "; ".join(faults) if faults else "right", flush=True)
 
 
-def faults_of(code: int, told: str, error: int, folder: Path) -> list[str]:
+def faults_of(code: int, stderr: str, error: int, folder: Path) -> list[str]:
     """Return the faults in the end of a command in which a call failed."""
     if code == 0:
         return []
     faults = []
-    lines = [line for line in told.splitlines() if line.startswith("delegraph: ")]
+    lines = [line for line in stderr.splitlines() if line.startswith("delegraph: ")]
     if code != 1:
         faults.append(f"exit code {code}")
-    if len(lines) != 1 or "--debug" in told or "Traceback" in told:
+    if len(lines) != 1 or "--debug" in stderr or "Traceback" in stderr:
         faults.append("not one line")
     if error in (errno.EIO, errno.ESTALE) and not (
-        str(folder) in told and os.strerror(error) in told
+        str(folder) in stderr and os.strerror(error) in stderr
     ):
         faults.append("no file and reason")
-    if "damaged" in told or "build the store again" in told or "invalid contents" in told:
+    if "damaged" in stderr or "build the store again" in stderr or "invalid contents" in stderr:
         faults.append("told as damage")
-    return [f"{fault}: {told.strip()}" for fault in faults]
+    return [f"{fault}: {stderr.strip()}" for fault in faults]
 
 
 def main() -> None:

@@ -75,37 +75,37 @@ def search(path: Path, shape: str) -> Told:
     engine = HostSearchEngine(StoreGraph(store, None), 2)
     engine.load()
     alone = engine.search(source), stream_search(streamed(store), source, TEAM)
-    found = [(way.distance, way.parent) for way in alone]
+    pairs = [(way.distance, way.parent) for way in alone]
     if store.info.partitions > 1:
-        found.append(search_by_threads(store, source, 2, path.parent / "out")[:2])
-    return [_told(names, *arrays) for arrays in found]
+        pairs.append(search_by_threads(store, source, 2, path.parent / "out")[:2])
+    return [_told(names, *arrays) for arrays in pairs]
 
 
 def _told(names: StoreNames, distance: np.ndarray, parent: np.ndarray) -> list:
-    told = []
+    rows = []
     for number in range(len(names.pieces)):
         ids, places = names.piece(number)
         known = distance[places] > 0
         parents = names.decode(pa.array(parent[places], mask=~known))
-        told += zip(ids.to_pylist(), distance[places].tolist(), parents.to_pylist(), strict=True)
-    return told
+        rows += zip(ids.to_pylist(), distance[places].tolist(), parents.to_pylist(), strict=True)
+    return rows
 
 
 def same_distances(one: Told, other: Told) -> bool:
-    def distances(told: Told) -> list:
-        return [[row[:2] for row in way] for way in told]
+    def distances(results: Told) -> list:
+        return [[row[:2] for row in way] for way in results]
 
     return distances(one) == distances(other)
 
 
-def well_formed(told: Told) -> bool:
+def well_formed(results: Told) -> bool:
     """Return whether parents are vertices nearer to the source, in every way to search.
 
     Nothing more is certain when an edge stands in the row of one end and not in the row of the
     other, from which it is pulled: the store is then no graph, and only comparing all rows would
     tell.
     """
-    for way in told:
+    for way in results:
         level = {vertex: distance for vertex, distance, _ in way}
         for _, distance, parent in way:
             if distance < -1 or (parent is None) == (distance > 0):
@@ -133,14 +133,14 @@ def change(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
     return kind(path, rng)
 
 
-def _pick(rng: np.random.Generator, some: Any) -> Any:
-    some = list(some)
-    return some[rng.integers(len(some))]
+def _pick(rng: np.random.Generator, items: Any) -> Any:
+    items = list(items)
+    return items[rng.integers(len(items))]
 
 
 def _files(path: Path, ending: str = "") -> list[str]:
-    found = sorted(str(file.relative_to(path)) for file in path.rglob("*") if file.is_file())
-    return [name for name in found if name != "manifest.json" and name.endswith(ending)]
+    names = sorted(str(file.relative_to(path)) for file in path.rglob("*") if file.is_file())
+    return [name for name in names if name != "manifest.json" and name.endswith(ending)]
 
 
 def _field(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
@@ -294,8 +294,8 @@ def case(folder: Path, seed: int, number: int, expected: dict[str, Told]) -> Non
     print(f"{number}: {shape}: {said}", flush=True)
     faulthandler.dump_traceback_later(SECONDS, exit=True)
     try:
-        told = search(path, shape)
-        right = same_distances(told, expected[shape]) if same else well_formed(told)
+        results = search(path, shape)
+        right = same_distances(results, expected[shape]) if same else well_formed(results)
         print("right" if right else "WRONG", flush=True)
     except DelegraphError as error:  # of ranks, that another one has met an InputError
         print("refused:" if "\n" not in str(error) else "LINES:", error, flush=True)

@@ -41,10 +41,10 @@ def crossings(side: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a grid in which some cells have ten more neighbours, and one cell has many."""
     src, dst = grid(side)
     cells, rng = side * side, np.random.default_rng(7)
-    some = rng.integers(0, cells, max(1, cells // 400)).repeat(10)
+    joined = rng.integers(0, cells, max(1, cells // 400)).repeat(10)
     many = np.full(60, cells // 3)
-    far = rng.integers(0, cells, len(some) + len(many))
-    return np.r_[src, some, many], np.r_[dst, far]
+    far = rng.integers(0, cells, len(joined) + len(many))
+    return np.r_[src, joined, many], np.r_[dst, far]
 
 
 def lollipop() -> tuple[np.ndarray, np.ndarray]:

@@ -75,8 +75,8 @@ class Bucket:
     def names(self, below: str = "") -> list[str]:
         """Return the names of objects; a folder's own marker is no object."""
         selected = fs.FileSelector(f"{self._name}/{below}", allow_not_found=True, recursive=True)
-        found = self._system.get_file_info(selected)
-        return sorted(info.path.partition("/")[2] for info in found if info.is_file)
+        infos = self._system.get_file_info(selected)
+        return sorted(info.path.partition("/")[2] for info in infos if info.is_file)
 
     def remove(self, key: str) -> None:
         self._system.delete_file(f"{self._name}/{key}")

@@ -67,9 +67,9 @@ class PageText:
         assert len(ids) == len(set(ids))
 
     def one(self, path: str) -> ElementTree.Element:
-        found = self.root.find(path)
-        assert found is not None, path
-        return found
+        element = self.root.find(path)
+        assert element is not None, path
+        return element
 
     def _stand_alone(self, source: str) -> None:
         """Check that the page loads nothing and runs nothing."""

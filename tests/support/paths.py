@@ -20,8 +20,8 @@ WEIGHTS = {
 
 
 def entries_of(store: Store) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    some = list(store.weighted_batches(Team(1)))
-    return tuple(np.concatenate(column) for column in zip(*some, strict=True))  # pyright: ignore
+    batches = list(store.weighted_batches(Team(1)))
+    return tuple(np.concatenate(column) for column in zip(*batches, strict=True))  # pyright: ignore
 
 
 def program_of(store: Store, source: int, most: float = np.inf) -> DeltaStepping:

@@ -67,24 +67,24 @@ def run_program(
             team = stream_team(threads) if on_disk else Team(threads)
             weighted = program.weighted
             graph = load_rank(store, *place, team, on_disk=on_disk, weighted=weighted)
-            given = program.run(
+            result = program.run(
                 Operations(graph, communicator, team, store.info.directed, checkpoint, extra_bytes),
                 lambda *_: None,
             )
-            parts = {k: (v.own, v.shared) for k, v in given.values.items() if type(v) is Vector}
-            whole = {k: v for k, v in given.values.items() if type(v) is not Vector}
+            parts = {k: (v.own, v.shared) for k, v in result.values.items() if type(v) is Vector}
+            whole = {k: v for k, v in result.values.items() if type(v) is not Vector}
             if parts:
                 rank_result.save_vectors(folder, parts, graph.held, communicator.rank)
             if communicator.rank == 0:
                 rank_result.save_whole(folder, whole)  # pyright: ignore - arrays
-            return given
+            return result
 
     folder.mkdir(exist_ok=True)
     with communicators("single" if ranks == 1 else "threads", ranks) as group:
-        given = run(group, one)
-    for some in given:
-        if isinstance(some, Exception):
-            raise some
-    names = list(given[0].values)
+        results = run(group, one)
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+    names = list(results[0].values)
     columns = rank_result.gather_columns(store, folder, names)
-    return dict(zip(names, columns, strict=True)), given
+    return dict(zip(names, columns, strict=True)), results

@@ -99,16 +99,16 @@ def methods() -> str:
     head = _HEAD.format(title="The methods of an open graph that ask a question of it.")
     parts = [head + _METHODS]
     for question in QUESTIONS.values():
-        some = [each for each in question.parameters if not each.written]
+        parameters = [each for each in question.parameters if not each.written]
         if len(question.forms) > 1:
             forms = (
                 _method(question, _taken(question, form), form.result, "...")
                 for form in question.forms
             )
             parts += [_indented(f"@overload\n{text}") for text in dict.fromkeys(forms)]
-        answer = f'return self._ask("{question.name}", {_values(some)})'
-        body = f"{_docstring(question, some, ())}\n{answer}"
-        parts.append(_indented(_method(question, some, _results(question), body)))
+        answer = f'return self._ask("{question.name}", {_values(parameters)})'
+        body = f"{_docstring(question, parameters, ())}\n{answer}"
+        parts.append(_indented(_method(question, parameters, _results(question), body)))
     return "\n".join(parts)
 
 

@@ -132,14 +132,14 @@ def search_by_threads(
     def one(communicator) -> RankFound:
         with telling_others(communicator.rank, communicator):
             graph = load_rank(store, communicator.rank, ranks, Team(1), on_disk=on_disk)
-            found = search_rank(graph, source, communicator, Team(threads), max_depth, choose)
+            result = search_rank(graph, source, communicator, Team(threads), max_depth, choose)
         rank_result.save(rank_result.result_of(graph), folder)
-        return found
+        return result
 
     folder.mkdir(exist_ok=True)
     with communicators(kind, ranks) as group, ThreadPoolExecutor(ranks) as pool:
-        found = list(pool.map(one, group))
-    return *rank_result.gather(store, folder), found
+        results = list(pool.map(one, group))
+    return *rank_result.gather(store, folder), results
 
 
 def streamed(store: Store) -> RankGraph:
@@ -157,5 +157,5 @@ def stream_search(
 ) -> Found:
     """Search a graph with edges on disk by a single rank."""
     alone = SingleCommunicator()
-    found = search_rank(graph, source, alone, team, max_depth, direction, checkpoint)
-    return Found(*graph.own.take(), found.supersteps)
+    result = search_rank(graph, source, alone, team, max_depth, direction, checkpoint)
+    return Found(*graph.own.take(), result.supersteps)

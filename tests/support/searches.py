@@ -44,8 +44,8 @@ def check_sums(ends: Ends, vertices: int, columns: Mapping[str, np.ndarray]) -> 
     for i, source in enumerate(columns["source"].tolist()):
         distance = reference.distances(*ends, vertices, source, directed=True)
         reached = distance[distance >= 0]
-        found = [columns[name][i] for name in ("reached", "total", "farthest")]
-        assert found == [len(reached), reached.sum(), reached.max()]
+        sums = [columns[name][i] for name in ("reached", "total", "farthest")]
+        assert sums == [len(reached), reached.sum(), reached.max()]
 
 
 def check_distances(
@@ -59,12 +59,12 @@ def check_distances(
         distance[distance > most] = -1
         if "reached" in columns:
             bits = [words for name, words in columns.items() if name.startswith("bit")]
-            found = sum(((words >> i & 1).astype(int) << k for k, words in enumerate(bits)), 0)
-            found = np.where(columns["reached"] >> i & 1, found, -1)
+            hops = sum(((words >> i & 1).astype(int) << k for k, words in enumerate(bits)), 0)
+            hops = np.where(columns["reached"] >> i & 1, hops, -1)
         else:
             there = columns[f"distance{i}"]
-            found = np.where(there == np.iinfo(there.dtype).max, -1, there.astype(int))
-        assert (found == distance).all()
+            hops = np.where(there == np.iinfo(there.dtype).max, -1, there.astype(int))
+        assert (hops == distance).all()
 
 
 def check_nearest(

@@ -24,9 +24,9 @@ def standing(
 
     def watched(make: Callable[..., Any]) -> Callable[..., Any]:
         def and_seen(*arguments: Any) -> Any:
-            found = make(*arguments)
-            made.append(found is not None)
-            return found
+            layout = make(*arguments)
+            made.append(layout is not None)
+            return layout
 
         return and_seen
 

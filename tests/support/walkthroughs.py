@@ -21,8 +21,8 @@ class Block:
 
 
 def blocks(page: str) -> Iterator[Block]:
-    for found in re.finditer(r"^```(console|pycon)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
-        yield Block(found[1], found[2])
+    for match in re.finditer(r"^```(console|pycon)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        yield Block(match[1], match[2])
 
 
 def commands(block: Block) -> Iterator[tuple[str, list[str]]]:

@@ -111,8 +111,8 @@ def still_right(
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_changed_cells_are_found(graphs, tmp_path, question, kind, seed):
     graph = graphs[kind]
-    name, asked = QUESTIONS[question]
-    getattr(delegraph, name)(graph.path, output=tmp_path / "out", threads=1, **asked)
+    name, options = QUESTIONS[question]
+    getattr(delegraph, name)(graph.path, output=tmp_path / "out", threads=1, **options)
     right = delegraph.validate(graph.path, tmp_path / "out", threads=1)
     assert (right["valid"], right["judged"], right["unjudged"]) == (True, "all", 0)
     (path,) = (tmp_path / "out").glob("*.parquet")

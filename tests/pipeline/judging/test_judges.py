@@ -132,8 +132,8 @@ class TestBetweenness:
             "not judged: the result does not name its sources: give them with --sources FILE\n",
         )
         pq.write_table(pa.table({"vertex": [3, 1]}), tmp_path / "some.parquet")
-        for given in ("1,3", tmp_path / "some.parquet"):
-            ran = ok("validate", edges, tmp_path / "out", "--sources", given)
+        for sources in ("1,3", tmp_path / "some.parquet"):
+            ran = ok("validate", edges, tmp_path / "out", "--sources", sources)
             assert ran.out == "valid: 5 of 5 vertices, with paths from 2 sources computed again\n"
         ran = delegraph("validate", edges, tmp_path / "out", "--sources", "1,2")
         assert ran.code == 2
@@ -209,7 +209,7 @@ def test_what_takes_too_long_is_not_judged(ok, delegraph, results, monkeypatch, 
 
 def test_sums_alone_find_what_is_changed(ok, delegraph, results, monkeypatch):
     monkeypatch.setattr(
-        "delegraph.pipeline.judging.centralities.dependencies_anew", lambda *given: None
+        "delegraph.pipeline.judging.centralities.dependencies_anew", lambda *args: None
     )
     ran = ok("validate", results / "graph.dg", results / "betweenness")
     assert ran.out.endswith(" values are judged by their sum only\n")
@@ -265,10 +265,10 @@ def test_uuids(edge_list, tmp_path):
     ids = [UUID(int=number) for number in (7, 1, 5, 3)]
     values = pa.array([value.bytes for value in ids], pa.uuid())
     edges = edge_list(values.slice(0, 3), values.slice(1, 3))
-    some = [str(ids[0]), str(ids[2])]
-    asked = {"betweenness": {}, "closeness": {}, "bfs": {}, "bfs_together": {"together": True}}
-    for name, options in asked.items():
+    sources = [str(ids[0]), str(ids[2])]
+    questions = {"betweenness": {}, "closeness": {}, "bfs": {}, "bfs_together": {"together": True}}
+    for name, options in questions.items():
         command = getattr(delegraph, name.partition("_")[0])
-        command(edges, output=tmp_path / name, sources=some, threads=1, **options)
+        command(edges, output=tmp_path / name, sources=sources, threads=1, **options)
         verdict = delegraph.validate(edges, tmp_path / name, threads=1)
         assert (verdict["valid"], verdict["judged"]) == (True, "all"), name

@@ -43,7 +43,9 @@ def message(sender: int, receiver: int, step: int) -> list[np.ndarray]:
 
 def of_sizes(kinds: list[Any], sizes: list[int]) -> list[Any]:
     params = [kind if isinstance(kind, ParameterSet) else pytest.param(kind) for kind in kinds]
-    return [pytest.param(*some.values, size, marks=some.marks) for some in params for size in sizes]
+    return [
+        pytest.param(*param.values, size, marks=param.marks) for param in params for size in sizes
+    ]
 
 
 @pytest.mark.parametrize(("kind", "size"), [("single", 1), *of_sizes(KINDS, [1, 2, 5])])
@@ -156,7 +158,7 @@ def test_a_rank_that_leaves():
                 communicator.exchange([[], []])
 
         ended = run(ranks, work)
-    assert ended[0].failure in [Failure(1, told, lost=True) for told in ("has left", "is gone")]
+    assert ended[0].failure in [Failure(1, reason, lost=True) for reason in ("has left", "is gone")]
 
 
 def test_a_message_that_cannot_be_sent(monkeypatch):

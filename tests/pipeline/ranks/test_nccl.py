@@ -62,7 +62,7 @@ def faulty(
         began = time.monotonic()
         ended = run(both, work)
         assert time.monotonic() - began < SOON
-        assert not any(some._made for some in both if isinstance(some, NcclCommunicator))
+        assert not any(one._made for one in both if isinstance(one, NcclCommunicator))
     return ended
 
 
@@ -155,8 +155,8 @@ def test_a_rank_that_is_stuck(monkeypatch, returns):
 
 def test_one_without_nccl(monkeypatch):
     """Ranks all go through the host if one of them has no NCCL."""
-    some = property(lambda device: None if device.number == 1 else emulator.nccl)
-    monkeypatch.setattr(Device, "nccl", some)
+    library = property(lambda device: None if device.number == 1 else emulator.nccl)
+    monkeypatch.setattr(Device, "nccl", library)
 
     def work(communicator: NcclCommunicator) -> list[int]:
         assert [array.get().tolist() for array in send(communicator, 3)] == [[0] * 3, [1] * 3]
@@ -164,7 +164,7 @@ def test_one_without_nccl(monkeypatch):
 
     with communicators("nccl", 2) as both:
         assert run(both, work) == [[1000, 1000]] * 2
-        assert not any(some.by_nccl for some in both if isinstance(some, NcclCommunicator))
+        assert not any(one.by_nccl for one in both if isinstance(one, NcclCommunicator))
 
 
 @pytest.mark.parametrize("kind", BY_NCCL)

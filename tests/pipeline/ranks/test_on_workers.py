@@ -260,8 +260,8 @@ def test_an_interrupted_search(folder, tmp_path):
         with subprocess.Popen(command, stderr=subprocess.PIPE) as running:
             wait_for_supersteps(client)
             running.send_signal(signal.SIGINT)
-            _, told = running.communicate(timeout=SLACK)
-        assert (running.returncode, told.decode().strip()) == (130, "delegraph: interrupted")
+            _, stderr = running.communicate(timeout=SLACK)
+        assert (running.returncode, stderr.decode().strip()) == (130, "delegraph: interrupted")
         began = time.monotonic()
         record, _, notes = search(folder, "random", tmp_path / "next", address, 10)
         assert (record["ranks"], [n for n in notes if " rows " not in n]) == (2, [])

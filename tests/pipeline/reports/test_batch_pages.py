@@ -33,20 +33,20 @@ def page(path) -> PageText:
 def figures(made: PageText) -> dict[str, list[str]]:
     """Return the text and the note under each name."""
     pairs = made.root.findall(".//dl[@class='figures']/div")
-    words = (["".join(some.itertext()).strip() for some in pair.findall("dd/*")] for pair in pairs)
-    return {pair.findtext("dt", ""): some for pair, some in zip(pairs, words, strict=True)}
+    words = (["".join(item.itertext()).strip() for item in pair.findall("dd/*")] for pair in pairs)
+    return {pair.findtext("dt", ""): texts for pair, texts in zip(pairs, words, strict=True)}
 
 
 def bars(made: PageText) -> dict[str, tuple[str, float, float]]:
     """Return each job's kind, begin and length, in per cent; a torn bar has no length."""
-    found = {}
+    drawn_bars = {}
     for drawing in made.root.findall(".//figure/svg[@class='chart']/g/*"):
         mark = drawing if drawing.tag == "rect" else drawing.find("path")
         if mark is not None:
             name = mark.findtext("title", "").partition(",")[0]
             x, width = (float((drawing.get(key) or "0").rstrip("%")) for key in ("x", "width"))
-            found.setdefault(name, (mark.get("class"), x, width))
-    return found
+            drawn_bars.setdefault(name, (mark.get("class"), x, width))
+    return drawn_bars
 
 
 def test_numbers_are_those_of_the_ledger(batch):
@@ -57,9 +57,9 @@ def test_numbers_are_those_of_the_ledger(batch):
     for entry in entries:
         state, began, ended, seconds, tries, held = rows[entry.name]
         assert state == ("cut off" if entry.state == "running" else entry.state)
-        for told, time in ((began, entry.began), (ended, entry.ended)):
+        for cell, time in ((began, entry.began), (ended, entry.ended)):
             if time is not None:
-                assert told == f"{time[:10]} {time[11:19]}"
+                assert cell == f"{time[:10]} {time[11:19]}"
         if entry.seconds is not None:
             assert seconds == duration(entry.seconds)
         if entry.peak_bytes is not None:
@@ -143,7 +143,7 @@ def test_jobs_of_long_ago_do_not_squeeze_those_of_today(batch):
     ],
 )
 def test_where_the_axis_begins(batch, times, drawn):
-    entries = [tried(f"job-{i}", "done", *some) for i, some in enumerate(times)]
+    entries = [tried(f"job-{i}", "done", *time) for i, time in enumerate(times)]
     made = page(batch(*entries))
     assert list(bars(made)) == [entry.name for entry in entries[-drawn:]]
     assert min(x for _, x, _ in bars(made).values()) == 0
@@ -168,10 +168,10 @@ def test_very_many_jobs(batch):
 def test_round_times():
     for first in (0, 1_782_000_000 + 3599):
         for span in (*range(1, 300), *(7**power for power in range(3, 11))):
-            found = moments(first, first + span)
-            assert 1 <= len(found) <= 5
-            assert all(first <= at <= first + span for at, _ in found)
-            assert len({name for _, name in found}) == len(found)
+            marks = moments(first, first + span)
+            assert 1 <= len(marks) <= 5
+            assert all(first <= at <= first + span for at, _ in marks)
+            assert len({name for _, name in marks}) == len(marks)
 
 
 def test_nothing_of_a_ledger_is_markup(tmp_path):
@@ -238,7 +238,7 @@ def changed(statement):
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "reason"),
     [
         (lambda path: path.unlink(), "no batch has run here"),
         (changed("delete from jobs"), "no batch has run here"),
@@ -265,11 +265,11 @@ def changed(statement):
         (changed("update jobs set error = cast(x'ff' as text)"), "damaged, or not a ledger"),
     ],
 )
-def test_a_ledger_that_is_not_ours(delegraph, batch, tmp_path, damage, told):
+def test_a_ledger_that_is_not_ours(delegraph, batch, tmp_path, damage, reason):
     jobs = batch(*every_state())
     damage(ledger_of(jobs))
     ran = delegraph("report", jobs, "-o", tmp_path / "page.html")
     assert ran.code == 2
     (line,) = ran.err.splitlines()
-    assert told in line
+    assert reason in line
     assert not (tmp_path / "page.html").exists()

@@ -53,7 +53,7 @@ def graph(ok, edge_list, tmp_path):
 
 
 @pytest.fixture
-def found(ok, graph, tmp_path):
+def search_result(ok, graph, tmp_path):
     """Return a search of the graph, with its record."""
     ok("bfs", graph, "--source", 1, "-o", tmp_path / "found")
     return tmp_path / "found"
@@ -99,12 +99,12 @@ def test_every_algorithm(ok, graph, tmp_path, algorithm):
     for step in record["plan"]["steps"]:
         if step["projected_bytes"]:
             assert size(step["projected_bytes"]) in [
-                told
-                for name, told in made.tables["Memory, projected and measured"]
+                amount
+                for name, amount in made.tables["Memory, projected and measured"]
                 if name == step["name"]
             ]
-    for told in (*record["versions"].values(), record["graph"]["fingerprint"], "cpu"):
-        assert told in made.text
+    for word in (*record["versions"].values(), record["graph"]["fingerprint"], "cpu"):
+        assert word in made.text
     assert "Not known" not in made.text
     did = record.get({"bfs": "search"}.get(algorithm, algorithm), record.get("searches"))
     called = {"largest": "largest component"}
@@ -115,9 +115,9 @@ def test_every_algorithm(ok, graph, tmp_path, algorithm):
             assert figure(did[name]) in made.facts[called.get(name, name)].split()
 
 
-def test_levels_are_those_of_the_record(found):
-    record = json.loads(record_of(found).read_text())
-    made = page(found)
+def test_levels_are_those_of_the_record(search_result):
+    record = json.loads(record_of(search_result).read_text())
+    made = page(search_result)
     assert made.tables["Supersteps"] == [
         [
             str(step["level"]),
@@ -141,12 +141,12 @@ def test_iterations_are_those_of_the_record(ok, graph, tmp_path):
     made = page(tmp_path / "ranks")
     assert made.tables["Iterations"] == [
         [
-            str(some["iteration"]),
-            figure(some["change"]),
-            figure(some["edges_examined"]),
-            duration(some["seconds"]),
+            str(step["iteration"]),
+            figure(step["change"]),
+            figure(step["edges_examined"]),
+            duration(step["seconds"]),
         ]
-        for some in record["iterations"]
+        for step in record["iterations"]
     ]
     assert "converged" in made.text
     assert f"tolerance {figure(1e-6)}" in made.text
@@ -229,26 +229,26 @@ def test_bench_on_gpus(bench_file):
 def test_bench_of_optimizations(ok, graph, bench_file):
     report = ok("bench", graph, "--sources", 2, "--ablation", "--json").json
     made = page(bench_file(report))
-    told = [row[1] for row in made.tables["Median rates"]]
+    rates = [row[1] for row in made.tables["Median rates"]]
     ways = [*report["added"], report["by_hand"]]
-    assert told == [figure(way["gteps"]["median"]) for way in ways]
+    assert rates == [figure(way["gteps"]["median"]) for way in ways]
     assert len(made.tables["Median rates, all but one"]) == len(report["without"])
 
 
-def test_what_is_not_known_is_said(found, graph):
-    record = json.loads(record_of(found).read_text())
-    for change, told in (
+def test_what_is_not_known_is_said(search_result, graph):
+    record = json.loads(record_of(search_result).read_text())
+    for change, reason in (
         ({"schema_version": 1}, "its schema is 1"),
         ({"graph": {"fingerprint": "other"}}, "of another run"),
     ):
-        assert told in with_record(found, record | change).text
+        assert reason in with_record(search_result, record | change).text
     renamed = {key: value for key, value in record.items() if key != "search"}
-    assert "of another run" in with_record(found, renamed | {"pagerank": {}}).text
+    assert "of another run" in with_record(search_result, renamed | {"pagerank": {}}).text
     for broken in ("", "[", "[]", "[" * 100_000):
-        record_of(found).write_text(broken)
-        assert "Not known" in page(found).text
-    record_of(found).unlink()
-    made = page(found)
+        record_of(search_result).write_text(broken)
+        assert "Not known" in page(search_result).text
+    record_of(search_result).unlink()
+    made = page(search_result)
     assert "there is no record found.run.json" in made.text
     assert "Vertices by distance" in made.tables  # by the result itself
     record_of(graph).unlink()
@@ -292,9 +292,9 @@ def changed(document):
 
 
 @pytest.mark.slow
-def test_records_may_lack_anything(ok, graph, found, tmp_path):
+def test_records_may_lack_anything(ok, graph, search_result, tmp_path):
     ok("pagerank", graph, "-o", tmp_path / "ranks", "--iterations", 3)
-    for path in (found, tmp_path / "ranks", graph):
+    for path in (search_result, tmp_path / "ranks", graph):
         record = json.loads(record_of(path).read_text())
         record["supersteps_between"] = {
             "first_level": 2,
@@ -319,8 +319,8 @@ def test_benches_may_lack_anything(bench_file):
                 render(page_of(bench_file(other)))
 
 
-def test_nothing_of_a_record_is_markup(found, tmp_path):
-    record = json.loads(record_of(found).read_text())
+def test_nothing_of_a_record_is_markup(search_result, tmp_path):
+    record = json.loads(record_of(search_result).read_text())
     record["command"] = ["/bin/delegraph", "bfs", HOSTILE]
     record["notes"] = [HOSTILE]
     record["device"] = HOSTILE
@@ -328,7 +328,7 @@ def test_nothing_of_a_record_is_markup(found, tmp_path):
     record["hardware"]["machine"] = HOSTILE
     record["search"]["method"] = HOSTILE
     record["supersteps"][0]["direction"] = {"all": HOSTILE}
-    made = with_record(found, record)
+    made = with_record(search_result, record)
     assert made.text.count("<script>") >= 6
     assert "\\x07\\u202e" in made.text
 
@@ -342,21 +342,21 @@ def test_ids_may_be_anything(ok, edge_list, tmp_path):
     edges = edge_list(ids, ids[1:] + ids[:1])
     ok("pagerank", edges, "-o", tmp_path / "out")
     made = page(tmp_path / "out")
-    told = {row[0] for row in made.tables["The greatest pagerank"]}
-    assert told == {"<script>", '"', "", "a\\x0ab", "z" * 5000}
+    names = {row[0] for row in made.tables["The greatest pagerank"]}
+    assert names == {"<script>", '"', "", "a\\x0ab", "z" * 5000}
 
 
 @pytest.mark.slow
-def test_very_many_levels(found, tmp_path):
+def test_very_many_levels(search_result, tmp_path):
     """A page of very many levels has few rows, from an older record that lists all levels or a
     result without a record.
     """
     count = 300_000
-    record = json.loads(record_of(found).read_text())
+    record = json.loads(record_of(search_result).read_text())
     step = record["supersteps"][0]
     listed = [step | {"level": level, "frontier": level} for level in range(1, count + 1)]
-    record_of(found).write_text(json.dumps(record | {"supersteps": listed}))
-    data = render(page_of(found))
+    record_of(search_result).write_text(json.dumps(record | {"supersteps": listed}))
+    data = render(page_of(search_result))
     assert len(data) < MOST_BYTES
     made = PageText(data)
     rows = made.tables["Supersteps; sums for several levels"]
@@ -382,23 +382,23 @@ def test_levels_that_a_record_leaves_out(ok, edge_list, tmp_path):
     assert rows[100][3] == "1,001"
 
 
-def test_the_same_page_each_time(graph, found):
-    for path in (graph, found):
+def test_the_same_page_each_time(graph, search_result):
+    for path in (graph, search_result):
         assert render(page_of(path)) == render(page_of(path))
 
 
-def test_from_python(found, tmp_path):
+def test_from_python(search_result, tmp_path):
     out = tmp_path / "page.html"
-    package.report(found, out)
+    package.report(search_result, out)
     with pytest.raises(package.InputError, match="--overwrite"):
-        package.report(found, out)
-    package.report(str(found), str(out), overwrite=True)
+        package.report(search_result, out)
+    package.report(str(search_result), str(out), overwrite=True)
     assert read_page(out).text
 
 
-def test_a_page_appears_whole_or_not_at_all(found, tmp_path, monkeypatch):
+def test_a_page_appears_whole_or_not_at_all(search_result, tmp_path, monkeypatch):
     out = tmp_path / "page.html"
-    package.report(found, out)
+    package.report(search_result, out)
     before, names = out.read_bytes(), sorted(os.listdir(tmp_path))
 
     def full(*args):
@@ -406,6 +406,6 @@ def test_a_page_appears_whole_or_not_at_all(found, tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(package.DelegraphError, match="no space left"):
-        package.report(found, out, overwrite=True)
+        package.report(search_result, out, overwrite=True)
     assert out.read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == names

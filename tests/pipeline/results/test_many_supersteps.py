@@ -188,9 +188,9 @@ def test_a_checkpoint_is_short_and_knows_all(tmp_path):
     one.save(distance, distance.astype(np.uint32), count, SuperstepLog(steps))
     assert (tmp_path / "search.json").stat().st_size < 10_000
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 40 * count
-    found = one.load(count)
-    assert found is not None
-    assert found.supersteps == steps
+    state = one.load(count)
+    assert state is not None
+    assert state.supersteps == steps
 
 
 def test_damaged_supersteps_are_noticed(tmp_path):

@@ -59,12 +59,12 @@ def test_streamed_names_are_those_in_memory(kind, tmp_path):
     ids, places = zip(*map(streamed.piece, range(len(streamed.pieces))), strict=True)
     assert np.concatenate(places).tolist() == held.index.tolist()
     all_ids, at = held.piece(0)
-    assert [value for some in ids for value in some.to_pylist()] == all_ids.to_pylist()
+    assert [value for piece in ids for value in piece.to_pylist()] == all_ids.to_pylist()
     for value, place in zip(all_ids.to_pylist(), at.tolist(), strict=True):
         assert streamed.find(value) == held.find(value) == place
 
-    some = pa.array([5, None, 0, store.info.vertices - 1], pa.uint32())
-    for part in (some, some.slice(1, 2), some.slice(0, 0)):
+    numbers = pa.array([5, None, 0, store.info.vertices - 1], pa.uint32())
+    for part in (numbers, numbers.slice(1, 2), numbers.slice(0, 0)):
         decoded = streamed.decode(part)
         assert decoded.type == IDS[kind].type
         assert decoded.to_pylist() == held.decode(part).to_pylist()

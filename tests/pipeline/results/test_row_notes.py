@@ -139,15 +139,15 @@ def test_a_result_of_an_older_version_says_nothing(ok, edge_list, tmp_path):
 def test_events_have_it(ok, edge_list, tmp_path):
     args = "pagerank", edge_list(SRC, DST), "-o", tmp_path / "out", "--log-format", "json"
     events = [json.loads(line) for line in ok(*args).err.splitlines()]
-    told = [event["message"] for event in events if event["event"] == "note"]
-    assert told[:2] == wanted("pagerank", directed=False)
+    notes = [event["message"] for event in events if event["event"] == "note"]
+    assert notes[:2] == wanted("pagerank", directed=False)
 
 
 def test_python_has_it(edge_list, tmp_path):
     edges = edge_list(SRC, DST)
-    found = package.pagerank(edges, output=tmp_path / "ranks")
-    assert list(found.notes) == wanted("pagerank", directed=False)
-    assert list(package.pagerank(edges, output=tmp_path / "ranks").notes) == list(found.notes)
+    ranks = package.pagerank(edges, output=tmp_path / "ranks")
+    assert list(ranks.notes) == wanted("pagerank", directed=False)
+    assert list(package.pagerank(edges, output=tmp_path / "ranks").notes) == list(ranks.notes)
     built = package.build(edges, tmp_path / "graph.dg")
     assert built.notes == (LOOPS, BOTH_WAYS)
     for graph in (edges, tmp_path / "graph.dg"):
@@ -172,12 +172,12 @@ def test_counts_are_those_of_a_plain_count(ok, edge_list, tmp_path, seed):
     loops = int(np.count_nonzero(src == dst))
     pairs = {(u, v) for u, v in zip(src.tolist(), dst.tolist(), strict=True) if u != v}
     edges = {(min(pair), max(pair)) for pair in pairs}
-    for directed, kept in ((False, len(edges)), (True, len(pairs))):
+    for directed, count in ((False, len(edges)), (True, len(pairs))):
         way = ["--directed"] if directed else []
         args = "closeness", edge_list(src, dst), "-o", tmp_path / "out", *way, "--overwrite"
         graph = ok(*args, "--json").json["graph"]
         assert graph["self_loops"] == loops
-        assert graph["duplicates"] == 500 - loops - kept
+        assert graph["duplicates"] == 500 - loops - count
     scanned = ok("components", edge_list(src, dst), "-o", tmp_path / "scanned", "--json").json
     assert scanned["graph"]["self_loops"] == loops
 

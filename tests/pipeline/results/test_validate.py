@@ -78,9 +78,9 @@ def test_damage_is_caught(delegraph, graph, tmp_path, kind):
         assert rule["violations"] > 0
         assert set(rule["example"]) <= {*RIGHT, 77}
         assert rule["example"] or rule["rule"] == 1
-    told = delegraph("validate", graph, tmp_path / "out")
-    assert told.code == 1
-    assert all(f"rule {rule}" in told.out for rule in rules)
+    verdict = delegraph("validate", graph, tmp_path / "out")
+    assert verdict.code == 1
+    assert all(f"rule {rule}" in verdict.out for rule in rules)
 
 
 def test_right_result_passes(ok, graph, tmp_path):
@@ -142,7 +142,7 @@ def test_directed_rules(ok, delegraph, edge_list, tmp_path, by):
         rewrite(tmp_path / "out", [(v, *row) for v, row in (right | damage).items()])
         ran = delegraph("validate", graph, tmp_path / "out", "--json")
         assert ran.code == 1
-        assert rule in [found["rule"] for found in ran.json["rules"]]
+        assert rule in [broken["rule"] for broken in ran.json["rules"]]
 
 
 def test_a_result_of_the_other_kind_of_edges(ok, delegraph, edge_list, tmp_path):
@@ -153,9 +153,12 @@ def test_a_result_of_the_other_kind_of_edges(ok, delegraph, edge_list, tmp_path)
     assert ran.code == 2
     assert "directed" in ran.err
     ok("bfs", edges, "--source", 0, "-o", tmp_path / "undirected")
-    for graph, told in ((edges, "is for undirected edges"), (tmp_path / "graph.dg", "is a store")):
+    for graph, reason in (
+        (edges, "is for undirected edges"),
+        (tmp_path / "graph.dg", "is a store"),
+    ):
         ran = delegraph("validate", graph, tmp_path / "undirected", "--directed")
-        assert (ran.code, told in ran.err) == (2, True), ran.err
+        assert (ran.code, reason in ran.err) == (2, True), ran.err
 
 
 def test_a_result_of_another_input_is_judged_and_noted(ok, edge_list, tmp_path):
@@ -201,8 +204,8 @@ def test_ids_of_another_kind(ok, delegraph, graph, edge_list, tmp_path):
 def test_by_an_edge_list_that_is_read_with_weights(ok, edge_list, tmp_path, name):
     src, dst = zip(*EDGES, strict=True)
     edges = edge_list(src, dst, weight=range(len(src)))
-    asked = ("--source", 0) if name == "bfs" else ()
-    ok(name, edges, *asked, "-o", tmp_path / "out")
+    options = ("--source", 0) if name == "bfs" else ()
+    ok(name, edges, *options, "-o", tmp_path / "out")
     ok("validate", edges, tmp_path / "out", *(() if name == "pagerank" else ("--weight", "weight")))
 
 

@@ -42,8 +42,8 @@ def local():
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
         silence_logs=50,
-    ) as found:
-        yield found
+    ) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +105,8 @@ def test_semaphores_have_no_names_that_would_stay():
 def test_same_bytes_for_any_workers(ok, edges, graph, tmp_path, workers):
     out = tmp_path / "graph.dg"
     ran = ok("build", edges, "-o", out, "--workers", workers)
-    told = [line for line in ran.err.splitlines() if not re.fullmatch(r"\w+: [\d.]+ s", line)]
-    *rows, last = told
+    lines = [line for line in ran.err.splitlines() if not re.fullmatch(r"\w+: [\d.]+ s", line)]
+    *rows, last = lines
     assert last == f"{out}: written"
     assert all(" rows " in line for line in rows)  # and nothing that a cluster has to say
     assert digest(out) == digest(graph / "wanted.dg")
@@ -141,10 +141,10 @@ def test_a_client_that_is_there(edges, graph, tmp_path, local):
         package.build(edges, out, scheduler=client, order="random", partitions=3)
         assert digest(out) == digest(graph / "random.dg")
         assert package.plan(edges, scheduler=client).budget.workers == 2
-        found = package.components(out, output=tmp_path / "components", scheduler=client).record
-        assert found["components"]["components"] > 0
-        found = package.bfs(out, "1", output=tmp_path / "distances", scheduler=client).record
-        assert found["ranks"] == 2
+        record = package.components(out, output=tmp_path / "components", scheduler=client).record
+        assert record["components"]["components"] > 0
+        record = package.bfs(out, "1", output=tmp_path / "distances", scheduler=client).record
+        assert record["ranks"] == 2
         assert not client.futures
         assert client.submit(sum, [1, 2]).result(30) == 3
 
@@ -167,8 +167,8 @@ def test_a_client_of_the_same_loop(edges, tmp_path, local):
                 package.build(edges, tmp_path / "graph.dg", scheduler=client)
         return str(failed.value)
 
-    told = "the client is asynchronous: give a synchronous client, or the scheduler's address"
-    assert asyncio.run(ask()) == told
+    reason = "the client is asynchronous: give a synchronous client, or the scheduler's address"
+    assert asyncio.run(ask()) == reason
     assert not list(tmp_path.iterdir())
 
 
@@ -210,7 +210,7 @@ def test_what_is_no_address_is_not_asked(monkeypatch, address):
 def test_no_scheduler_there(delegraph, edges, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
     out = tmp_path / "graph.dg"
-    for where, told, code in (
+    for where, reason, code in (
         (("--scheduler", "tcp://127.0.0.1:9"), "no Dask scheduler answers at tcp://127.0.0.1", 75),
         (("--scheduler-file", tmp_path / "none.json"), "none.json", 2),
         (("--scheduler", "no address"), "is not the address of a Dask scheduler", 2),
@@ -218,7 +218,7 @@ def test_no_scheduler_there(delegraph, edges, tmp_path, monkeypatch):
     ):
         ran = delegraph("build", edges, "-o", out, *where)
         assert ran.code == code, ran.err
-        assert told in ran.err
+        assert reason in ran.err
         assert len(ran.err.splitlines()) == 1
         assert not list(tmp_path.iterdir())
 

@@ -147,7 +147,7 @@ def test_the_lease_of_a_client_that_is_gone_is_free():
 
 
 @pytest.mark.parametrize(
-    ("packages", "told"),
+    ("packages", "reason"),
     [
         ({}, ""),
         ({"pandas": None}, ""),
@@ -156,8 +156,8 @@ def test_the_lease_of_a_client_that_is_gone_is_free():
         ({"delegraph": "0.0.1"}, f"has delegraph 0.0.1, but this is {clusters.__version__}"),
     ],
 )
-def test_what_a_worker_lacks(packages, told):
-    assert unlike({"delegraph": clusters.__version__, "numba": "1", **packages}) == told
+def test_what_a_worker_lacks(packages, reason):
+    assert unlike({"delegraph": clusters.__version__, "numba": "1", **packages}) == reason
 
 
 @pytest.mark.slow
@@ -165,8 +165,8 @@ def test_workers_that_are_not_like_this_process(monkeypatch):
     with cluster(1) as (local, _):
         options = ClusterOptions(scheduler=local.scheduler_address)
         monkeypatch.setattr(clusters, "__version__", "another")
-        told = r"worker tcp://\S+ has delegraph \S+, but this is another: install the same"
-        with pytest.raises(InputError, match=told), open_cluster(options, 1):
+        reason = r"worker tcp://\S+ has delegraph \S+, but this is another: install the same"
+        with pytest.raises(InputError, match=reason), open_cluster(options, 1):
             pass
         monkeypatch.undo()
         monkeypatch.setattr(clusters, "_NEEDED", ["delegraph", "none_such"])

@@ -30,9 +30,9 @@ def test_ctrl_c(edge_list, ok, tmp_path, name, later):
     workers = [psutil.Process(pid) for pid in workers_of(running)]
     time.sleep(later)
     os.killpg(running.pid, signal.SIGINT)
-    _, told = running.communicate(timeout=60)
+    _, stderr = running.communicate(timeout=60)
     if running.returncode == 0:  # it was faster
-        assert (name, told) == ("build", "")
+        assert (name, stderr) == ("build", "")
     else:
-        assert (running.returncode, told.strip()) == (130, "delegraph: interrupted")
+        assert (running.returncode, stderr.strip()) == (130, "delegraph: interrupted")
     wait_until(lambda: not any(worker.is_running() for worker in workers))

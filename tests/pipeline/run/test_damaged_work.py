@@ -39,8 +39,8 @@ def searching(ok, delegraph, graph, tmp_path, monkeypatch):
     folder.
     """
     src, _ = random_edges(5, 300, 2000)
-    asked = ",".join(map(str, np.unique(src)[:250]))  # of four batches
-    args = ("bfs", graph, "--sources", asked, "--checkpoint", 0, "-o")
+    ids = ",".join(map(str, np.unique(src)[:250]))  # of four batches
+    args = ("bfs", graph, "--sources", ids, "--checkpoint", 0, "-o")
     ok(*args, tmp_path / "whole")
     write = bfs_each.write_rows
 
@@ -60,8 +60,8 @@ def test_a_finished_part(ok, searching, tmp_path, kind):
     args, work = searching
     damage(work / "output" / "part-00000.parquet", kind)
     ran = ok(*args)
-    told = "is missing" if kind == "removed" else "has changed since it was written"
-    assert f"part-00000.parquet {told}" in ran.err
+    reason = "is missing" if kind == "removed" else "has changed since it was written"
+    assert f"part-00000.parquet {reason}" in ran.err
     assert "searched again" in ran.err
     assert digest(tmp_path / "out") == digest(tmp_path / "whole")
     record = json.loads((tmp_path / "out.run.json").read_text())
@@ -174,8 +174,8 @@ def test_an_output_that_is_there_already(ok, delegraph, graph, tmp_path, what):
 
 def test_an_output_of_a_batch(ok, delegraph, graph, tmp_path):
     jobs = tmp_path / "jobs.toml"
-    asked = f'command = "bfs"\ngraph = "{graph}"\nsource = 0\noutput = "{tmp_path}/out"\n'
-    jobs.write_text(f'[[job]]\nname = "hops"\n{asked}')
+    job = f'command = "bfs"\ngraph = "{graph}"\nsource = 0\noutput = "{tmp_path}/out"\n'
+    jobs.write_text(f'[[job]]\nname = "hops"\n{job}')
     ok("batch", "run", jobs)
     file = tmp_path / "out" / "part-00000.parquet"
     assert "done already" in ok("batch", "run", jobs).err

@@ -113,8 +113,8 @@ def test_blocks_of_a_cluster():
     """
     facts = {80: 1, 90: 16, 100: 16, 120: 8}
     for architecture, blocks in facts.items():
-        found = Device(0, "", architecture, 132, 0, 0, 0, cupy=None)
-        assert found.cluster_blocks == blocks
+        device = Device(0, "", architecture, 132, 0, 0, 0, cupy=None)
+        assert device.cluster_blocks == blocks
     assert Device(0, "a slice", 90, 16, 0, 0, 0, cupy=None).cluster_blocks == 8
 
 
@@ -129,8 +129,8 @@ def test_build_says_where_it_ran(no_device, delegraph, edge_list, tmp_path):
     assert delegraph("build", path, "-o", tmp_path / "cpu.dg").code == 0
     ran = delegraph("build", path, "-o", tmp_path / "auto.dg", "--device", "auto")
     assert ran.code == 0
-    told = [line for line in ran.err.splitlines() if " rows " not in line]
-    assert told == [f"{tmp_path}/auto.dg: written"]  # what is not there needs no word
+    lines = [line for line in ran.err.splitlines() if " rows " not in line]
+    assert lines == [f"{tmp_path}/auto.dg: written"]  # what is not there needs no word
     assert json.loads((tmp_path / "auto.dg.run.json").read_text())["device"] == "cpu"
     assert digest(tmp_path / "auto.dg") == digest(tmp_path / "cpu.dg")
     for wrong in ("cuda", "cuda:1", "gpu"):

@@ -40,25 +40,25 @@ def test_an_error_at_each_call(delegraph, edge_list, tmp_path, monkeypatch, what
             ran = delegraph(*line)
         return ran.code, ran.err, failing.calls
 
-    def found():
+    def result_of():
         return digest(folder / "out") if what == "build" else distances_of(folder / "out")
 
     scratch.mkdir(parents=True)
     assert run(0)[0] == 0
-    wanted, there = found(), left(folder)
+    wanted, there = result_of(), left(folder)
     number = 1 + elsewhere
     while True:
         shutil.rmtree(folder / "out")
         (folder / "out.run.json").unlink()
-        code, told, calls = run(number)
+        code, stderr, calls = run(number)
         if calls < number:
             break
-        assert code in (0, 1, 2), told
-        assert "--debug" not in told
-        assert (code == 0) == (told == ""), (number, told)
+        assert code in (0, 1, 2), stderr
+        assert "--debug" not in stderr
+        assert (code == 0) == (stderr == ""), (number, stderr)
         again = delegraph(*line)
-        assert again.code == 0, (number, told, again.err)
-        assert found() == wanted
-        assert left(folder) == there, (number, told)
+        assert again.code == 0, (number, stderr, again.err)
+        assert result_of() == wanted
+        assert left(folder) == there, (number, stderr)
         number += 2
     assert number > 20

@@ -202,10 +202,10 @@ def program_over_two(ok, folder: Path, edges: Path, program: str) -> list[str]:
     pq.write_table(pa.table(table), folder / "named.parquet")
     options = "--src", "from", "--dst", "to", "--weight", "w", "--partitions", 2
     ok("build", folder / "named.parquet", "-o", folder / "graph.dg", *options)
-    name, *given = PROGRAMS[program](edges)
-    given += ["--unweighted"] if name == "pagerank" else []
-    given += [] if name == "components" else ["--checkpoint", 0]
-    return command(name, folder / "graph.dg", *given, "-o", folder / "out")
+    name, *args = PROGRAMS[program](edges)
+    args += ["--unweighted"] if name == "pagerank" else []
+    args += [] if name == "components" else ["--checkpoint", 0]
+    return command(name, folder / "graph.dg", *args, "-o", folder / "out")
 
 
 @pytest.mark.slow
@@ -229,8 +229,8 @@ def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, w
     ran = subprocess.run(line, check=True, capture_output=True)  # sums depend on the engine
     assert ran.stdout
     record = json.loads((tmp_path / "out.run.json").read_text())
-    facts = (some for some in record.values() if isinstance(some, dict))
-    methods = {some["method"] for some in facts if "method" in some}
+    facts = (fact for fact in record.values() if isinstance(fact, dict))
+    methods = {fact["method"] for fact in facts if "method" in fact}
     assert way == "by workers" or methods == {way}
     wanted = pq.read_table(out)
     columns = [column for column in wanted.column_names if column != "parent"]
@@ -298,15 +298,15 @@ def test_a_worker_of_a_program_killed_at_any_moment(request, tmp_path, ok, edges
             time.sleep(rng.uniform(0, whole) * (hits > 0))
             with contextlib.suppress(ProcessLookupError):  # it was faster
                 os.kill(rng.choice(workers), signal.SIGKILL)
-            _, told = process.communicate(timeout=120)
-        hits += "started again" in told
-        assert process.returncode == 0, told
-        found = pq.read_table(tmp_path / "out")
+            _, stderr = process.communicate(timeout=120)
+        hits += "started again" in stderr
+        assert process.returncode == 0, stderr
+        table = pq.read_table(tmp_path / "out")
         for column in columns:  # sums depend on the ranks
-            if pa.types.is_floating(found[column].type):
-                np.testing.assert_allclose(found[column], wanted[column], rtol=1e-9)
+            if pa.types.is_floating(table[column].type):
+                np.testing.assert_allclose(table[column], wanted[column], rtol=1e-9)
             else:
-                assert found[column].equals(wanted[column])
+                assert table[column].equals(wanted[column])
         assert {path.name for path in tmp_path.iterdir()} == before | {"out", "out.run.json"}
         assert not any(map(is_forked, workers))
 
@@ -347,8 +347,8 @@ def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, lay
         assert ran.code == 2
         assert "--partitions was 3, now 4" in ran.err
     ran = ok("build", *args, "--partitions", 3)
-    told = f"reused steps: {', '.join(steps[:last])}\n"
-    assert (told in ran.err) == (last > 0)
+    note = f"reused steps: {', '.join(steps[:last])}\n"
+    assert (note in ran.err) == (last > 0)
     ok("build", path, "-o", tmp_path / "wanted.dg", "--partitions", 3, "--layout", layout)
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "wanted.dg")
     assert not list((tmp_path / "scratch").iterdir())
@@ -490,14 +490,14 @@ def test_built_already(ok, delegraph, edges, tmp_path):
     ran = ok("build", *args, "--memory-limit", "4GB")
     assert "already built" in ran.err
     assert digest(tmp_path) == before
-    for choice, told in (
+    for choice, reason in (
         (("--directed",), "--directed was not given, now given"),
         (("--partitions", 2), "--partitions was 1, now 2"),
         (("--order", "none"), "--order was degree, now none"),
     ):
         ran = delegraph("build", *args, *choice)
         assert ran.code == 2
-        assert told in ran.err
+        assert reason in ran.err
         assert digest(tmp_path) == before
     args = (edges, "-o", tmp_path / "grid.dg", "--layout", "2d")
     ok("build", *args, "--grid", "2x2")
@@ -599,7 +599,7 @@ def test_a_worker_that_dies(ok, tmp_path, moment):
         time.sleep(0.001)
     assert process.poll() is None
     os.kill(random.choice(workers), signal.SIGKILL)
-    _, told = process.communicate()
-    assert process.returncode == 0, told
+    _, stderr = process.communicate()
+    assert process.returncode == 0, stderr
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "wanted.dg")
     assert not list(tmp_path.glob(".*"))

@@ -65,9 +65,9 @@ def least_limit(*args) -> int:
     """Return the limit that a refusal of a limit of 1 MB asks for."""
     ran = run(*args, "--memory-limit", "1MB")
     assert ran.returncode == 2, ran.stderr
-    found = re.search(r"step '(\w+)' needs .* --memory-limit ([\d.]+[MG]B) or more", ran.stderr)
-    assert found, ran.stderr
-    return memory.parse_bytes(found[2])
+    match = re.search(r"step '(\w+)' needs .* --memory-limit ([\d.]+[MG]B) or more", ran.stderr)
+    assert match, ran.stderr
+    return memory.parse_bytes(match[2])
 
 
 OPTIONS = {
@@ -119,11 +119,11 @@ def test_a_search_keeps_its_limit(graphs, tmp_path, options):
     limit = least_limit(*args, tmp_path / "out") + 2 * MB
     run(*args, tmp_path / "compiled", "--memory-limit", limit)  # a process that does holds more
     records = {}
-    for name, some in (("streamed", limit), ("loaded", 10_000 * MB)):
-        ran = run(*args, tmp_path / name, "--memory-limit", some)
+    for name, bound in (("streamed", limit), ("loaded", 10_000 * MB)):
+        ran = run(*args, tmp_path / name, "--memory-limit", bound)
         assert ran.returncode == 0, ran.stderr
         records[name] = json.loads((tmp_path / f"{name}.run.json").read_text())
-        planned = run("plan", store, "--memory-limit", some, "--json")
+        planned = run("plan", store, "--memory-limit", bound, "--json")
         assert json.loads(planned.stdout)["in_memory"] == (name == "loaded"), planned.stderr
     assert records["streamed"]["search"]["method"] == "push-pull, streamed"
     assert records["loaded"]["search"]["method"] == "push-pull"
@@ -140,8 +140,8 @@ def test_a_search_of_very_many_levels_keeps_its_limit(tmp_path):
     line = command("bfs", path, "--source", 0, "-o", tmp_path / "out")
     assert peak_of(line)[0] == 0  # compiles, and holds more
     limit = least_limit("bfs", path, "--source", 0, "-o", tmp_path / "out", "--overwrite") + 2 * MB
-    code, peak, told = peak_of([*line, "--overwrite", "--memory-limit", str(limit)])
-    assert (code, peak <= limit) == (0, True), (told, peak, limit)
+    code, peak, stderr = peak_of([*line, "--overwrite", "--memory-limit", str(limit)])
+    assert (code, peak <= limit) == (0, True), (stderr, peak, limit)
 
 
 @pytest.mark.slow
@@ -164,9 +164,9 @@ def test_validation_keeps_its_limit(graphs, tmp_path, by, name):
     args = ("validate", graph, tmp_path / "out")
     assert peak_of(command(*args))[0] == 0  # compiles, and holds more
     limit = least_limit(*args) + 2 * MB
-    for some in (limit, 2 * limit)[: 1 + (by == "the store")]:
-        code, peak, told = peak_of(command(*args, "--memory-limit", some))
-        assert (code, peak <= some) == (0, True), (told, peak, some)
+    for bound in (limit, 2 * limit)[: 1 + (by == "the store")]:
+        code, peak, stderr = peak_of(command(*args, "--memory-limit", bound))
+        assert (code, peak <= bound) == (0, True), (stderr, peak, bound)
     assert not list(tmp_path.glob(".*"))
 
 
@@ -271,17 +271,17 @@ def test_plans_keep_their_budget_or_say_which_would_do(limit, threads, workers, 
     graph = facts(encoded=encoded, domain=domain, vertices=domain, rows=10 * domain)
     budget = plan.Budget(limit * MB, 200 * MB, threads, workers)
     try:
-        found = plan.make_plan(graph, budget, 1000)
+        made = plan.make_plan(graph, budget, 1000)
     except InputError as error:
         least = re.search(r"--memory-limit ([\d.]+[A-Z]+)", str(error))
         assert least
         enough = memory.parse_bytes(least[1])
         assert enough > limit * MB
-        found = plan.make_plan(graph, plan.Budget(enough, 200 * MB, threads, workers), 1000)
-        assert found.peak_bytes <= enough
+        made = plan.make_plan(graph, plan.Budget(enough, 200 * MB, threads, workers), 1000)
+        assert made.peak_bytes <= enough
     else:
-        assert found.peak_bytes <= limit * MB
-    for step in found.steps:
+        assert made.peak_bytes <= limit * MB
+    for step in made.steps:
         assert 1 <= step.at_once <= max(1, min(threads * max(1, workers), step.tasks))
 
 
@@ -332,16 +332,16 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
     limit = least_limit(*args) + 2 * MB
     assert peak_of(command(*args))[0] == 0  # compiles, and holds more
     methods = []
-    for some in (limit, 10_000 * MB):
-        code, peak, told = peak_of(command(*args, "--restart", "--memory-limit", some))
-        assert (code, peak <= some) == (0, True), (told, peak, some)
+    for bound in (limit, 10_000 * MB):
+        code, peak, stderr = peak_of(command(*args, "--restart", "--memory-limit", bound))
+        assert (code, peak <= bound) == (0, True), (stderr, peak, bound)
         record = json.loads((tmp_path / "out.run.json").read_text())
         methods.append(record["searches" if "bfs" in algorithm else algorithm]["method"])
     assert methods == ["streamed", "in memory"]
     judge = ("validate", store, tmp_path / "out")
     limit = least_limit(*judge) + 2 * MB
-    code, peak, told = peak_of(command(*judge, "--memory-limit", limit))
-    assert (code, peak <= limit) == (0, True), (told, peak, limit)
+    code, peak, stderr = peak_of(command(*judge, "--memory-limit", limit))
+    assert (code, peak <= limit) == (0, True), (stderr, peak, limit)
 
 
 @pytest.mark.slow
@@ -360,7 +360,9 @@ def test_many_partitions_in_memory_keep_their_limit(tmp_path, algorithm):
     steps = json.loads((tmp_path / "out.run.json").read_text())["plan"]["steps"]
     need = max(step["projected_bytes"] for step in steps if step["name"] == "search")
     limit = need + CODE_BYTES  # as long as it is not compiled
-    code, peak, told = peak_of(command(*args, "--overwrite", "--restart", "--memory-limit", limit))
-    assert (code, peak <= limit) == (0, True), (told, peak, limit)
+    code, peak, stderr = peak_of(
+        command(*args, "--overwrite", "--restart", "--memory-limit", limit)
+    )
+    assert (code, peak <= limit) == (0, True), (stderr, peak, limit)
     record = json.loads((tmp_path / "out.run.json").read_text())
     assert record[algorithm]["method"] == "in memory"

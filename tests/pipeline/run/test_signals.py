@@ -62,9 +62,9 @@ def test_a_run_saves_and_ends(graph, tmp_path, number, code):
         wait_until(lambda: saved_in(tmp_path) > 0)
         done = saved_in(tmp_path)
         running.send_signal(number)
-        _, told = running.communicate(timeout=60)
+        _, stderr = running.communicate(timeout=60)
     by = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
-    last = told.splitlines()[-1]  # after progress, on a busy machine
+    last = stderr.splitlines()[-1]  # after progress, on a busy machine
     assert (running.returncode, last) == (code, f"delegraph: {by}{SAVED}")
     assert saved_in(tmp_path) >= done
     assert not (tmp_path / "out").exists()
@@ -75,19 +75,19 @@ def test_a_run_saves_and_ends(graph, tmp_path, number, code):
 def test_ranks_save_and_end(ok, graph, tmp_path, number):
     """Ranks that are signalled save and end, and one process then resumes."""
     ok("build", tmp_path / "edges.parquet", "-o", tmp_path / "two.dg", "--partitions", 2)
-    asked = ("pagerank", tmp_path / "two.dg", "--iterations", 4000, "-o")
-    line = command(*asked, tmp_path / "out", "--checkpoint", 1, "--workers", 2)
+    args = ("pagerank", tmp_path / "two.dg", "--iterations", 4000, "-o")
+    line = command(*args, tmp_path / "out", "--checkpoint", 1, "--workers", 2)
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as running:
         wait_until(lambda: saved_in(tmp_path) > 0)
         done = saved_in(tmp_path)
         running.send_signal(number)
-        _, told = running.communicate(timeout=60)
+        _, stderr = running.communicate(timeout=60)
     by = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
-    assert told.endswith(f"delegraph: {by}{SAVED}\n")
+    assert stderr.endswith(f"delegraph: {by}{SAVED}\n")
     assert running.returncode == 128 + number
     assert saved_in(tmp_path) > done
-    assert "resumed an earlier run" in ok(*asked, tmp_path / "out").err
-    ok(*asked, tmp_path / "wanted")
+    assert "resumed an earlier run" in ok(*args, tmp_path / "out").err
+    ok(*args, tmp_path / "wanted")
     ranks = (ranks_of(tmp_path / name) for name in ("out", "wanted"))
     np.testing.assert_allclose(*ranks, rtol=1e-10)
     assert not list(tmp_path.glob(".*"))
@@ -121,11 +121,11 @@ def test_the_same_run_goes_on(ok, delegraph, graph, tmp_path, monkeypatch, args,
     monkeypatch.setattr(sssp, "_WORK_AT_ONCE", 1)  # else it is done in one call
     look, left = ending.asked, iter(range(looks - 1))
 
-    def asked() -> bool:
+    def ask_nth() -> bool:
         look()
         return next(left, None) is None and ending.ask()
 
-    monkeypatch.setattr(ending, "asked", asked)
+    monkeypatch.setattr(ending, "asked", ask_nth)
     ran = delegraph(*args, tmp_path / "out", "--json")
     assert (ran.code, ran.json["error"]) == (130, f"interrupted{SAVED}")
     monkeypatch.undo()
@@ -168,5 +168,5 @@ def test_as_process_1(graph, tmp_path):
         wait_until(lambda: saved_in(tmp_path) > 0)
         (first,) = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
         os.kill(int(first), signal.SIGTERM)
-        _, told = running.communicate(timeout=60)
-    assert (running.returncode, told) == (143, f"delegraph: ended by SIGTERM{SAVED}\n")
+        _, stderr = running.communicate(timeout=60)
+    assert (running.returncode, stderr) == (143, f"delegraph: ended by SIGTERM{SAVED}\n")

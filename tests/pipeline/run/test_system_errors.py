@@ -99,10 +99,10 @@ def test_a_read_of_arrow_that_fails(store, tmp_path):
     ],
 )
 def test_what_fails_names_its_file(error):
-    with pytest.raises(DelegraphError) as told:
+    with pytest.raises(DelegraphError) as raised:
         raise_failure("file", error)
-    assert str(told.value) == "file: Input/output error"
-    assert not isinstance(told.value, InputError)
+    assert str(raised.value) == "file: Input/output error"
+    assert not isinstance(raised.value, InputError)
 
 
 def test_what_is_there_and_wrong_is_no_failure(tmp_path):
@@ -124,9 +124,9 @@ def test_what_is_there_and_wrong_is_no_failure(tmp_path):
 
 @pytest.mark.parametrize("kind", [str, Path])
 def test_a_footer_names_all_of_its_path(tmp_path, kind):
-    with pytest.raises(OSError, match="No such file") as told:
+    with pytest.raises(OSError, match="No such file") as raised:
         read_metadata(kind(tmp_path / "gone.parquet"))
-    assert told.value.filename == str(tmp_path / "gone.parquet")
+    assert raised.value.filename == str(tmp_path / "gone.parquet")
 
 
 def test_stdout_that_is_full(store):
