@@ -118,9 +118,9 @@ def ok(delegraph):
     """Return a function like ``delegraph`` whose commands have to succeed."""
 
     def run(*args) -> EngineFacts:
-        ran = delegraph(*args)
-        assert ran.code == 0, ran.err
-        return ran
+        run = delegraph(*args)
+        assert run.code == 0, run.err
+        return run
 
     return run
 

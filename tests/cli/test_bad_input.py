@@ -21,14 +21,14 @@ def refused(delegraph, tmp_path):
 
     def run(*args, says: tuple[str, ...] = ()) -> None:
         before = sorted(tmp_path.rglob("*"))
-        ran = delegraph(*args)
-        assert ran.code == 2, (ran.code, ran.out, ran.err)
-        assert ran.out == ""
-        line = ran.err.strip().splitlines()[-1]
+        run = delegraph(*args)
+        assert run.code == 2, (run.code, run.out, run.err)
+        assert run.out == ""
+        line = run.err.strip().splitlines()[-1]
         for part in says:
             assert str(part) in line
-        if "Usage:" not in ran.err:
-            assert len(ran.err.strip().splitlines()) == 1, ran.err
+        if "Usage:" not in run.err:
+            assert len(run.err.strip().splitlines()) == 1, run.err
         assert sorted(tmp_path.rglob("*")) == before
 
     return run
@@ -168,10 +168,10 @@ def test_a_store_or_a_result_is_no_edge_list(refused, ok, tmp_path):
 
 def test_more_rows_than_the_disk_holds(delegraph, tmp_path):
     """A full disk gives exit 1, not 2, as the command was used rightly."""
-    ran = delegraph(*f"generate kronecker --scale 48 -o {tmp_path}/out".split())
-    assert ran.code == 1
-    assert "bytes" in ran.err
-    assert "free" in ran.err
+    run = delegraph(*f"generate kronecker --scale 48 -o {tmp_path}/out".split())
+    assert run.code == 1
+    assert "bytes" in run.err
+    assert "free" in run.err
     assert not list(tmp_path.iterdir())
 
 
@@ -252,9 +252,9 @@ def test_output_that_cannot_be_made(refused, tmp_path):
 
 
 def test_debug_keeps_the_exit_code(delegraph, tmp_path):
-    ran = delegraph("info", tmp_path / "none", "--debug")
-    assert ran.code == 2
-    assert "Traceback" in ran.err
+    run = delegraph("info", tmp_path / "none", "--debug")
+    assert run.code == 2
+    assert "Traceback" in run.err
 
 
 def test_negative_depth(refused, tmp_path):

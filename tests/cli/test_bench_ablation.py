@@ -52,16 +52,16 @@ def test_json(ok, store):
     ids=str,
 )
 def test_refused(delegraph, store, option):
-    ran = delegraph("bench", store, "--ablation", *option)
-    assert ran.code == 2
-    assert ran.out == ""
+    run = delegraph("bench", store, "--ablation", *option)
+    assert run.code == 2
+    assert run.out == ""
     line = f"--ablation searches in memory on the CPU: leave out {option[0]}"
-    assert ran.err.splitlines() == [f"delegraph: {line}"]
+    assert run.err.splitlines() == [f"delegraph: {line}"]
 
 
 def test_of_a_graph_to_generate(delegraph):
-    ran = delegraph("bench", "kronecker:10", "--ablation")
-    assert ran.code == 2
-    assert ran.out == ""
-    assert len(ran.err.splitlines()) == 1
-    assert "make one of kronecker:10" in ran.err
+    run = delegraph("bench", "kronecker:10", "--ablation")
+    assert run.code == 2
+    assert run.out == ""
+    assert len(run.err.splitlines()) == 1
+    assert "make one of kronecker:10" in run.err

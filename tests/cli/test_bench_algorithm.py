@@ -40,8 +40,8 @@ def test_events_of_each_bench(ok, store, tmp_path, what):
     """Steps of a bench are told as events, and in a heartbeat file."""
     file = tmp_path / "heartbeat.json"
     args = ("--sources", 2, "--threads", 1, *(() if "--ablation" in what else ("--device", "cpu")))
-    ran = ok("bench", store, *what, *args, "--log-format", "json", "--heartbeat", file)
-    events = [json.loads(line) for line in ran.err.splitlines()]
+    run = ok("bench", store, *what, *args, "--log-format", "json", "--heartbeat", file)
+    events = [json.loads(line) for line in run.err.splitlines()]
     assert "progress" in {event["event"] for event in events}
     assert json.loads(file.read_text())["event"] == "end"
 
@@ -72,9 +72,9 @@ def test_a_table(ok, store):
 def test_a_wrong_result_fails(delegraph, store, monkeypatch):
     right = "delegraph.pipeline.algorithms.closeness._closeness"
     monkeypatch.setattr(right, lambda sums: (sums.total + 1.0, {}))
-    ran = delegraph("bench", store, "--algorithm", "closeness", "--sources", 1, "--device", "cpu")
-    assert ran.code == 1
-    assert "closeness breaks a rule" in ran.err
+    run = delegraph("bench", store, "--algorithm", "closeness", "--sources", 1, "--device", "cpu")
+    assert run.code == 1
+    assert "closeness breaks a rule" in run.err
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_a_wrong_result_fails(delegraph, store, monkeypatch):
     ],
 )
 def test_refused(delegraph, store, more, says):
-    ran = delegraph("bench", store, *more, "--device", "cpu")
-    assert (ran.code, ran.out) == (2, "")
-    assert says in ran.err
+    run = delegraph("bench", store, *more, "--device", "cpu")
+    assert (run.code, run.out) == (2, "")
+    assert says in run.err
 
 
 @pytest.mark.slow
@@ -137,9 +137,9 @@ def test_weights_have_to_be_there(delegraph, ok, edge_list, tmp_path):
     ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
     for more in ((), ("--workers", 1)):
         options = ("--algorithm", "sssp", "--device", "cpu", *more)
-        ran = delegraph("bench", tmp_path / "graph.dg", *options)
-        assert ran.code == 2
-        assert "--weight" in ran.err
+        run = delegraph("bench", tmp_path / "graph.dg", *options)
+        assert run.code == 2
+        assert "--weight" in run.err
 
 
 def test_the_report_is_documented():

@@ -95,9 +95,9 @@ def test_what_ranks_would_hold_and_send(ok, delegraph, edge_list, tmp_path, layo
     assert set(sent) == {"delegate", "2d", "1d"} - ({"delegate"} if layout != "delegate" else set())
     assert layout in ok("info", store, "--ranks", 3).out
 
-    ran = ok("bfs", store, "--source", src[0], "-o", tmp_path / "out", "--workers", 3, "--json")
+    run = ok("bfs", store, "--source", src[0], "-o", tmp_path / "out", "--workers", 3, "--json")
     most = max(sent[layout]["push_superstep"], sent[layout]["pull_superstep"])
-    for step in ran.json["supersteps"]:
+    for step in run.json["supersteps"]:
         sizes = {kind: count for kind, count in step["bytes_sent"].items() if kind != "control"}
         assert sum(sizes.values()) <= most + 8 * 4 * 4 * len(sizes)  # bitmaps are of whole words
 
@@ -213,16 +213,16 @@ def test_a_wrong_search_fails_the_bench(delegraph, ok, edge_list, tmp_path, monk
 
     ok("build", edge_list(*random_edges(1, 300, 4000)), "-o", tmp_path / "graph.dg")
     monkeypatch.setattr(HostSearchEngine, "search", search_wrongly)
-    ran = delegraph("bench", tmp_path / "graph.dg", "--sources", 2)
-    assert ran.code == 1
-    assert "breaks rules" in ran.err
+    run = delegraph("bench", tmp_path / "graph.dg", "--sources", 2)
+    assert run.code == 1
+    assert "breaks rules" in run.err
 
 
 @pytest.mark.parametrize("command", sorted(_COMMANDS))
 def test_help_of_every_command(delegraph, command):
-    ran = delegraph(command, "--help")
-    assert ran.code == 0
-    assert f"delegraph {command}" in ran.out
+    run = delegraph(command, "--help")
+    assert run.code == 0
+    assert f"delegraph {command}" in run.out
     loaded = cli.get_command(click.Context(cli), command)
     assert loaded is not None
     for parameter in loaded.params:

@@ -50,20 +50,20 @@ def test_a_cache_that_others_made_is_left(nowhere, capsys, whose):
 
 
 def test_an_option_given_twice(delegraph):
-    ran = delegraph("bfs", "graph", "--source", 1, "--source", 2, "-o", "out")
-    assert ran.code == 2
-    assert "--source is given twice" in ran.err
-    ran = delegraph("generate", "uniform", "--scale", 1, "--scale", 2, "-o", "out")
-    assert ran.code == 2
-    assert "--scale is given twice" in ran.err
+    run = delegraph("bfs", "graph", "--source", 1, "--source", 2, "-o", "out")
+    assert run.code == 2
+    assert "--source is given twice" in run.err
+    run = delegraph("generate", "uniform", "--scale", 1, "--scale", 2, "-o", "out")
+    assert run.code == 2
+    assert "--scale is given twice" in run.err
 
 
 @pytest.mark.parametrize("line", ["info none --json", "info --json --no-such-option"])
 def test_errors_are_documents_too(delegraph, line):
-    ran = delegraph(*line.split())
-    assert ran.code == 2
-    assert ran.json["exit_code"] == 2
-    assert ran.json["error"] in ran.err
+    run = delegraph(*line.split())
+    assert run.code == 2
+    assert run.json["exit_code"] == 2
+    assert run.json["error"] in run.err
 
 
 def test_what_is_there_already_says_so(ok, edge_list, tmp_path):
@@ -117,10 +117,10 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 )
 def test_surroundings(edge_list, tmp_path, line, code, message):
     edge_list([0, 1], [1, 2], name="in/edges.parquet")
-    ran = shell(line, tmp_path / "in")
-    assert ran.returncode == code, ran.stderr
-    assert message in ran.stderr or (message in ran.stdout and "2>&1" in line)
-    assert len(ran.stderr.splitlines()) == bool(message) - ("2>&1" in line)
+    run = shell(line, tmp_path / "in")
+    assert run.returncode == code, run.stderr
+    assert message in run.stderr or (message in run.stdout and "2>&1" in line)
+    assert len(run.stderr.splitlines()) == bool(message) - ("2>&1" in line)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
     assert len(list((tmp_path / "in").iterdir())) == 1
 
@@ -130,9 +130,9 @@ def test_surroundings(edge_list, tmp_path, line, code, message):
 )
 def test_a_name_that_is_too_long(delegraph, tmp_path, monkeypatch, line):
     monkeypatch.chdir(tmp_path)
-    ran = delegraph(*line.replace("X", "x" * 300).split())
-    assert ran.code == 2
-    assert len(ran.err.splitlines()) == 1
+    run = delegraph(*line.replace("X", "x" * 300).split())
+    assert run.code == 2
+    assert len(run.err.splitlines()) == 1
     assert not list(tmp_path.iterdir())
 
 
@@ -141,10 +141,10 @@ def test_no_more_threads(delegraph, edge_list, tmp_path, monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(Executor, "_run", start)
-    ran = delegraph("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "o")
-    assert ran.code == 1
-    assert "the system cannot start more threads" in ran.err
-    assert len(ran.err.splitlines()) == 1
+    run = delegraph("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "o")
+    assert run.code == 1
+    assert "the system cannot start more threads" in run.err
+    assert len(run.err.splitlines()) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
 
 
@@ -158,9 +158,9 @@ def test_too_few_descriptors(delegraph, edge_list, tmp_path, monkeypatch):
         return real(path, *args, **named)
 
     monkeypatch.setattr(os, "open", few)
-    ran = delegraph("build", edges, "-o", tmp_path / "o")
-    assert ran.code == 1
-    assert "the limit on open files is too low" in ran.err
+    run = delegraph("build", edges, "-o", tmp_path / "o")
+    assert run.code == 1
+    assert "the limit on open files is too low" in run.err
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
 
 
@@ -176,9 +176,9 @@ def test_causes_that_go_in_a_circle(delegraph, monkeypatch):
 
 def test_too_few_descriptors_for_workers(delegraph, tmp_path, monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda what: (79, 79))
-    ran = delegraph("build", tmp_path, "-o", tmp_path / "o", "--workers", 2)
-    assert ran.code == 1
-    assert "--workers 2 needs 80 open files, but the limit is 79" in ran.err
+    run = delegraph("build", tmp_path, "-o", tmp_path / "o", "--workers", 2)
+    assert run.code == 1
+    assert "--workers 2 needs 80 open files, but the limit is 79" in run.err
 
 
 SWALLOWED = """

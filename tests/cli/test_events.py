@@ -49,11 +49,11 @@ def test_a_command_by_its_events(ok, edge_list, tmp_path):
 @pytest.mark.parametrize("quiet", [False, True])
 def test_a_failure_is_an_event(delegraph, tmp_path, monkeypatch, args, message, quiet):
     monkeypatch.chdir(tmp_path)
-    ran = delegraph(*args, "--log-format=json", *["--quiet"] * quiet)
-    ended = lines(ran.err)[-1]
-    assert (ran.code, ended["exit_code"]) == (2, 2)
+    run = delegraph(*args, "--log-format=json", *["--quiet"] * quiet)
+    ended = lines(run.err)[-1]
+    assert (run.code, ended["exit_code"]) == (2, 2)
     assert message in ended["error"]
-    assert len(lines(ran.err)) == (1 if quiet else 2)
+    assert len(lines(run.err)) == (1 if quiet else 2)
 
 
 def test_a_reader_that_has_left(edge_list, tmp_path):
@@ -62,10 +62,10 @@ def test_a_reader_that_has_left(edge_list, tmp_path):
     gone, stdout = os.pipe()
     os.close(gone)
     command = [sys.executable, "-m", "delegraph", *words]
-    ran = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+    run = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
     os.close(stdout)
-    ended = lines(ran.stderr)[-1]
-    assert (ran.returncode, ended["exit_code"]) == (1, 1)
+    ended = lines(run.stderr)[-1]
+    assert (run.returncode, ended["exit_code"]) == (1, 1)
     assert ended["error"] == "the reader of stdout has closed it"
 
 
@@ -79,8 +79,8 @@ def test_levels_of_a_search(ok, edge_list, tmp_path, monkeypatch, way):
     if way != "scan":
         ok("build", graph, "-o", tmp_path / "graph.dg")
         graph = tmp_path / "graph.dg"
-    ran = ok("bfs", graph, "--source", 0, "-o", tmp_path / "out", "--log-format", "json")
-    records = lines(ran.err)
+    run = ok("bfs", graph, "--source", 0, "-o", tmp_path / "out", "--log-format", "json")
+    records = lines(run.err)
     levels = [(event["level"], event["frontier"]) for event in records if "frontier" in event]
     assert levels[-1] == ((5, 1) if way == "disk" else (6, 0))
     assert all(event["remaining_seconds"] is None for event in records if "frontier" in event)
@@ -99,12 +99,12 @@ def test_a_heartbeat(ok, delegraph, edge_list, tmp_path):
     beat = json.loads(file.read_text())
     assert (beat["event"], beat["exit_code"]) == ("end", 0)
     (tmp_path / "mine.txt").write_text("precious")
-    ran = delegraph(*args, tmp_path / "mine.txt", "--overwrite")
-    assert (ran.code, (tmp_path / "mine.txt").read_text()) == (2, "precious")
-    assert "no heartbeat: name another file" in ran.err
-    ran = delegraph(*args, tmp_path / "nowhere" / "beat.json", "--overwrite")
-    assert ran.code == 2
-    assert "cannot be written: No such file or directory" in ran.err
+    run = delegraph(*args, tmp_path / "mine.txt", "--overwrite")
+    assert (run.code, (tmp_path / "mine.txt").read_text()) == (2, "precious")
+    assert "no heartbeat: name another file" in run.err
+    run = delegraph(*args, tmp_path / "nowhere" / "beat.json", "--overwrite")
+    assert run.code == 2
+    assert "cannot be written: No such file or directory" in run.err
     assert sorted(p.name for p in tmp_path.glob("*beat*")) == ["beat.json"]
 
 

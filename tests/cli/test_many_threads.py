@@ -29,9 +29,9 @@ def graph(edge_list):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command(ok, graph, tmp_path, name):
-    ran = ok(name, graph, *COMMANDS[name], "-o", tmp_path / "out", "--threads", MANY)
+    run = ok(name, graph, *COMMANDS[name], "-o", tmp_path / "out", "--threads", MANY)
     assert json.loads((tmp_path / "out.run.json").read_text())["threads"] == useful_threads(MANY)
-    assert f"--threads 100,000: {useful_threads(MANY)} threads are used" in ran.err
+    assert f"--threads 100,000: {useful_threads(MANY)} threads are used" in run.err
     if name == "bfs":
         ok("validate", graph, tmp_path / "out", "--threads", MANY)
 

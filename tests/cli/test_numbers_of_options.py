@@ -64,12 +64,12 @@ def test_click_parses_no_number():
                 assert isinstance(option.type, Number), option.opts
 
 
-def refused(ran, option: str) -> None:
-    assert ran.code == 2, ran.err
-    last = ran.err.splitlines()[-1]
+def refused(run, option: str) -> None:
+    assert run.code == 2, run.err
+    last = run.err.splitlines()[-1]
     assert last.startswith(f"Error: Invalid value for '{option}"), last
     assert len(last) < 250
-    assert "Traceback" not in ran.err
+    assert "Traceback" not in run.err
 
 
 @pytest.mark.parametrize(("words", "option"), WHOLE)
@@ -116,17 +116,17 @@ def test_numbers_with_a_form_of_their_own(delegraph, option, values):
 )
 def test_values_that_the_graph_tells(delegraph, edge_list, tmp_path, words):
     edges = edge_list([0, 1], [1, 2], w=[1, 2])
-    ran = delegraph(words[0], edges, *words[1:], "-o", tmp_path / "out")
-    assert ran.code == 2, ran.err
-    (line,) = ran.err.splitlines()
+    run = delegraph(words[0], edges, *words[1:], "-o", tmp_path / "out")
+    assert run.code == 2, run.err
+    (line,) = run.err.splitlines()
     assert len(line) < 250
 
 
 @pytest.mark.parametrize("name", ["kronecker:" + LONG, f"grid:{LONG}x2", "grid:٣x2"])
 def test_recipes(delegraph, name):
-    ran = delegraph("bench", name)
-    assert ran.code == 2
-    assert len(ran.err.splitlines()) == 1
+    run = delegraph("bench", name)
+    assert run.code == 2
+    assert len(run.err.splitlines()) == 1
 
 
 def test_the_largest_that_are_taken(ok, edge_list, tmp_path):
@@ -220,9 +220,9 @@ def test_files_of_vertices_that_are_none(delegraph, edge_list, tmp_path, words):
     edges, file = edge_list([0, 1], [1, 2]), tmp_path / "some.parquet"
 
     def message() -> str:
-        ran = delegraph(words[0], edges, words[1], file, "-o", tmp_path / "out")
-        assert ran.code == 2, ran.err
-        (line,) = ran.err.splitlines()
+        run = delegraph(words[0], edges, words[1], file, "-o", tmp_path / "out")
+        assert run.code == 2, run.err
+        (line,) = run.err.splitlines()
         return line
 
     pq.write_table(pa.Table.from_arrays([pa.array([1])] * 2, ["vertex"] * 2), file)
@@ -246,9 +246,9 @@ def test_more_vertices_than_memory_takes(delegraph, edge_list, tmp_path, monkeyp
     edges, file = edge_list([0, 1], [1, 2]), tmp_path / "some.parquet"
     pq.write_table(pa.table({"vertex": range(2000)}), file)
     monkeypatch.setattr("delegraph.pipeline.results.weights.machine_bytes", lambda: 100_000)
-    ran = delegraph("pagerank", edges, "--personalize", file, "-o", tmp_path / "out")
-    assert ran.code == 2
-    assert "its 2,000 rows take 128 kB of memory, but this machine has 100 kB" in ran.err
+    run = delegraph("pagerank", edges, "--personalize", file, "-o", tmp_path / "out")
+    assert run.code == 2
+    assert "its 2,000 rows take 128 kB of memory, but this machine has 100 kB" in run.err
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "huge", "deep"])
@@ -263,10 +263,10 @@ def test_small_files_that_are_none(delegraph, edge_list, tmp_path, kind, option)
         "deep": lambda: file.write_text("[" * 5000),
     }
     make[kind]()
-    ran = delegraph("build", edges, "-o", tmp_path / "out", option, file)
-    assert ran.code == 2, ran.err
-    assert "some.json" in ran.err.splitlines()[-1]
-    assert "Traceback" not in ran.err
+    run = delegraph("build", edges, "-o", tmp_path / "out", option, file)
+    assert run.code == 2, run.err
+    assert "some.json" in run.err.splitlines()[-1]
+    assert "Traceback" not in run.err
 
 
 @pytest.mark.parametrize(
@@ -307,14 +307,14 @@ def test_warnings_of_libraries_are_a_line(edge_list, tmp_path):
     ids=str,
 )
 def test_what_was_meant(delegraph, words, meant):
-    ran = delegraph(*words)
-    assert ran.code == 2
-    last = ran.err.splitlines()[-1]
+    run = delegraph(*words)
+    assert run.code == 2
+    last = run.err.splitlines()[-1]
     assert "did you mean" in last.lower()
     assert meant in last
 
 
 def test_what_nobody_meant(delegraph):
-    ran = delegraph("x" * 100_000)
-    assert ran.code == 2
-    assert "did you mean" not in ran.err
+    run = delegraph("x" * 100_000)
+    assert run.code == 2
+    assert "did you mean" not in run.err

@@ -78,10 +78,10 @@ def test_dockerfile(sources, tmp_path):
         elif step == "WORKDIR":
             workdir = text
         elif step == "RUN":
-            ran = subprocess.run(
+            run = subprocess.run(
                 text, shell=True, cwd=workdir, env=env, capture_output=True, text=True
             )
-            assert ran.returncode == 0, f"{text}\n{ran.stderr}"
+            assert run.returncode == 0, f"{text}\n{run.stderr}"
         elif step == "ENTRYPOINT":
             entry = text
     assert done == ["FROM", "ARG", "ENV", "WORKDIR", "COPY", "RUN", "RUN", "WORKDIR", "ENTRYPOINT"]

@@ -56,8 +56,8 @@ def wake(pipes: list[Path]) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_pipe_is_refused_at_once(delegraph, pipes, command):
-    ran = delegraph(*(word.replace("PIPE", "pipe.parquet") for word in command.split()))
-    assert ran.code == 2
-    assert COMMANDS[command] in ran.err
-    assert len(ran.err.splitlines()) == 1
+    run = delegraph(*(word.replace("PIPE", "pipe.parquet") for word in command.split()))
+    assert run.code == 2
+    assert COMMANDS[command] in run.err
+    assert len(run.err.splitlines()) == 1
     assert not Path("out").exists()

@@ -39,9 +39,9 @@ def test_a_store_a_result_a_batch_and_a_bench(ok, store, tmp_path, monkeypatch):
         ("jobs.toml", "Batch"),
         ("jobs.toml.batch/", "Batch"),
     ):
-        ran = ok("report", path, "-o", "page.html", "--overwrite")
-        assert ran.out == ""
-        assert ran.err == "page.html: written\n"
+        run = ok("report", path, "-o", "page.html", "--overwrite")
+        assert run.out == ""
+        assert run.err == "page.html: written\n"
         made = read_page(tmp_path / "page.html")
         assert made.text.startswith(kind)
         assert made.root.findtext("head/title", "").endswith(kind)
@@ -63,10 +63,10 @@ def test_what_it_is_not_about(delegraph, store, tmp_path, edge_list):
         (tmp_path / "graph.dg.run.json", "the run record of an output"),
         (tmp_path / ("x" * 255), "not a result"),
     ):
-        ran = delegraph("report", path, "-o", tmp_path / "page.html")
-        assert ran.code == 2
-        assert ran.out == ""
-        (line,) = ran.err.splitlines()
+        run = delegraph("report", path, "-o", tmp_path / "page.html")
+        assert run.code == 2
+        assert run.out == ""
+        (line,) = run.err.splitlines()
         assert message in line
         assert "report takes a store, a result, a batch or bench's JSON" in line
         assert not (tmp_path / "page.html").exists()
@@ -76,14 +76,14 @@ def test_what_it_may_replace(delegraph, ok, store, tmp_path):
     out = tmp_path / "page.html"
     ok("report", store, "-o", out)
     before = out.read_bytes()
-    ran = delegraph("report", store, "-o", out)
-    assert ran.code == 2
-    assert "--overwrite" in ran.err
+    run = delegraph("report", store, "-o", out)
+    assert run.code == 2
+    assert "--overwrite" in run.err
     assert out.read_bytes() == before
     out.write_text("<html>mine</html>")
-    ran = delegraph("report", store, "-o", out, "--overwrite")
-    assert ran.code == 2
-    assert "is not a report that delegraph wrote" in ran.err
+    run = delegraph("report", store, "-o", out, "--overwrite")
+    assert run.code == 2
+    assert "is not a report that delegraph wrote" in run.err
     assert out.read_text() == "<html>mine</html>"
 
 
@@ -95,10 +95,10 @@ def test_where_it_may_not_write(delegraph, store, tmp_path):
         (tmp_path, "is not a report that delegraph wrote"),
         ("/proc/page.html", "/proc/page.html cannot be written: "),
     ):
-        ran = delegraph("report", store, "-o", out)
-        assert ran.code == 2
-        assert message in ran.err
-        assert len(ran.err.splitlines()) == 1
+        run = delegraph("report", store, "-o", out)
+        assert run.code == 2
+        assert message in run.err
+        assert len(run.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

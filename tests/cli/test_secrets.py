@@ -76,10 +76,10 @@ def test_a_command(delegraph, edge_list, tmp_path, monkeypatch, name):
         loud = ["--log-format", "json", "--heartbeat", heartbeat, "--debug"]
         knows = words[0] in ("build", "bfs", "pagerank")
         for more in ([], ["--debug"], loud if knows else []):
-            ran = delegraph(*words, *more)
-            assert ran.code in (1, 2), url
-            assert no_secret(ran.out), url
-            assert no_secret(ran.err), url
+            run = delegraph(*words, *more)
+            assert run.code in (1, 2), url
+            assert no_secret(run.out), url
+            assert no_secret(run.err), url
         assert not heartbeat.exists() or no_secret(heartbeat.read_text())
     left = {path.name for path in tmp_path.iterdir()}
     assert left <= {edges.name, "beat.json"}
@@ -106,9 +106,9 @@ def test_a_batch(delegraph, edge_list, tmp_path, monkeypatch):
         for job in (graph_job, other):
             jobs.write_text(f'[[job]]\nname = "one"\n{job}')
             for args in (("batch", "run", jobs), ("batch", "plan", jobs, "--json")):
-                ran = delegraph(*args)
-                assert ran.code in (1, 2), (url, ran)
-                assert no_secret(ran.out + ran.err), url
+                run = delegraph(*args)
+                assert run.code in (1, 2), (url, run)
+                assert no_secret(run.out + run.err), url
             files = [path for path in tmp_path.rglob("*") if path.is_file() and path != jobs]
             assert all(no_secret(path.read_bytes().decode(errors="replace")) for path in files)
 

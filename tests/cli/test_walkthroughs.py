@@ -32,9 +32,9 @@ def test_walkthrough(name, ok, tmp_path, monkeypatch):
 
     def delegraph(*words: str) -> str:
         nonlocal messages
-        ran = ok(*words)
-        messages += ran.err
-        return ran.out
+        run = ok(*words)
+        messages += run.err
+        return run.out
 
     for block in walkthroughs.blocks((ROOT / name).read_text()):
         if block.kind == "pycon":

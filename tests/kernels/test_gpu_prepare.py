@@ -281,14 +281,14 @@ def test_a_hub_of_many_ranges(device, ok, edge_list, tmp_path):
 
 def test_too_little_device_memory_is_the_cpus_turn(device, delegraph, edge_list, tmp_path):
     path = edge_list(*random_edges(3, 2000, 30_000))
-    ran = delegraph("build", path, "-o", tmp_path / "cpu.dg", *ON_CPU)
-    assert ran.code == 0
+    run = delegraph("build", path, "-o", tmp_path / "cpu.dg", *ON_CPU)
+    assert run.code == 0
     limited = ("--device", "cuda", "--device-memory-limit", "1MB")
     for name in ("first", "again"):
         output = tmp_path / f"{name}.dg"
-        ran = delegraph("build", path, "-o", output, *limited)
-        assert ran.code == 0, ran.err
-        assert [line for line in ran.err.splitlines() if "CPU" in line and "1 MB" in line]
+        run = delegraph("build", path, "-o", output, *limited)
+        assert run.code == 0, run.err
+        assert [line for line in run.err.splitlines() if "CPU" in line and "1 MB" in line]
         assert digest(output) == digest(tmp_path / "cpu.dg")
         assert device_of(output) == "cpu"
 
@@ -296,11 +296,11 @@ def test_too_little_device_memory_is_the_cpus_turn(device, delegraph, edge_list,
 def test_a_device_that_is_not_there(device, delegraph, edge_list, tmp_path):
     path = edge_list([0, 1], [1, 2])
     for wrong in ("cuda:99", "gpu", "cuda:-1"):
-        ran = delegraph("build", path, "-o", tmp_path / "graph.dg", "--device", wrong)
-        assert ran.code == 2
-        assert wrong in ran.err.splitlines()[-1]
-    ran = delegraph("build", path, "-o", tmp_path / "graph.dg", "--device", "cuda", "--workers", 99)
-    assert ran.code == 2
+        run = delegraph("build", path, "-o", tmp_path / "graph.dg", "--device", wrong)
+        assert run.code == 2
+        assert wrong in run.err.splitlines()[-1]
+    run = delegraph("build", path, "-o", tmp_path / "graph.dg", "--device", "cuda", "--workers", 99)
+    assert run.code == 2
     assert sorted(file.name for file in tmp_path.iterdir()) == [path.name]
 
 
@@ -309,9 +309,9 @@ def test_a_damaged_input_leaves_nothing(device, delegraph, edge_list, tmp_path):
     data = bytearray(path.read_bytes())
     data[len(data) // 3 : len(data) // 3 + 2000] = bytes(2000)
     path.write_bytes(data)
-    ran = delegraph("build", path, "-o", tmp_path / "graph.dg", "--device", "cuda")
-    assert ran.code != 0
-    assert len(ran.err.strip().splitlines()) == 1
+    run = delegraph("build", path, "-o", tmp_path / "graph.dg", "--device", "cuda")
+    assert run.code != 0
+    assert len(run.err.strip().splitlines()) == 1
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 

@@ -40,11 +40,11 @@ def test_a_thread_that_does_not_begin(begin, how, seconds):
     """
     program = FAILING.format(how=how, seconds=seconds, begin=begin) + "sys.stdout.flush()\n"
     program += "import os; os._exit(0)\n"  # a pool's lock is held, and its threads are waited for
-    ran = subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
     )
-    assert ran.stdout == "can't start new thread: no memory for its first steps\n", ran.stderr
-    assert "Traceback" not in ran.stderr
+    assert run.stdout == "can't start new thread: no memory for its first steps\n", run.stderr
+    assert "Traceback" not in run.stderr
 
 
 @pytest.mark.parametrize("what", ["start", "run"])

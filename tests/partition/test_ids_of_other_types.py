@@ -219,10 +219,10 @@ def test_other_commands(edges, ok, tmp_path):
 def test_a_uuid_that_is_no_vertex(edges, delegraph, tmp_path):
     kind, folder = edges
     wrong = str(UUID(int=1)) if kind in BACK else "1"
-    ran = delegraph("bfs", folder, "--source", wrong, "-o", tmp_path / "out")
-    assert ran.code == 2
+    run = delegraph("bfs", folder, "--source", wrong, "-o", tmp_path / "out")
+    assert run.code == 2
     name = repr(wrong) if kind in BACK else wrong
-    assert f"source {name} is not a vertex of the graph" in ran.err
+    assert f"source {name} is not a vertex of the graph" in run.err
 
 
 @pytest.mark.slow

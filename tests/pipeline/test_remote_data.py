@@ -135,17 +135,17 @@ def test_from_python(bucket, edges):
 )
 def test_what_stays_here(bucket, edges, tmp_path, delegraph, monkeypatch, line):
     monkeypatch.chdir(tmp_path)
-    ran = delegraph(*(word.format(edges=edges, bucket=bucket.url) for word in line))
-    assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert re.match(f"delegraph: .*{bucket.url}/.*(path|disk) of this machine", ran.err)
+    run = delegraph(*(word.format(edges=edges, bucket=bucket.url) for word in line))
+    assert (run.code, run.err.count("\n")) == (2, 1)
+    assert re.match(f"delegraph: .*{bucket.url}/.*(path|disk) of this machine", run.err)
     assert bucket.names() == []
 
 
 def test_inputs_and_outputs_that_would_meet(bucket, edges, delegraph):
     graph = bucket.copy(edges, "edges")
     for out in (graph, f"{graph}/out", f"{bucket.url}/edges/a.parquet"):
-        ran = delegraph("bfs", graph, "--source", "1", "-o", out)
-        assert ran.code == 2
+        run = delegraph("bfs", graph, "--source", "1", "-o", out)
+        assert run.code == 2
     assert len(bucket.names()) == 2
 
 
@@ -159,10 +159,10 @@ def test_a_store_that_fails_is_tried_again_later(
     monkeypatch.setattr(remote, "ATTEMPTS", 1)
     remote._system.cache_clear()
     failing.fail_where(fault, lambda request: request.startswith("GET") and "b.parq" in request)
-    ran = delegraph("bfs", graph, "--source", "1", "-o", f"{bucket.url}/out2")
-    assert ran.code == 75
-    assert ran.err.startswith(f"delegraph: {graph}/b.parquet: no usable answer after")
-    assert ran.err.count("\n") == 1
+    run = delegraph("bfs", graph, "--source", "1", "-o", f"{bucket.url}/out2")
+    assert run.code == 75
+    assert run.err.startswith(f"delegraph: {graph}/b.parquet: no usable answer after")
+    assert run.err.count("\n") == 1
     assert not any("out2" in name for name in bucket.names())
 
 
@@ -196,9 +196,9 @@ def test_two_runs_here_do_not_write_one_result(bucket, edges, delegraph, tmp_pat
     from delegraph.partition.disk.work import begin_work
 
     with begin_work(out, {}):
-        ran = delegraph("bfs", edges, "--source", "1", "-o", out)
-    assert ran.code == 75
-    assert f"another run is writing {out} at this moment" in ran.err
+        run = delegraph("bfs", edges, "--source", "1", "-o", out)
+    assert run.code == 75
+    assert f"another run is writing {out} at this moment" in run.err
 
 
 @pytest.mark.slow

@@ -80,8 +80,8 @@ def test_nothing_is_left_of_what_is_refused(delegraph, edges, store, tmp_path, d
         ("convert", edges.with_name("none.csv")),
         ("report", edges),
     ):
-        ran = delegraph(*words, "-o", tmp_path / deep)
-        assert ran.code == 2, ran.err
+        run = delegraph(*words, "-o", tmp_path / deep)
+        assert run.code == 2, run.err
         assert sorted(tmp_path.rglob("*")) == before, words
 
     def fail(*args, **options):

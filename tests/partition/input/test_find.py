@@ -107,14 +107,14 @@ def test_parquet_under_other_names(ok, delegraph, edge_list, tmp_path):
     other = f"1 left out because they are not Parquet files: {path.parent / 'notes.txt'}"
     assert edges.notes == (note, other)
     for command, *more in (("info",), ("plan",)):
-        ran = ok(command, path.parent, *more, "--json")
-        assert ran.json["notes"] == [note, other]
-        assert ran.err.splitlines()[:2] == [note, other]
+        run = ok(command, path.parent, *more, "--json")
+        assert run.json["notes"] == [note, other]
+        assert run.err.splitlines()[:2] == [note, other]
     out = tmp_path / "out"
     for words in (("bfs", "--source", 0), ("components",), ("pagerank",), ("build",)):
-        ran = ok(words[0], path.parent, *words[1:], "-o", out / words[0], "--json")
-        assert [line for line in ran.err.splitlines() if "left out" in line] == [note, other]
-        assert ran.json["notes"][:2] == [note, other]
+        run = ok(words[0], path.parent, *words[1:], "-o", out / words[0], "--json")
+        assert [line for line in run.err.splitlines() if "left out" in line] == [note, other]
+        assert run.json["notes"][:2] == [note, other]
         assert json.loads((out / f"{words[0]}.run.json").read_text())["notes"][:2] == [note, other]
     with delegraph_module.open(path.parent) as graph:
         assert graph.notes[:2] == (note, other)
@@ -122,10 +122,10 @@ def test_parquet_under_other_names(ok, delegraph, edge_list, tmp_path):
     (path.parent / "notes.txt").unlink()
     assert open_edges(f"{path.parent}/part-*").rows == 4
     path.unlink()
-    ran = delegraph("info", path.parent)
-    assert ran.code == 2
-    assert "the folder holds no Parquet files" in ran.err
-    assert f"3 Parquet files have names with another ending: {misnamed[0]}" in ran.err
+    run = delegraph("info", path.parent)
+    assert run.code == 2
+    assert "the folder holds no Parquet files" in run.err
+    assert f"3 Parquet files have names with another ending: {misnamed[0]}" in run.err
 
 
 def test_a_folder_of_all_kinds_of_things(folder, monkeypatch):
@@ -159,8 +159,8 @@ def test_what_is_left_out_is_told_and_recorded(ok, edge_list, tmp_path):
     assert open_edges(path).notes == ()
     for words in (("bfs", "--source", 0), ("build",)):
         output = tmp_path / words[0]
-        ran = ok(words[0], tmp_path / "in", *words[1:], "-o", output)
-        (line,) = [line for line in ran.err.splitlines() if "left out" in line]
+        run = ok(words[0], tmp_path / "in", *words[1:], "-o", output)
+        (line,) = [line for line in run.err.splitlines() if "left out" in line]
         assert line.startswith("30 left out")
         assert line.endswith("_19.parquet and 10 more")
         record = json.loads(output.with_name(f"{words[0]}.run.json").read_text())
@@ -172,11 +172,11 @@ def test_the_record_of_many_files_stays_small(ok, edge_list, tmp_path):
     path = edge_list([0, 1], [1, 2], "in/00.parquet")
     for number in range(1, 25):
         shutil.copy(path, path.with_name(f"{number:02}.parquet"))
-    ran = ok("bfs", tmp_path / "in", "--source", 0, "-o", tmp_path / "out", "--json")
-    *first, more = ran.json["inputs"].items()
+    run = ok("bfs", tmp_path / "in", "--source", 0, "-o", tmp_path / "out", "--json")
+    *first, more = run.json["inputs"].items()
     assert [name for name, _ in first] == [str(tmp_path / f"in/{n:02}.parquet") for n in range(20)]
     assert more == ("and 5 more", f"{5 * path.stat().st_size:,} bytes")
-    assert ran.json["notes"] == []
+    assert run.json["notes"] == []
 
 
 @pytest.mark.parametrize(

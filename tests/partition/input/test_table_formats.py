@@ -63,9 +63,9 @@ def test_every_command_says_so(table, delegraph, tmp_path):
         ("bfs", folder, "--source", 0, "-o", tmp_path / "out"),
         ("components", folder, "-o", tmp_path / "out"),
     ):
-        ran = delegraph(*words)
-        assert ran.code == 2
-        (line,) = ran.err.splitlines()
+        run = delegraph(*words)
+        assert run.code == 2
+        (line,) = run.err.splitlines()
         assert f"{folder} is a Delta table (_delta_log)" in line
         assert f"COPY (FROM delta_scan('{folder}')) TO 'edges.parquet'" in line
 

@@ -197,9 +197,9 @@ def test_a_vertex_table_that_is_no_parquet_file(stores, tmp_path, delegraph):
     (store / "vertices.parquet").write_bytes(b"PAR1" + bytes(5000) + b"PAR1")
     sealed(store, "vertices.parquet")
     for command in ["bfs", store, "--source", 1, "-o", tmp_path / "out"], ["plan", store]:
-        ran = delegraph(*command)
-        assert ran.code == 2
-        assert "vertices.parquet: invalid contents: " in ran.err
+        run = delegraph(*command)
+        assert run.code == 2
+        assert "vertices.parquet: invalid contents: " in run.err
 
 
 def test_names_that_are_no_utf_8(stores, tmp_path, delegraph):
@@ -213,6 +213,6 @@ def test_names_that_are_no_utf_8(stores, tmp_path, delegraph):
     ]
     pq.write_table(pa.table(columns, fields), store / "vertices.parquet")
     sealed(store, "vertices.parquet")
-    ran = delegraph("bfs", store, "--source", "1", "-o", tmp_path / "out")
-    assert ran.code == 2
-    assert "vertices.parquet: invalid contents: " in ran.err
+    run = delegraph("bfs", store, "--source", "1", "-o", tmp_path / "out")
+    assert run.code == 2
+    assert "vertices.parquet: invalid contents: " in run.err

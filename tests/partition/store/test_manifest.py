@@ -159,10 +159,10 @@ def test_searching_a_store_with_a_damaged_manifest(store, tmp_path, delegraph):
     for content in (bytes(len(whole)), whole[:50], whole[:2000]):
         (store / "manifest.json").write_bytes(content)
         for command in (["bfs", store, "--source", 1, "-o", tmp_path / "out"], ["info", store]):
-            ran = delegraph(*command)
-            assert ran.code == 2
-            assert "manifest.json is damaged" in ran.err
-            assert ran.err.count("\n") == 1
+            run = delegraph(*command)
+            assert run.code == 2
+            assert "manifest.json is damaged" in run.err
+            assert run.err.count("\n") == 1
 
 
 def test_a_damaged_store_is_not_overwritten(store, tmp_path, delegraph):
@@ -173,9 +173,9 @@ def test_a_damaged_store_is_not_overwritten(store, tmp_path, delegraph):
     edges = tmp_path / "e.parquet"
     shutil.copy(store / "vertices.parquet", edges)
     options = ["--src", "vertex", "--dst", "global_id", "--overwrite"]
-    ran = delegraph("build", edges, "-o", store, *options)
-    assert ran.code == 2
-    assert "is not a store that delegraph wrote" in ran.err
+    run = delegraph("build", edges, "-o", store, *options)
+    assert run.code == 2
+    assert "is not a store that delegraph wrote" in run.err
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "vertices.parquet", NN])
@@ -228,9 +228,9 @@ def test_weights_of_an_older_store_are_rounded_nobody_knows_how(weighted, ok):
     info = open_store(weighted).info.weights
     assert info is not None
     assert (info.rounded, info.greatest_change) == (None, None)
-    ran = ok("sssp", weighted, "--source", 1, "-o", weighted.parent / "paths", "--json").json
-    assert ran["graph"]["weights"]["rounded"] is None
-    assert ran["notes"] == []
+    run = ok("sssp", weighted, "--source", 1, "-o", weighted.parent / "paths", "--json").json
+    assert run["graph"]["weights"]["rounded"] is None
+    assert run["notes"] == []
     assert "rounded" not in ok("info", weighted).out
 
 

@@ -153,6 +153,6 @@ def test_the_star_of_the_definition(ok, edge_list, tmp_path):
     through the hub.
     """
     edges = edge_list([0, 0, 0, 0], [1, 2, 3, 4])
-    ran = ok("betweenness", edges, "-o", tmp_path / "out", "--sources", "1,", "--normalized")
+    run = ok("betweenness", edges, "-o", tmp_path / "out", "--sources", "1,", "--normalized")
     assert values_of(tmp_path / "out").tolist()[0] == 1.0
-    assert "the value of the source itself is null" in ran.err
+    assert "the value of the source itself is null" in run.err

@@ -33,9 +33,9 @@ def test_small_graph_on_every_path(ok, edge_list, tmp_path):
     ok("build", edges, "-o", tmp_path / "one.dg")
     ok("build", edges, "-o", tmp_path / "three.dg", "--partitions", 3, "--threshold", 1)
     for graph in (edges, tmp_path / "one.dg", tmp_path / "three.dg"):
-        ran = ok("bfs", graph, "--source", 0, "-o", tmp_path / "out", "--overwrite")
+        run = ok("bfs", graph, "--source", 0, "-o", tmp_path / "out", "--overwrite")
         assert read_result(tmp_path / "out") == expected
-        assert ran.out == "reached 3 of 6 vertices, depth 2\n"
+        assert run.out == "reached 3 of 6 vertices, depth 2\n"
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -255,9 +255,9 @@ def test_overwrite_spares_what_is_not_an_output(delegraph, ok, edge_list, tmp_pa
     (tmp_path / "precious" / "thesis.tex").touch()
     ok("build", edges, "-o", tmp_path / "graph.dg")
     for there in (tmp_path / "precious", mine.parent, mine, tmp_path / "graph.dg"):
-        ran = delegraph("bfs", edges, "--source", 0, "-o", there, "--overwrite")
-        assert ran.code == 2
-        assert "is not a result that delegraph wrote" in ran.err
+        run = delegraph("bfs", edges, "--source", 0, "-o", there, "--overwrite")
+        assert run.code == 2
+        assert "is not a result that delegraph wrote" in run.err
     assert delegraph("build", edges, "-o", mine.parent, "--overwrite").code == 2
     assert (tmp_path / "precious" / "thesis.tex").exists()
     assert mine.exists()
@@ -269,8 +269,8 @@ def test_overwrite_spares_the_input(delegraph, ok, edge_list, tmp_path, folder):
     input_folder = tmp_path / folder
     source = pq.read_table(input_folder)["src"][0]
     for out in (input_folder, input_folder / "out", input_folder / "part-00000.parquet"):
-        ran = delegraph("bfs", input_folder, "--source", source, "-o", out, "--overwrite")
-        assert ran.code == 2
+        run = delegraph("bfs", input_folder, "--source", source, "-o", out, "--overwrite")
+        assert run.code == 2
     pattern = f"{tmp_path}/in*/*.parquet"
     if folder == "in":
         assert delegraph("build", pattern, "-o", input_folder, "--overwrite").code == 2
@@ -288,9 +288,9 @@ def test_what_appears_meanwhile_is_spared(delegraph, edge_list, tmp_path, monkey
         return search(*args)
 
     monkeypatch.setattr(ScanEngine, "search", search_slowly)
-    ran = delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out")
-    assert ran.code == 1
-    assert "was written by something else meanwhile" in ran.err
+    run = delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out")
+    assert run.code == 1
+    assert "was written by something else meanwhile" in run.err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["edges.parquet", "out"]
     assert (tmp_path / "out" / "thesis.tex").exists()
 

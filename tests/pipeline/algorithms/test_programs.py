@@ -137,9 +137,9 @@ def test_wrong_components_are_found(ok, delegraph, edge_list, tmp_path, change, 
     edges = edge_list(*SHAPES["two components"])
     ok("components", edges, "-o", tmp_path / "out")
     damaged(tmp_path / "out", change)
-    ran = delegraph("validate", edges, tmp_path / "out", "--json")
-    assert ran.code == 1
-    assert rules <= {rule["rule"] for rule in ran.json["rules"]}
+    run = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert run.code == 1
+    assert rules <= {rule["rule"] for rule in run.json["rules"]}
     assert delegraph("validate", edges, tmp_path / "out").code == 1
 
 
@@ -162,15 +162,15 @@ def test_wrong_pagerank_is_found(ok, delegraph, edge_list, tmp_path, change, rul
     edges = edge_list(*random_edges(5, 300, 2000))
     ok("pagerank", edges, "-o", tmp_path / "out")
     damaged(tmp_path / "out", change)
-    ran = delegraph("validate", edges, tmp_path / "out", "--json")
-    assert ran.code == 1
-    assert rules <= {rule["rule"] for rule in ran.json["rules"]}
+    run = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert run.code == 1
+    assert rules <= {rule["rule"] for rule in run.json["rules"]}
 
 
 def test_not_converged_is_said(ok, delegraph, edge_list, tmp_path):
     args = ("pagerank", edge_list(*random_edges(5, 300, 2000)), "-o", tmp_path / "out")
-    ran = ok(*args, "--max-iterations", 3)
-    assert "not converged" in ran.out
+    run = ok(*args, "--max-iterations", 3)
+    assert "not converged" in run.out
     assert delegraph(*args, "--max-iterations", 3, "--strict").code == 1
     assert ok(*args, "--iterations", 3, "--strict", "--overwrite").out.startswith("3 iterations")
 
@@ -266,19 +266,19 @@ def test_distances_as_networkx_has_them(ok, edge_list, tmp_path, directed):
     kind, flags = (networkx.DiGraph, ["--directed"]) if directed else (networkx.Graph, [])
     graph = kind(zip(src.tolist(), dst.tolist(), strict=True))
     graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
-    ran = ok("closeness", edges, "-o", tmp_path / "c", *flags, "--json").json
-    assert conforms(without(ran, "already"), run_record("closeness"))
+    run = ok("closeness", edges, "-o", tmp_path / "c", *flags, "--json").json
+    assert conforms(without(run, "already"), run_record("closeness"))
     assert column(tmp_path / "c", "closeness") == pytest.approx(
         networkx.closeness_centrality(graph)
     )
-    ran = ok("eccentricity", edges, "-o", tmp_path / "e", *flags, "--json").json
-    assert conforms(without(ran, "already"), run_record("eccentricity"))
+    run = ok("eccentricity", edges, "-o", tmp_path / "e", *flags, "--json").json
+    assert conforms(without(run, "already"), run_record("eccentricity"))
     lengths = dict(networkx.all_pairs_shortest_path_length(graph))
     wanted = {vertex: max(hops.values()) for vertex, hops in lengths.items()}
     assert column(tmp_path / "e", "eccentricity") == wanted
-    assert ran["eccentricity"]["diameter_at_least"] == max(wanted.values())
-    ran = ok("betweenness", edges, "-o", tmp_path / "b", *flags, "--json").json
-    assert conforms(without(ran, "already"), run_record("betweenness"))
+    assert run["eccentricity"]["diameter_at_least"] == max(wanted.values())
+    run = ok("betweenness", edges, "-o", tmp_path / "b", *flags, "--json").json
+    assert conforms(without(run, "already"), run_record("betweenness"))
     wanted = networkx.betweenness_centrality(graph, normalized=False)
     assert column(tmp_path / "b", "betweenness") == pytest.approx(wanted, abs=1e-9)
     ok("betweenness", edges, "-o", tmp_path / "n", *flags, "--normalized")
@@ -336,9 +336,9 @@ def test_wrong_betweenness_is_found(ok, delegraph, edge_list, tmp_path, change, 
         columns["betweenness"] = [change(value) for value in columns["betweenness"]]
 
     damaged(tmp_path / "out", changed)
-    ran = delegraph("validate", edges, tmp_path / "out", "--json")
-    assert ran.code == 1
-    assert rules <= {rule["rule"] for rule in ran.json["rules"]}
+    run = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert run.code == 1
+    assert rules <= {rule["rule"] for rule in run.json["rules"]}
 
 
 @pytest.mark.parametrize(
@@ -372,8 +372,8 @@ def test_wrong_values_are_found(ok, delegraph, edge_list, tmp_path, name):
         columns[name][2] += 0.01 if name == "closeness" else 1
 
     damaged(tmp_path / "out", more)
-    ran = delegraph("validate", edges, tmp_path / "out", "--json")
-    assert (ran.code, [rule["rule"] for rule in ran.json["rules"]]) == (1, [2])
+    run = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert (run.code, [rule["rule"] for rule in run.json["rules"]]) == (1, [2])
 
 
 @pytest.mark.parametrize(
@@ -386,8 +386,8 @@ def test_wrong_values_are_found(ok, delegraph, edge_list, tmp_path, name):
 )
 def test_bad_sources_are_told(delegraph, edge_list, tmp_path, sources, says):
     edges = edge_list([0, 1, 2], [1, 2, 3])
-    ran = delegraph("closeness", edges, "-o", tmp_path / "out", "--sources", sources)
-    assert (ran.code, says in ran.err) == (2, True)
+    run = delegraph("closeness", edges, "-o", tmp_path / "out", "--sources", sources)
+    assert (run.code, says in run.err) == (2, True)
     assert not list(tmp_path.glob("*out*"))
 
 
@@ -419,9 +419,9 @@ def test_bad_options_are_told(delegraph, edge_list, tmp_path, options, says):
     if isinstance(options[1], dict):
         pq.write_table(pa.table(options[1]), tmp_path / "to.parquet")
         options = [options[0], tmp_path / "to.parquet"]
-    ran = delegraph("pagerank", edges, "-o", tmp_path / "out", *options)
-    assert ran.code == 2
-    assert says in ran.err
+    run = delegraph("pagerank", edges, "-o", tmp_path / "out", *options)
+    assert run.code == 2
+    assert says in run.err
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".out*"))
 

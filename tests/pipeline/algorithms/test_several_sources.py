@@ -239,8 +239,8 @@ def test_goes_on_after_the_last_batch(ok, delegraph, edge_list, tmp_path, monkey
     with monkeypatch.context() as patched:
         patched.setattr(bfs_each, "write_rows", dying)
         assert delegraph(*args, tmp_path / "out").code == 1
-    ran = ok(*args, tmp_path / "out")
-    assert "source 128" in ran.err
+    run = ok(*args, tmp_path / "out")
+    assert "source 128" in run.err
     assert digest(tmp_path / "out") == digest(tmp_path / "whole")
     assert not list(tmp_path.glob(".*"))
 
@@ -316,9 +316,9 @@ def test_wrong_rows_are_found(ok, delegraph, edge_list, tmp_path, options, chang
     edges, ids = edge_list(src, dst), f"{src[0]},{dst[100]},{dst[200]}"
     ok("bfs", edges, "--sources", ids, *options, "-o", tmp_path / "out")
     damaged(tmp_path / "out", change)
-    ran = delegraph("validate", edges, tmp_path / "out", "--json")
-    assert ran.code == 1
-    assert rules <= {rule["rule"] for rule in ran.json["rules"]}
+    run = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert run.code == 1
+    assert rules <= {rule["rule"] for rule in run.json["rules"]}
     assert "wrong: rule" in delegraph("validate", edges, tmp_path / "out").out
 
 
@@ -381,8 +381,8 @@ def test_bad_input_is_told(delegraph, edge_list, tmp_path, options, says):
     if options and isinstance(options[1], dict):
         pq.write_table(pa.table(options[1]), tmp_path / "some.parquet")
         options = [options[0], tmp_path / "some.parquet"]
-    ran = delegraph("bfs", edges, "-o", tmp_path / "out", *options)
-    assert (ran.code, says in ran.err) == (2, True), ran.err
+    run = delegraph("bfs", edges, "-o", tmp_path / "out", *options)
+    assert (run.code, says in run.err) == (2, True), run.err
     assert not list(tmp_path.glob("*out*"))
 
 

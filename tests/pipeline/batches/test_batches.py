@@ -77,9 +77,9 @@ RUN = ("batch", "run", "jobs.toml", "--set", "run=1")
 def test_what_is_done_is_not_done_again(ok, delegraph, edge_list, here):
     planned = ok("batch", "plan", *RUN[2:]).out
     assert "parts  runs within 600 MB: after store" in planned
-    ran = ok(*RUN)
-    assert ran.out == "3 of 3 jobs done\n"
-    assert ran.err.splitlines()[0] == "store: begun"
+    run = ok(*RUN)
+    assert run.out == "3 of 3 jobs done\n"
+    assert run.err.splitlines()[0] == "store: begun"
     entries = json.loads(ok("batch", "status", "jobs.toml", "--json").out)["jobs"]
     assert [entry["attempts"] for entry in entries] == [1, 1, 1]
     assert all(entry["peak_bytes"] > 0 and entry["exit_code"] == 0 for entry in entries)
@@ -90,9 +90,9 @@ def test_what_is_done_is_not_done_again(ok, delegraph, edge_list, here):
     edge_list(*random_edges(2, 300, 900))
     planned = ok("batch", "plan", *RUN[2:]).out
     assert "store  runs within 600 MB: its options or its inputs have changed" in planned
-    ran = ok(*RUN)
-    assert "store: begun" in ran.err
-    assert "check: done in" in ran.err
+    run = ok(*RUN)
+    assert "store: begun" in run.err
+    assert "check: done in" in run.err
     assert digest(here / "out") != before
 
 
@@ -117,9 +117,9 @@ def test_nothing_of_others_is_replaced(ok, delegraph, here):
     ok("bfs", "graph.dg", "--source", 1, "-o", here / "out" / "2")
     before = digest(here / "out" / "2")
     (here / "jobs.toml").write_text((here / "jobs.toml").read_text().replace("{run}/parts", "2"))
-    ran = delegraph(*RUN)
-    assert ran.code == 1
-    assert "parts: failed: " in ran.err
+    run = delegraph(*RUN)
+    assert run.code == 1
+    assert "parts: failed: " in run.err
     assert digest(here / "out" / "2") == before
     # Done, but killed before the ledger has it: it is the batch's all the same.
     ledger = sqlite3.connect(here / "jobs.toml.batch" / "ledger.sqlite")
@@ -133,10 +133,10 @@ def test_a_job_that_cannot_begin(delegraph, here):
     (here / "file").touch()
     text = JOBS.replace("out/{run}/parts", "file/parts")
     (here / "jobs.toml").write_text(text.split('[[job]]\nname = "check"')[0])
-    ran = delegraph(*RUN, "--quiet")
-    assert (ran.code, ran.out) == (1, "1 of 2 jobs done\n")
-    assert ran.err.startswith("parts: failed: ")
-    assert "file is not a folder: " in ran.err
+    run = delegraph(*RUN, "--quiet")
+    assert (run.code, run.out) == (1, "1 of 2 jobs done\n")
+    assert run.err.startswith("parts: failed: ")
+    assert "file is not a folder: " in run.err
     assert states(delegraph) == {"store": "done", "parts": "failed"}
 
 
@@ -149,10 +149,10 @@ def test_a_failure_leaves_out_what_needs_it(delegraph, here):
     (here / "out" / "1" / "parts" / "mine").touch()
     other = '[[job]]\nname = "other"\ncommand = "report"\npath = "graph.dg"\noutput = "o.html"\n'
     (here / "jobs.toml").write_text(JOBS + other + 'needs = ["store"]\n')
-    ran = delegraph(*RUN)
-    assert (ran.code, ran.out) == (1, "2 of 4 jobs done\n")
-    assert "parts: failed: " in ran.err
-    assert "check: left out: parts failed" in ran.err
+    run = delegraph(*RUN)
+    assert (run.code, run.out) == (1, "2 of 4 jobs done\n")
+    assert "parts: failed: " in run.err
+    assert "check: left out: parts failed" in run.err
     assert states(delegraph) == {
         "store": "done",
         "parts": "failed",
@@ -162,9 +162,9 @@ def test_a_failure_leaves_out_what_needs_it(delegraph, here):
     assert (here / "out" / "1" / "parts" / "mine").exists()
     (here / "out" / "1" / "parts" / "mine").unlink()
     (here / "out" / "1" / "parts").rmdir()
-    ran = delegraph(*RUN)
-    assert (ran.code, ran.out) == (0, "4 of 4 jobs done\n")
-    assert "other: done already" in ran.err
+    run = delegraph(*RUN)
+    assert (run.code, run.out) == (0, "4 of 4 jobs done\n")
+    assert "other: done already" in run.err
 
 
 @pytest.mark.slow
@@ -173,11 +173,11 @@ def test_tried_again_where_that_helps(delegraph, here, monkeypatch):
     monkeypatch.setattr(batches, "_PAUSE_SECONDS", 0.1)
     (here / "jobs.toml").write_text(JOBS.replace("[defaults]", "[defaults]\nretries = 1"))
     with begin_work(here / "graph.dg", {}):
-        ran = delegraph(*RUN)
-    assert ran.code == 1
-    assert "graph.dg at this moment: wait for it, or name another output; next try in" in ran.err
-    assert "store: begun, try 2" in ran.err
-    assert "store: failed" in ran.err
+        run = delegraph(*RUN)
+    assert run.code == 1
+    assert "graph.dg at this moment: wait for it, or name another output; next try in" in run.err
+    assert "store: begun, try 2" in run.err
+    assert "store: failed" in run.err
     job = json.loads(delegraph("batch", "status", "jobs.toml", "--json").out)["jobs"][0]
     assert (job["attempts"], job["exit_code"]) == (2, 75)
     assert delegraph(*RUN).code == 0
@@ -185,19 +185,19 @@ def test_tried_again_where_that_helps(delegraph, here, monkeypatch):
     (here / "jobs.toml").write_text(
         JOBS.replace("[defaults]", '[defaults]\nretries = 9\nsrc = "x"')
     )
-    ran = delegraph(*RUN)
-    assert ran.code == 1
-    assert "try" not in ran.err
+    run = delegraph(*RUN)
+    assert run.code == 1
+    assert "try" not in run.err
 
 
 @pytest.mark.slow
 def test_a_job_that_takes_too_long(delegraph, here):
     text = JOBS + LONG + 'timeout = "2s"\nretries = 3\n'
     (here / "jobs.toml").write_text(text)
-    ran = delegraph(*RUN, "--jobs", 2)
-    assert (ran.code, ran.out) == (1, "3 of 4 jobs done\n")
-    assert "long: failed: did not end within its timeout of 2 s" in ran.err
-    assert ran.err.count("long: begun") == 1
+    run = delegraph(*RUN, "--jobs", 2)
+    assert (run.code, run.out) == (1, "3 of 4 jobs done\n")
+    assert "long: failed: did not end within its timeout of 2 s" in run.err
+    assert run.err.count("long: begun") == 1
 
 
 def running_jobs(process: subprocess.Popen) -> list[psutil.Process]:
@@ -244,11 +244,11 @@ def test_every_try_is_told(ok, delegraph, here, number):
     (first_run,) = delegraph("batch", "status", "jobs.toml", "--json").json["jobs"]
     assert [one["state"] for one in first_run["tries"]] == [how]
     (here / "jobs.toml").write_text(LONG.replace("1000000000", "3"))
-    (ran,) = ok(*RUN, "--json").json["jobs"]
-    first, last = ran["tries"]
+    (run,) = ok(*RUN, "--json").json["jobs"]
+    first, last = run["tries"]
     assert (first["state"], first["began"]) == (how, first_run["began"])
     assert (first["ended"] is None) == (number == signal.SIGKILL)
-    assert last == {name: ran[name] for name in last}
+    assert last == {name: run[name] for name in last}
     status = ok("batch", "status", "jobs.toml").out.splitlines()
     assert status[0].startswith("long  done      2 tries  ")
     assert status[1].startswith(f"      {how:8}  try 1, began {first_run['began'][:19]}")
@@ -257,8 +257,8 @@ def test_every_try_is_told(ok, delegraph, here, number):
     assert "Tries before the last one of each job" in (here / "page.html").read_text()
     # What is made anew after it was done has tries of its own.
     (here / "jobs.toml").write_text(LONG.replace("1000000000", "4"))
-    (ran,) = ok(*RUN, "--json").json["jobs"]
-    assert [one["state"] for one in ran["tries"]] == ["done"]
+    (run,) = ok(*RUN, "--json").json["jobs"]
+    assert [one["state"] for one in run["tries"]] == ["done"]
 
 
 def test_tries_that_are_kept(tmp_path, monkeypatch):
@@ -307,9 +307,9 @@ def test_jobs_whose_limits_do_not_fit_together(ok, here):
     ]
     planned = ok("batch", "plan", *with_two, "--json").json["jobs"]
     assert [job["not_beside"] for job in planned] == [[], ["a"], ["a"]]
-    ran = ok("batch", "run", *with_two)
-    assert f"b: waits for a: {reason}, or lower those of the jobs" in ran.err
-    assert ran.err.count("waits for") == 1  # the third one waits for what it needs
+    run = ok("batch", "run", *with_two)
+    assert f"b: waits for a: {reason}, or lower those of the jobs" in run.err
+    assert run.err.count("waits for") == 1  # the third one waits for what it needs
     for enough in (("--jobs", 2, "--memory-limit", "1.2GB"), ("--memory-limit", "1GB")):
         assert "not at the same time" not in ok("batch", "plan", *RUN[2:], *enough).out
 
@@ -385,8 +385,8 @@ def test_killed_again_and_again(ok, delegraph, here, monkeypatch, request, numbe
                 hits += code != 0
                 continue
         ok("batch", "retry", "jobs.toml", "store", *RUN[3:])  # all of it, once more
-    ran = delegraph(*RUN, "--jobs", 3, "--memory-limit", "2GB")
-    assert (ran.code, ran.out) == (0, "9 of 9 jobs done\n"), ran.err
+    run = delegraph(*RUN, "--jobs", 3, "--memory-limit", "2GB")
+    assert (run.code, run.out) == (0, "9 of 9 jobs done\n"), run.err
     assert set(states(delegraph).values()) == {"done"}
     assert digest(here / "graph.dg") == digest(here / "wanted.dg")
     for kind, _ in kinds:
@@ -404,9 +404,9 @@ def test_an_output_that_is_not_its_own(ok, delegraph, here):
     part.write_bytes(data[:-1])
     plan = ok("batch", "plan", *RUN[2:]).out.splitlines()
     assert plan[1].endswith("its output has changed since the job wrote it")
-    ran = delegraph(*RUN)
-    assert ran.code == 1
-    assert "parts: failed: " in ran.err
+    run = delegraph(*RUN)
+    assert run.code == 1
+    assert "parts: failed: " in run.err
     assert part.read_bytes() == data[:-1]
     part.write_bytes(data)
     ok(*RUN)
@@ -465,17 +465,17 @@ def test_a_ledger_that_is_not_ours(ok, delegraph, here, damage, reason):
     damage(ledger)
     before = ledger.read_bytes()
     for args in (RUN, ("batch", "status", "jobs.toml")):
-        ran = delegraph(*args)
-        assert ran.code in (1, 2)
-        assert reason in ran.err
-        assert len(ran.err.splitlines()) == 1
+        run = delegraph(*args)
+        assert run.code in (1, 2)
+        assert reason in run.err
+        assert len(run.err.splitlines()) == 1
     assert ledger.read_bytes() == before
 
 
 def test_a_batch_that_asks_for_too_much(delegraph, here):
-    ran = delegraph(*RUN, "--memory-limit", "500MB")
-    assert ran.code == 2
-    assert "'store' asks for 600 MB, but the batch may use 500 MB" in ran.err
+    run = delegraph(*RUN, "--memory-limit", "500MB")
+    assert run.code == 2
+    assert "'store' asks for 600 MB, but the batch may use 500 MB" in run.err
     assert delegraph("batch", "status", "jobs.toml").code == 2
     assert delegraph("batch", "run", "nothing.toml").code == 2
     assert delegraph(*RUN[:3], "--set", "run").code == 2

@@ -86,9 +86,9 @@ def test_a_ledger_that_may_only_be_read(delegraph, disk, edge_list, monkeypatch,
     path.write_text(JOBS.split('[[job]]\nname = "parts"')[0])
     assert delegraph("batch", "run", path).code == 0
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-    ran = delegraph("batch", "run", path)
+    run = delegraph("batch", "run", path)
     line = f"delegraph: {path} cannot be written: Read-only file system\n"
-    assert (ran.code, ran.err) == (2, line)
+    assert (run.code, run.err) == (2, line)
     assert delegraph("batch", "status", path).out.startswith("store  done")
     subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
     assert delegraph("batch", "run", path).err == "store: done already\n"
@@ -107,14 +107,14 @@ def test_a_batch_goes_on_once_there_is_room(
     edge_list(*random_edges(1, 300, 900))
     (disk / "jobs.toml").write_text(JOBS)
     fill(disk, spare)
-    ran = delegraph("batch", "run", disk / "jobs.toml")
-    if ran.code:
-        assert ran.code == 1
-        assert ran.err.count("delegraph: ") == 1
-        assert ran.err.splitlines()[-1].endswith("database or disk is full")
+    run = delegraph("batch", "run", disk / "jobs.toml")
+    if run.code:
+        assert run.code == 1
+        assert run.err.count("delegraph: ") == 1
+        assert run.err.splitlines()[-1].endswith("database or disk is full")
     (disk / "filler").unlink()
     stores = [digest(path) for path in tmp_path.glob("graph.dg")]
-    ran = delegraph("batch", "run", disk / "jobs.toml")
-    assert (ran.code, ran.out) == (0, "3 of 3 jobs done\n"), ran.err
+    run = delegraph("batch", "run", disk / "jobs.toml")
+    assert (run.code, run.out) == (0, "3 of 3 jobs done\n"), run.err
     assert stores in ([], [digest(tmp_path / "graph.dg")])
     assert not list(tmp_path.glob(".*"))

@@ -232,15 +232,15 @@ def test_files_of_jobs(delegraph, here, in_time, seed):
         (here / "jobs.toml").write_text(text)
         before = sorted(path for path in here.rglob("*"))
         signal.setitimer(signal.ITIMER_REAL, _SECONDS)
-        ran = delegraph("batch", "plan", "jobs.toml")
+        run = delegraph("batch", "plan", "jobs.toml")
         signal.setitimer(signal.ITIMER_REAL, 0)
-        case_line = f"seed {seed}, case {case}: {ran.code}, {ran.err}\n{text[:3000]}"
-        assert ran.code in (0, 2), case_line
-        assert "Traceback" not in ran.err, case_line
-        lines = ran.err.removeprefix("delegraph: ").splitlines()
-        assert (ran.code == 0) == (not lines), case_line
+        case_line = f"seed {seed}, case {case}: {run.code}, {run.err}\n{text[:3000]}"
+        assert run.code in (0, 2), case_line
+        assert "Traceback" not in run.err, case_line
+        lines = run.err.removeprefix("delegraph: ").splitlines()
+        assert (run.code == 0) == (not lines), case_line
         assert all(line.startswith(("jobs.toml", "[", "Usage")) for line in lines), case_line
         assert max(map(len, lines), default=0) < 1000, case_line
         assert sorted(path for path in here.rglob("*")) == before, case_line
-        codes.add(ran.code)
+        codes.add(run.code)
     assert codes == {0, 2}

@@ -432,16 +432,16 @@ def test_files_of_jobs_that_are_none(tmp_path, kind):
 @pytest.mark.parametrize("command", ["plan", "run"])
 def test_options_of_batches(delegraph, write, words, reason, command):
     write(STORE)
-    ran = delegraph("batch", command, "jobs.toml", *words)
-    assert ran.code == 2
-    assert reason in ran.err.splitlines()[-1]
+    run = delegraph("batch", command, "jobs.toml", *words)
+    assert run.code == 2
+    assert reason in run.err.splitlines()[-1]
 
 
 def test_long_values_of_set(delegraph, write):
     write(STORE + 'partitions = "{x}"\n')
-    ran = delegraph("batch", "plan", "jobs.toml", "--set", f"x={'9' * 5000}")
-    assert ran.code == 2
-    (line,) = ran.err.splitlines()
+    run = delegraph("batch", "plan", "jobs.toml", "--set", f"x={'9' * 5000}")
+    assert run.code == 2
+    (line,) = run.err.splitlines()
     assert "line 6: 'partitions': '99999999999999999999...' (5,000 characters) is more than" in line
 
 
@@ -459,7 +459,7 @@ def test_ledgers_that_are_none(delegraph, write, tmp_path, name, kind):
     make = {"pipe": lambda: os.mkfifo(path), "folder": path.mkdir, "file": path.touch}
     make[kind]()
     for command in ("status", "plan"):
-        ran = delegraph("batch", command, "jobs.toml")
-        assert ran.code in (0, 2), ran.err
-        assert "Traceback" not in ran.err
-        assert len(ran.err.splitlines()) <= 1
+        run = delegraph("batch", command, "jobs.toml")
+        assert run.code in (0, 2), run.err
+        assert "Traceback" not in run.err
+        assert len(run.err.splitlines()) <= 1

@@ -45,10 +45,10 @@ def jobs(bucket, tmp_path, monkeypatch):
 
 
 def test_what_is_read_has_to_be_there(bucket, jobs, ok, delegraph):
-    ran = delegraph("batch", "plan", "jobs.toml")
-    assert ran.code == 2
+    run = delegraph("batch", "plan", "jobs.toml")
+    assert run.code == 2
     fault = f"jobs.toml, line 5: {bucket.url}/edges/*.parquet: no such file or folder"
-    assert ran.err.strip().endswith(fault)
+    assert run.err.strip().endswith(fault)
     put_edges(bucket, jobs, 1)
     assert ok("batch", "plan", "jobs.toml").out.count("runs within") == 3
 
@@ -56,9 +56,9 @@ def test_what_is_read_has_to_be_there(bucket, jobs, ok, delegraph):
 def test_a_name_that_is_none(bucket, jobs, delegraph):
     text = JOBS.format(url=bucket.url).replace(f"{bucket.url}//out/parts/", "http://host/out")
     (jobs / "jobs.toml").write_text(text)
-    ran = delegraph("batch", "plan", "jobs.toml")
-    assert ran.code == 2
-    assert "line 19: 'result': http://host/out: unknown kind of URL" in ran.err
+    run = delegraph("batch", "plan", "jobs.toml")
+    assert run.code == 2
+    assert "line 19: 'result': http://host/out: unknown kind of URL" in run.err
 
 
 @pytest.mark.slow

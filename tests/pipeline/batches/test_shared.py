@@ -115,10 +115,10 @@ def test_what_fails_there_has_a_process_of_its_own(delegraph, here):
     process may be the cause.
     """
     write_jobs({"components": "", "bfs": "source = 99999", "pagerank": ""})
-    ran = delegraph("batch", "run", "jobs.toml")
-    assert (ran.code, ran.out) == (1, "2 of 3 jobs done\n")
-    assert "bfs: source 99999 is not a vertex of the graph; next try in 0 s" in ran.err
-    assert "bfs: failed: source 99999 is not a vertex of the graph" in ran.err
+    run = delegraph("batch", "run", "jobs.toml")
+    assert (run.code, run.out) == (1, "2 of 3 jobs done\n")
+    assert "bfs: source 99999 is not a vertex of the graph; next try in 0 s" in run.err
+    assert "bfs: failed: source 99999 is not a vertex of the graph" in run.err
     jobs = json.loads(delegraph("batch", "status", "jobs.toml", "--json").out)["jobs"]
     assert {entry["name"]: entry["attempts"] for entry in jobs}["bfs"] == 1
     assert len(set(processes()["bfs"])) == 2

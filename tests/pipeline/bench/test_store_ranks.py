@@ -242,8 +242,8 @@ def folder(tmp_path_factory) -> Path:
 def test_workers(ok, folder):
     args = ("--sources", 4, "--seed", 5)
     alone = ok("bench", folder / "graph.dg", *args, "--device", "cpu", "--json").json
-    ran = ok("bench", folder / "graph.dg", *args, "--workers", 2, "--scaling", "strong", "--json")
-    one, two = ran.json
+    run = ok("bench", folder / "graph.dg", *args, "--workers", 2, "--scaling", "strong", "--json")
+    one, two = run.json
     assert (one["ranks"], two["ranks"]) == (1, 2)
     assert one["exchanged"] is None
     assert set(two["exchanged"]["bytes_sent"]) == {"delegates", "normals", "control"}
@@ -286,10 +286,10 @@ def test_workers(ok, folder):
     ],
 )
 def test_refusals(delegraph, folder, name, options, says):
-    ran = delegraph("bench", name if ":" in name else folder / name, *options)
-    assert ran.code == 2
-    assert len(ran.err.splitlines()) == 1
-    assert says in ran.err
+    run = delegraph("bench", name if ":" in name else folder / name, *options)
+    assert run.code == 2
+    assert len(run.err.splitlines()) == 1
+    assert says in run.err
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -299,11 +299,11 @@ def test_refusals(delegraph, folder, name, options, says):
 def test_too_little_memory(delegraph, folder, command):
     """The least limit that a refusal names is enough to run."""
     args = (command, folder / "graph.dg", "--workers", 2, "--memory-limit")
-    ran = delegraph(*args, "1MB")
-    assert ran.code == 2
-    assert "each of 2 ranks holds up to" in ran.err
-    least = re.search(r"give --memory-limit ([\d.]+[MG]B) or more", ran.err)
-    assert least, ran.err
+    run = delegraph(*args, "1MB")
+    assert run.code == 2
+    assert "each of 2 ranks holds up to" in run.err
+    least = re.search(r"give --memory-limit ([\d.]+[MG]B) or more", run.err)
+    assert least, run.err
     assert delegraph(*args, parse_bytes(least[1])).code == 0
 
 
@@ -324,6 +324,6 @@ def test_a_plan_is_what_a_search_keeps_to(ok, delegraph, folder):
 
 
 def test_a_plan_for_more_workers_than_partitions(delegraph, folder):
-    ran = delegraph("plan", folder / "graph.dg", "--workers", 5)
-    assert ran.code == 2
-    assert "has 4 partitions for 5 workers" in ran.err
+    run = delegraph("plan", folder / "graph.dg", "--workers", 5)
+    assert run.code == 2
+    assert "has 4 partitions for 5 workers" in run.err

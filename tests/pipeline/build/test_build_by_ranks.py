@@ -108,8 +108,8 @@ def test_workers(two_devices, ok, edge_list, tmp_path, layout):
     ok("build", path, "-o", tmp_path / "cpu.dg", "--device", "cpu", *flags)
     for workers in (1, 2):
         on = ("--device", "cuda", "--workers", workers)
-        ran = ok("build", path, "-o", tmp_path / f"{workers}.dg", *flags, *on)
-        assert f"built on {workers} x " in ran.err
+        run = ok("build", path, "-o", tmp_path / f"{workers}.dg", *flags, *on)
+        assert f"built on {workers} x " in run.err
         assert digest(tmp_path / f"{workers}.dg") == digest(tmp_path / "cpu.dg")
         assert device_of(tmp_path / f"{workers}.dg").startswith(f"{workers} x ")
 
@@ -118,6 +118,6 @@ def test_workers_with_too_little_room(two_devices, ok, edge_list, tmp_path):
     path = edge_list(*SHAPES["random"])
     ok("build", path, "-o", tmp_path / "cpu.dg", "--device", "cpu")
     on = ("--device", "cuda", "--workers", 2, "--device-memory-limit", "1MB")
-    ran = ok("build", path, "-o", tmp_path / "graph.dg", *on)
-    assert "built on the CPU: only 1 MB of memory may be used" in ran.err
+    run = ok("build", path, "-o", tmp_path / "graph.dg", *on)
+    assert "built on the CPU: only 1 MB of memory may be used" in run.err
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "cpu.dg")

@@ -22,11 +22,11 @@ def edges(tmp_path):
 def test_a_refusal_leaves_nothing(delegraph, edges, tmp_path, command):
     source = ("--source", "v1") if command == "bfs" else ()
     for scratch in ((), ("--scratch", tmp_path)):
-        ran = delegraph(
+        run = delegraph(
             command, edges, *source, "-o", tmp_path / "out", "--memory-limit", "1MB", *scratch
         )
-        assert ran.code == 2
-        assert "--memory-limit" in ran.err
+        assert run.code == 2
+        assert "--memory-limit" in run.err
         assert list(tmp_path.iterdir()) == [edges]
 
 

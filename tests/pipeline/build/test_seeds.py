@@ -77,6 +77,6 @@ def test_facts_make_the_rows_again(ok, tmp_path, kind, seed):
 
 @pytest.mark.parametrize("seed", [2**64, -1, 10**30, "0x10"])
 def test_what_is_no_such_number(delegraph, tmp_path, seed):
-    ran = delegraph("generate", "uniform", "--scale", 5, "--seed", seed, "-o", tmp_path / "edges")
-    assert ran.code == 2
+    run = delegraph("generate", "uniform", "--scale", 5, "--seed", seed, "-o", tmp_path / "edges")
+    assert run.code == 2
     assert not list(tmp_path.iterdir())

@@ -412,8 +412,8 @@ def same_search(ok, tmp_path):
     def run(graph, source, *options) -> dict:
         for name, device in (("cpu", ("cpu",)), ("gpu", ("cuda", *options))):
             args = ("--source", source, "-o", tmp_path / name, "--overwrite", "--device", *device)
-            ran = ok("bfs", graph, *args)
-            assert ("on cpu," if name == "cpu" else "on cuda:0 (") in ran.err
+            run = ok("bfs", graph, *args)
+            assert ("on cpu," if name == "cpu" else "on cuda:0 (") in run.err
         assert distances_of(tmp_path / "gpu") == distances_of(tmp_path / "cpu")
         store = graph
         if not is_store(graph):
@@ -458,15 +458,15 @@ def test_a_limit_moves_targets_to_host_memory(device, ok, same_search, edge_list
 def test_a_limit_too_small_is_the_cpus_turn(device, ok, edge_list, tmp_path):
     ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
     limit = ("--device", "cuda", "--device-memory-limit", "1MB")
-    ran = ok("bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "out", *limit)
-    assert "searched on the CPU: only 1 MB of memory may be used on cuda:0" in ran.err
-    assert "on cpu," in ran.err
+    run = ok("bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "out", *limit)
+    assert "searched on the CPU: only 1 MB of memory may be used on cuda:0" in run.err
+    assert "on cpu," in run.err
 
 
 def test_profile(device, ok, edge_list, tmp_path):
     edges = edge_list([0, 1, 2], [1, 2, 3])
-    ran = ok("bfs", edges, "--source", 0, "-o", tmp_path / "out", "--device", "cuda", "--profile")
-    assert [line.split()[0] for line in ran.err.splitlines()[:4]] == ["level", "1", "2", "3"]
+    run = ok("bfs", edges, "--source", 0, "-o", tmp_path / "out", "--device", "cuda", "--profile")
+    assert [line.split()[0] for line in run.err.splitlines()[:4]] == ["level", "1", "2", "3"]
 
 
 @pytest.mark.parametrize("strategy", ["auto", "rows", "slices"])
@@ -495,19 +495,19 @@ def test_a_limit_too_small_for_slices(device, ok, edge_list, tmp_path):
     limit = bytes_needed(2000, 4_000_000, False) + 4 * 4_000_000
     options = ("--device", "cuda", "--device-memory-limit", f"{limit + (32 << 20)}B")
     searched = ("bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "out")
-    ran = ok(*searched, *options, "--strategy", "slices")
-    assert "too small for the slices" in ran.err
+    run = ok(*searched, *options, "--strategy", "slices")
+    assert "too small for the slices" in run.err
 
 
 def test_slices_are_for_one_gpu(delegraph, edge_list, tmp_path):
     edges = edge_list([0, 1], [1, 2])
     by = ("--device", "cpu", "--strategy", "slices")
-    ran = delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out", *by)
-    assert ran.code
-    assert "--strategy slices needs one GPU" in ran.err
-    ran = delegraph("bench", "kronecker:10", "--workers", 2, "--strategy", "slices")
-    assert ran.code
-    assert "--strategy is only for searches on one GPU" in ran.err
+    run = delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out", *by)
+    assert run.code
+    assert "--strategy slices needs one GPU" in run.err
+    run = delegraph("bench", "kronecker:10", "--workers", 2, "--strategy", "slices")
+    assert run.code
+    assert "--strategy is only for searches on one GPU" in run.err
 
 
 @pytest.mark.parametrize("graph", ["kronecker:14", "uniform:12", "grid:60x70"])

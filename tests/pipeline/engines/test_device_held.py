@@ -65,9 +65,9 @@ def check(
         delegraph.build(edges, store, threads=2, device="cpu", **reading)
     ask(edges, output=ways[0], threads=2, device="cuda", **reading, **args)
     ask(store, output=ways[1], threads=2, device="cpu", **args)
-    ran = record(ways[0])
-    assert ran["device"].startswith("cuda:0")
-    steps = {step["name"] for step in ran["plan"]["steps"]}
+    run = record(ways[0])
+    assert run["device"].startswith("cuda:0")
+    steps = {step["name"] for step in run["plan"]["steps"]}
     assert {"read", "prepare"} <= steps
     assert "vertices" not in steps  # no store was written
     ours, theirs = (ds.dataset(way).to_table() for way in ways)
@@ -246,7 +246,7 @@ def test_rounded_weights_are_counted_emulated(emulated, edge_list, tmp_path, ids
         delegraph.pagerank(edges, output=tmp_path / device, device=device, **args)
         for device in ("cpu", "cuda")
     ]
-    ours, theirs = (ran.record["graph"] for ran in results)
+    ours, theirs = (run.record["graph"] for run in results)
     assert ours == theirs
     assert 0 < theirs["weights"]["rounded"] < 300
     assert results[1].record["device"].startswith("cuda:0")
@@ -299,10 +299,10 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
     edges = edge_list(*random_edges(3, 100, 400))
     delegraph.components(edges, output=tmp_path / "out", device="cuda", threads=2)
     assert left[0] is None
-    ran = record(tmp_path / "out")
-    assert ran["device"].startswith("cuda:0")
-    assert "vertices" in {step["name"] for step in ran["plan"]["steps"]}
-    note, *_ = ran["notes"]  # others are about rows
+    run = record(tmp_path / "out")
+    assert run["device"].startswith("cuda:0")
+    assert "vertices" in {step["name"] for step in run["plan"]["steps"]}
+    note, *_ = run["notes"]  # others are about rows
     assert note.startswith("used a temporary store: ")
 
 

@@ -398,12 +398,12 @@ def test_workers(edge_list, tmp_path, two_devices, ok):
     path = edge_list(*SHAPES["random"])
     ok("build", path, "-o", tmp_path / "graph.dg", "--partitions", 4)
     ok("bfs", tmp_path / "graph.dg", "--source", 5, "-o", tmp_path / "cpu", "--device", "cpu")
-    ran = ok(
+    run = ok(
         *("bfs", tmp_path / "graph.dg", "--source", 5, "-o", tmp_path / "gpu"),
         *("--workers", 2, "--device", "cuda", "--json"),
     )
-    assert ran.json["ranks"] == 2
-    assert ran.json["device"].startswith("2 x ")
+    assert run.json["ranks"] == 2
+    assert run.json["device"].startswith("2 x ")
     assert distances_of(tmp_path / "gpu") == distances_of(tmp_path / "cpu")
     ok("validate", tmp_path / "graph.dg", tmp_path / "gpu")
 

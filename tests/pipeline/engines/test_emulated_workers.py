@@ -60,13 +60,13 @@ def test_workers(edge_list, tmp_path, built, searched, options, more):
     delegraph.build(path, tmp_path / "cpu.dg", partitions=3)
     delegraph.bfs(tmp_path / "cpu.dg", 5, output=tmp_path / "cpu")
     on = ("--workers", 2, "--device", "cuda", *options)
-    ran = there("build", path, "-o", tmp_path / "gpu.dg", "--partitions", 3, *on, **more)
-    assert ran.returncode == 0, ran.stderr
-    assert f"built {built}" in ran.stderr
+    run = there("build", path, "-o", tmp_path / "gpu.dg", "--partitions", 3, *on, **more)
+    assert run.returncode == 0, run.stderr
+    assert f"built {built}" in run.stderr
     assert digest(tmp_path / "gpu.dg") == digest(tmp_path / "cpu.dg")
-    ran = there("bfs", tmp_path / "gpu.dg", "--source", 5, "-o", tmp_path / "gpu", *on, **more)
-    assert ran.returncode == 0, ran.stderr
-    assert searched in ran.stderr
+    run = there("bfs", tmp_path / "gpu.dg", "--source", 5, "-o", tmp_path / "gpu", *on, **more)
+    assert run.returncode == 0, run.stderr
+    assert searched in run.stderr
     assert distances_of(tmp_path / "gpu") == distances_of(tmp_path / "cpu")
 
 
@@ -101,9 +101,9 @@ def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
     ok("build", edge_list(src, dst, w=weight), "-o", store, "--partitions", 3, *weighted)
     on = ("--workers", 2, "--device", "cuda", "--json")
     args = (store, *ASKED[command], "--memory-limit", "4GB")
-    ran = there(command, *args, "-o", out, *on)
-    assert ran.returncode == 0, ran.stderr
-    record = json.loads(ran.stdout)
+    run = there(command, *args, "-o", out, *on)
+    assert run.returncode == 0, run.stderr
+    record = json.loads(run.stdout)
     assert (record["device"], record["ranks"]) == ("2 x emulated", 2)
     assert record[command]["method"] == "on devices"
     ok("validate", store, out)
@@ -113,15 +113,15 @@ def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
         if column != "parent":
             values = one[column].to_numpy(), other[column].to_numpy()
             np.testing.assert_allclose(*values, rtol=1e-9, atol=1e-12)
-    ran = there("plan", store, "--algorithm", command, *on)
-    assert ran.returncode == 0, ran.stderr
-    (step, *_) = json.loads(ran.stdout)["steps"]
+    run = there("plan", store, "--algorithm", command, *on)
+    assert run.returncode == 0, run.stderr
+    (step, *_) = json.loads(run.stdout)["steps"]
     assert step["device_bytes"] == most_on_a_device(store, command, emulated[0])
     limited = (*args, "-o", tmp_path / "limited", "--workers", 2)
-    ran = there(command, *limited, "--device-memory-limit", "1MB")
-    assert ran.returncode == 0, ran.stderr
-    assert "searched on CPUs: " in ran.stderr
-    assert "only 1 MB of memory may be used" in ran.stderr
+    run = there(command, *limited, "--device-memory-limit", "1MB")
+    assert run.returncode == 0, run.stderr
+    assert "searched on CPUs: " in run.stderr
+    assert "only 1 MB of memory may be used" in run.stderr
 
 
 @pytest.mark.slow
@@ -133,9 +133,9 @@ def test_searches_by_workers(edge_list, tmp_path, ok, together):
     store, out = tmp_path / "g.dg", tmp_path / "out"
     ok("build", edge_list(*random_edges(3, 300, 900)), "-o", store, "--partitions", 3)
     args = store, "--sources", ",".join(map(str, range(70))), *together
-    ran = there("bfs", *args, "-o", out, "--workers", 2, "--device", "cuda", "--json")
-    assert ran.returncode == 0, ran.stderr
-    record = json.loads(ran.stdout)
+    run = there("bfs", *args, "-o", out, "--workers", 2, "--device", "cuda", "--json")
+    assert run.returncode == 0, run.stderr
+    record = json.loads(run.stdout)
     assert (record["device"], record["ranks"]) == ("2 x emulated", 2)
     assert record["searches"]["method"] == "on devices"
     ok("validate", store, out)

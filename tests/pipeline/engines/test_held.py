@@ -123,9 +123,9 @@ def test_more_rows_than_are_held(ok, edge_list, tmp_path, monkeypatch):
 
 def test_a_source_that_is_not_there(delegraph, edge_list, tmp_path):
     edges = edge_list([0, 1], [1, 2], weight=[1.0, 2.0])
-    ran = delegraph("sssp", edges, "--weight", "weight", "--source", 9, "-o", tmp_path / "out")
-    assert ran.code == 2
-    assert "source 9 is not a vertex of the graph" in ran.err
+    run = delegraph("sssp", edges, "--weight", "weight", "--source", 9, "-o", tmp_path / "out")
+    assert run.code == 2
+    assert "source 9 is not a vertex of the graph" in run.err
     assert not (tmp_path / "out").exists()
 
 

@@ -46,9 +46,9 @@ def test_too_little_room_is_told_beforehand(ok, delegraph, edge_list, tmp_path, 
     ok("build", path, "-o", tmp_path / "graph.dg", "--partitions", 2)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=8 * VERTICES))
     out = tmp_path / "out"
-    ran = delegraph("bfs", tmp_path / "graph.dg", "--source", 0, "-o", out, "--workers", 2)
-    assert ran.code == 1
-    assert "bytes are needed there, but 160,000 are free" in ran.err
+    run = delegraph("bfs", tmp_path / "graph.dg", "--source", 0, "-o", out, "--workers", 2)
+    assert run.code == 1
+    assert "bytes are needed there, but 160,000 are free" in run.err
     assert {path.name for path in tmp_path.iterdir()} == {
         *("edges.parquet", "graph.dg", "graph.dg.run.json")
     }

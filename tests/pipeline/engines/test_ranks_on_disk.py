@@ -367,11 +367,11 @@ def test_a_limit_between_both_needs(delegraph, ok, large, tmp_path, workers):
     on = ("--workers", workers, "--threads", 2, "--memory-limit")
     args = ("bfs", large, "--source", 5, "-o")
     ok(*args, tmp_path / "first", *on, "4GB")  # workers that compile hold more
-    ran = delegraph(*args, tmp_path / "out", *on, "1MB")
-    assert ran.code == 2
-    assert f"each of {workers} ranks holds up to" in ran.err
-    least = re.search(r"give --memory-limit ([\d.]+[MG]B) or more", ran.err)
-    assert least, ran.err
+    run = delegraph(*args, tmp_path / "out", *on, "1MB")
+    assert run.code == 2
+    assert f"each of {workers} ranks holds up to" in run.err
+    least = re.search(r"give --memory-limit ([\d.]+[MG]B) or more", run.err)
+    assert least, run.err
     bound = parse_bytes(least[1])
     for name, limit in (("streamed", bound), ("held", 10 * bound)):
         planned = ok("plan", large, *on, limit, "--json").json

@@ -134,8 +134,8 @@ def test_a_line_where_one_gpu_would_do(
 
     def run_on_workers(cluster: Any, workers: Any, job: Job, *more: Any) -> Done:
         clock[0] += working / 2
-        ran = replace(job, fits_one=fits)
-        return Done(ran, [ProgramDone(["x"], {}, [], [0.0])] * 3, [], "3 x a GPU", workers)
+        run = replace(job, fits_one=fits)
+        return Done(run, [ProgramDone(["x"], {}, [], [0.0])] * 3, [], "3 x a GPU", workers)
 
     monkeypatch.setattr(client, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(client, "open_workers", open_workers)

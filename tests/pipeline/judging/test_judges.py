@@ -122,34 +122,34 @@ class TestBetweenness:
 
         monkeypatch.setattr(many_sources, "_MOST_IDS", 1)
         ok("betweenness", edges, "-o", tmp_path / "out", "--sources", "1,3")
-        ran = delegraph("validate", edges, tmp_path / "out", "--json")
-        assert ran.code == 1
-        assert (ran.json["valid"], ran.json["judged"], ran.json["unjudged"]) == (False, "none", 5)
-        assert ran.json["rules"] == []
-        ran = delegraph("validate", edges, tmp_path / "out")
-        assert (ran.code, ran.out) == (
+        run = delegraph("validate", edges, tmp_path / "out", "--json")
+        assert run.code == 1
+        assert (run.json["valid"], run.json["judged"], run.json["unjudged"]) == (False, "none", 5)
+        assert run.json["rules"] == []
+        run = delegraph("validate", edges, tmp_path / "out")
+        assert (run.code, run.out) == (
             1,
             "not judged: the result does not name its sources: give them with --sources FILE\n",
         )
         pq.write_table(pa.table({"vertex": [3, 1]}), tmp_path / "some.parquet")
         for sources in ("1,3", tmp_path / "some.parquet"):
-            ran = ok("validate", edges, tmp_path / "out", "--sources", sources)
-            assert ran.out == "valid: 5 of 5 vertices, with paths from 2 sources computed again\n"
-        ran = delegraph("validate", edges, tmp_path / "out", "--sources", "1,2")
-        assert ran.code == 2
-        assert "--sources: these are not the sources of the result" in ran.err
+            run = ok("validate", edges, tmp_path / "out", "--sources", sources)
+            assert run.out == "valid: 5 of 5 vertices, with paths from 2 sources computed again\n"
+        run = delegraph("validate", edges, tmp_path / "out", "--sources", "1,2")
+        assert run.code == 2
+        assert "--sources: these are not the sources of the result" in run.err
         ok("components", edges, "-o", tmp_path / "c")
-        ran = delegraph("validate", edges, tmp_path / "c", "--sources", "1,2")
-        assert (ran.code, "is a result of components" in ran.err) == (2, True)
+        run = delegraph("validate", edges, tmp_path / "c", "--sources", "1,2")
+        assert (run.code, "is a result of components" in run.err) == (2, True)
 
     def test_nothing_is_known_without_metadata(self, delegraph, ok, edges, tmp_path):
         ok("betweenness", edges, "-o", tmp_path / "out")
         change(tmp_path / "out", "betweenness", {}, keep=False)
-        ran = delegraph("validate", edges, tmp_path / "out")
-        assert (ran.code, ran.out[:11]) == (1, "not judged:")
+        run = delegraph("validate", edges, tmp_path / "out")
+        assert (run.code, run.out[:11]) == (1, "not judged:")
         change(tmp_path / "out", "betweenness", {3: -1.0})
-        ran = delegraph("validate", edges, tmp_path / "out")
-        assert (ran.code, ran.out[:13]) == (1, "wrong: rule 1")
+        run = delegraph("validate", edges, tmp_path / "out")
+        assert (run.code, run.out[:13]) == (1, "wrong: rule 1")
 
     def test_the_result_says_its_sources(self, edges, tmp_path):
         delegraph.betweenness(edges, output=tmp_path / "out", sources=[3, 1], threads=1)
@@ -192,33 +192,33 @@ def test_what_takes_too_long_is_not_judged(ok, delegraph, results, monkeypatch, 
     if not room:
         monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)
     monkeypatch.setattr(distances, "MOST_LOOKED", 1 if room else 30_000)
-    ran = ok("validate", results / "graph.dg", results / "closeness", "--threads", 1, "--json")
-    assert ran.json["judged"] == "some"
-    assert 0 < ran.json["found_anew"] < ran.json["vertices"]
-    assert ran.json["unjudged"] == ran.json["rows"] - ran.json["found_anew"]
-    ran = ok("validate", results / "graph.dg", results / "closeness", "--threads", 1)
-    assert ran.out.startswith("valid as far as judged: ")
-    assert ran.out.endswith(" values are judged by their range only\n")
+    run = ok("validate", results / "graph.dg", results / "closeness", "--threads", 1, "--json")
+    assert run.json["judged"] == "some"
+    assert 0 < run.json["found_anew"] < run.json["vertices"]
+    assert run.json["unjudged"] == run.json["rows"] - run.json["found_anew"]
+    run = ok("validate", results / "graph.dg", results / "closeness", "--threads", 1)
+    assert run.out.startswith("valid as far as judged: ")
+    assert run.out.endswith(" values are judged by their range only\n")
     monkeypatch.setattr(distances, "MOST_LOOKED", 0)
     for name in ("closeness", "betweenness"):
-        ran = delegraph("validate", results / "graph.dg", results / name)
-        assert ran.code == 1
-        assert ran.out.startswith("not judged: ")
-        assert ran.out.endswith(" values again takes too long\n")
+        run = delegraph("validate", results / "graph.dg", results / name)
+        assert run.code == 1
+        assert run.out.startswith("not judged: ")
+        assert run.out.endswith(" values again takes too long\n")
 
 
 def test_sums_alone_find_what_is_changed(ok, delegraph, results, monkeypatch):
     monkeypatch.setattr(
         "delegraph.pipeline.judging.centralities.dependencies_anew", lambda *args: None
     )
-    ran = ok("validate", results / "graph.dg", results / "betweenness")
-    assert ran.out.endswith(" values are judged by their sum only\n")
+    run = ok("validate", results / "graph.dg", results / "betweenness")
+    assert run.out.endswith(" values are judged by their sum only\n")
     (path,) = (results / "betweenness").glob("*.parquet")
     table = pq.read_table(path)
     vertex = table["vertex"][int(np.argmax(table["betweenness"]))].as_py()
     change(results / "betweenness", "betweenness", {vertex: 0.0})
-    ran = delegraph("validate", results / "graph.dg", results / "betweenness", "--json")
-    assert [rule["rule"] for rule in ran.json["rules"]] == [3]
+    run = delegraph("validate", results / "graph.dg", results / "betweenness", "--json")
+    assert [rule["rule"] for rule in run.json["rules"]] == [3]
 
 
 @pytest.mark.parametrize("together", [True, False])

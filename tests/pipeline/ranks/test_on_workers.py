@@ -77,14 +77,14 @@ def test_local_workers(ok, folder, tmp_path, workers, layout):
         path = folder / "random.parquet"
         delegraph.build(path, store, partitions=4, layout=layout, threads=1)
     args = ("bfs", store, "--source", 0, "-o")
-    ran = ok(*args, tmp_path / "out", "--workers", workers)
+    run = ok(*args, tmp_path / "out", "--workers", workers)
     ok(*args, tmp_path / "alone")
     assert distances_of(tmp_path / "out") == distances_of(tmp_path / "alone")
     ok("validate", store, tmp_path / "out")
     record = json.loads((tmp_path / "out.run.json").read_text())
     assert (record["ranks"], record["layout"]) == (workers, layout)
     assert record["search"]["reached"] == sum(step["found"] for step in record["supersteps"]) + 1
-    assert "found on cpu" in ran.err
+    assert "found on cpu" in run.err
     left = set(psutil.Process().children(recursive=True)) - before
     assert not [one for one in left if "resource_tracker" not in " ".join(one.cmdline())]
 
@@ -109,20 +109,20 @@ def test_real_graphs(ok, real_graph, tmp_path, name, options):
 
 def test_refusals(delegraph, folder, tmp_path):
     out = tmp_path / "out"
-    ran = delegraph("bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 5)
-    assert (ran.code, "has 4 partitions for 5 workers" in ran.err) == (2, True)
-    assert "--partitions 5" in ran.err
-    ran = delegraph("bfs", folder / "random.dg", "--source", 99999, "-o", out, "--workers", 2)
-    assert (ran.code, "source 99999 is not a vertex" in ran.err) == (2, True)
-    ran = delegraph("bfs", folder / "random.parquet", "--source", 0, "-o", out, "--workers", 2)
-    assert (ran.code, "is not a store" in ran.err) == (2, True)
+    run = delegraph("bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 5)
+    assert (run.code, "has 4 partitions for 5 workers" in run.err) == (2, True)
+    assert "--partitions 5" in run.err
+    run = delegraph("bfs", folder / "random.dg", "--source", 99999, "-o", out, "--workers", 2)
+    assert (run.code, "source 99999 is not a vertex" in run.err) == (2, True)
+    run = delegraph("bfs", folder / "random.parquet", "--source", 0, "-o", out, "--workers", 2)
+    assert (run.code, "is not a store" in run.err) == (2, True)
     few = ("--memory-limit", "150MB")
-    ran = delegraph("bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 2, *few)
-    assert (ran.code, "each of 2 ranks holds" in ran.err) == (2, True)
-    ran = delegraph(
+    run = delegraph("bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 2, *few)
+    assert (run.code, "each of 2 ranks holds" in run.err) == (2, True)
+    run = delegraph(
         "bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 2, "--device", "cuda:1"
     )
-    assert (ran.code, "give --device cuda" in ran.err) == (2, True)
+    assert (run.code, "give --device cuda" in run.err) == (2, True)
     assert not list(tmp_path.iterdir())
 
 

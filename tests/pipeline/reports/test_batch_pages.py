@@ -268,8 +268,8 @@ def changed(statement):
 def test_a_ledger_that_is_not_ours(delegraph, batch, tmp_path, damage, reason):
     jobs = batch(*every_state())
     damage(ledger_of(jobs))
-    ran = delegraph("report", jobs, "-o", tmp_path / "page.html")
-    assert ran.code == 2
-    (line,) = ran.err.splitlines()
+    run = delegraph("report", jobs, "-o", tmp_path / "page.html")
+    assert run.code == 2
+    (line,) = run.err.splitlines()
     assert reason in line
     assert not (tmp_path / "page.html").exists()

@@ -110,8 +110,8 @@ def test_older_ones_are_packed(tmp_path, count):
 
 def test_a_search_of_many_levels(ok, path_graph, tmp_path):
     out, profile = tmp_path / "out", tmp_path / "steps.parquet"
-    ran = ok("bfs", path_graph, "--source", 0, "-o", out, "--profile", profile, "--json")
-    record, size = ran.json, (tmp_path / "out.run.json").stat().st_size
+    run = ok("bfs", path_graph, "--source", 0, "-o", out, "--profile", profile, "--json")
+    record, size = run.json, (tmp_path / "out.run.json").stat().st_size
     assert size < MOST_BYTES // 4
     assert record["search"] | {"source": 0} == {
         "source": 0,
@@ -129,11 +129,11 @@ def test_a_search_of_many_levels(ok, path_graph, tmp_path):
     assert sum(table["found"].to_pylist()) == LENGTH
     assert set(table["direction.all"].to_pylist()) <= {"push", "pull", "scan"}
     assert table["seconds"].type == pa.float64()
-    assert "level" not in ran.err  # no table beside the file
+    assert "level" not in run.err  # no table beside the file
 
-    ran = ok("bfs", path_graph, "--source", 0, "-o", out, "--overwrite", "--profile")
-    assert f"levels 101 to {table.num_rows - 100:,}: --profile FILE.parquet writes" in ran.err
-    assert len(ran.err.splitlines()) < 250
+    run = ok("bfs", path_graph, "--source", 0, "-o", out, "--overwrite", "--profile")
+    assert f"levels 101 to {table.num_rows - 100:,}: --profile FILE.parquet writes" in run.err
+    assert len(run.err.splitlines()) < 250
 
 
 def test_in_python(path_graph, tmp_path):
@@ -150,9 +150,9 @@ def test_of_a_result_that_is_there(ok, delegraph, edge_list, path_graph, tmp_pat
     long, few = ("bfs", path_graph, "--source", 0, "-o", tmp_path / "long"), tmp_path / "few"
     profile = tmp_path / "steps.parquet"
     ok(*long)
-    ran = delegraph(*long, "--profile", profile)
-    assert ran.code == 2
-    assert "search again with --overwrite" in ran.err
+    run = delegraph(*long, "--profile", profile)
+    assert run.code == 2
+    assert "search again with --overwrite" in run.err
     assert not profile.exists()
     short = ("bfs", edge_list([0, 1], [1, 2], "few.parquet"), "--source", 0, "-o", few)
     ok(*short)

@@ -55,9 +55,9 @@ def command(name: str) -> str:
     return "bfs" if name in ("each", "together") else name
 
 
-def says(ran: Any, lines: list[str]) -> None:
+def says(run: Any, lines: list[str]) -> None:
     """Check that the given lines, once each, are all that a command says about rows."""
-    assert [line for line in ran.err.splitlines() if " rows " in line] == lines
+    assert [line for line in run.err.splitlines() if " rows " in line] == lines
 
 
 @pytest.mark.parametrize("directed", [slow(False), True])
@@ -71,8 +71,8 @@ def test_of_an_edge_list(ok, edge_list, tmp_path, name, directed):
     for kind in (int, str):
         edges = edge_list(list(map(kind, SRC)), list(map(kind, DST)))
         args = command(name), edges, "-o", tmp_path / "out", *ASKED[name], *way
-        ran = ok(*args, "--overwrite")
-        says(ran, wanted(name, directed, scanned))
+        run = ok(*args, "--overwrite")
+        says(run, wanted(name, directed, scanned))
         record = json.loads((tmp_path / "out.run.json").read_text())
         assert record["notes"] == wanted(name, directed, scanned)
         duplicates = None if scanned else 2 if directed else 3
@@ -117,10 +117,10 @@ def test_nothing_is_said_where_there_are_none(ok, edge_list, tmp_path):
     says(ok("build", edges, "-o", tmp_path / "graph.dg"), [])
     for graph, name in product((edges, tmp_path / "graph.dg"), ASKED):
         args = command(name), graph, "-o", tmp_path / "out", *ASKED[name], "--overwrite", "--json"
-        ran = ok(*args)
-        says(ran, [])
-        assert ran.json["notes"] == []
-        assert ran.json["graph"]["self_loops"] == 0
+        run = ok(*args)
+        says(run, [])
+        assert run.json["notes"] == []
+        assert run.json["graph"]["self_loops"] == 0
 
 
 def test_a_result_of_an_older_version_says_nothing(ok, edge_list, tmp_path):
@@ -210,24 +210,24 @@ def test_weights_are_told_where_they_mean_something(ok, tmp_path, duplicates, th
         assert "2 rounded to 32 bits, the greatest change is 6e-08" in ok("info", graph).out
         assert ok("info", graph, "--json").json["weights"]["rounded"] == 2
         reading = []
-    ran = ok("sssp", graph, "--source", 1, "-o", tmp_path / "paths", *reading, "--json").json
-    assert ran["notes"] == [LOOPS, combined, *last]
-    weights = ran["graph"]["weights"]
+    run = ok("sssp", graph, "--source", 1, "-o", tmp_path / "paths", *reading, "--json").json
+    assert run["notes"] == [LOOPS, combined, *last]
+    weights = run["graph"]["weights"]
     assert (weights["column"], weights["kind"]) == ("w", "float32")
     assert (weights["combined_by"], weights["rounded"]) == (duplicates, 2)
     assert weights["greatest_change"] == pytest.approx(1 / 16777217)
-    ran = ok("pagerank", graph, "-o", tmp_path / "ranks", *reading, "--json").json
+    run = ok("pagerank", graph, "-o", tmp_path / "ranks", *reading, "--json").json
     added = (
         "; igraph, and NetworkX in multigraphs, add them up in PageRank (--duplicates sum), "
         "delegraph does not"
     )
     more = "" if duplicates == "sum" else added
-    assert ran["notes"] == [LOOPS + IN_PAGERANK, combined + more, *last]
-    ran = ok("pagerank", graph, "-o", tmp_path / "plain", *reading, "--unweighted", "--json").json
-    assert ran["notes"] == wanted("pagerank", directed=False)
+    assert run["notes"] == [LOOPS + IN_PAGERANK, combined + more, *last]
+    run = ok("pagerank", graph, "-o", tmp_path / "plain", *reading, "--unweighted", "--json").json
+    assert run["notes"] == wanted("pagerank", directed=False)
     if through != "edges":
-        ran = ok("closeness", graph, "-o", tmp_path / "near", "--json").json
-        assert ran["notes"] == wanted("closeness", directed=False)
+        run = ok("closeness", graph, "-o", tmp_path / "near", "--json").json
+        assert run["notes"] == wanted("closeness", directed=False)
 
 
 def test_a_graph_in_python_tells_of_weights(tmp_path):

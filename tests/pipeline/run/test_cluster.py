@@ -104,8 +104,8 @@ def test_semaphores_have_no_names_that_would_stay():
 @pytest.mark.parametrize("workers", [slow(1), 2, slow(4)])
 def test_same_bytes_for_any_workers(ok, edges, graph, tmp_path, workers):
     out = tmp_path / "graph.dg"
-    ran = ok("build", edges, "-o", out, "--workers", workers)
-    lines = [line for line in ran.err.splitlines() if not re.fullmatch(r"\w+: [\d.]+ s", line)]
+    run = ok("build", edges, "-o", out, "--workers", workers)
+    lines = [line for line in run.err.splitlines() if not re.fullmatch(r"\w+: [\d.]+ s", line)]
     *rows, last = lines
     assert last == f"{out}: written"
     assert all(" rows " in line for line in rows)  # and nothing that a cluster has to say
@@ -125,11 +125,11 @@ def test_a_cluster_that_is_there(ok, edges, graph, tmp_path, local):
         ("--scheduler-file", tmp_path / "scheduler.json"),
     ):
         args = ("--order", "random", "--partitions", 3, "--overwrite")
-        ran = ok("build", edges, "-o", tmp_path / "graph.dg", *where, *args)
-        assert "built on the CPU: not every worker has a GPU" in ran.err
+        run = ok("build", edges, "-o", tmp_path / "graph.dg", *where, *args)
+        assert "built on the CPU: not every worker has a GPU" in run.err
         assert digest(tmp_path / "graph.dg") == digest(graph / "random.dg")
-    ran = ok("plan", edges, "--scheduler", local.scheduler_address, "--json")
-    assert ran.json["workers"] == 2
+    run = ok("plan", edges, "--scheduler", local.scheduler_address, "--json")
+    assert run.json["workers"] == 2
 
 
 def test_a_client_that_is_there(edges, graph, tmp_path, local):
@@ -174,19 +174,19 @@ def test_a_client_of_the_same_loop(edges, tmp_path, local):
 
 @pytest.mark.slow
 def test_a_limit_for_all_workers(delegraph, edges, tmp_path):
-    ran = delegraph(
+    run = delegraph(
         "build", edges, "-o", tmp_path / "graph.dg", "--workers", 2, "--memory-limit", 1
     )
-    assert ran.code == 2
-    assert "is too small" in ran.err
+    assert run.code == 2
+    assert "is too small" in run.err
     assert not list(tmp_path.iterdir())
 
 
 def test_workers_that_do_not_see_our_files(delegraph, edges, tmp_path, local, monkeypatch):
     monkeypatch.setattr(cluster.Cluster, "check_sees", elsewhere(cluster.Cluster.check_sees))
-    ran = delegraph("build", edges, "-o", tmp_path / "g.dg", "--scheduler", local.scheduler_address)
-    assert ran.code == 1
-    assert "does not see /nowhere/edges.parquet: workers must share the file system" in ran.err
+    run = delegraph("build", edges, "-o", tmp_path / "g.dg", "--scheduler", local.scheduler_address)
+    assert run.code == 1
+    assert "does not see /nowhere/edges.parquet: workers must share the file system" in run.err
     assert not list(tmp_path.iterdir())
 
 
@@ -216,10 +216,10 @@ def test_no_scheduler_there(delegraph, edges, tmp_path, monkeypatch):
         (("--scheduler", "no address"), "is not the address of a Dask scheduler", 2),
         (("--scheduler", "tcp://127.0.0.1:9", "--workers", 2), "give only one of", 2),
     ):
-        ran = delegraph("build", edges, "-o", out, *where)
-        assert ran.code == code, ran.err
-        assert reason in ran.err
-        assert len(ran.err.splitlines()) == 1
+        run = delegraph("build", edges, "-o", out, *where)
+        assert run.code == code, run.err
+        assert reason in run.err
+        assert len(run.err.splitlines()) == 1
         assert not list(tmp_path.iterdir())
 
 

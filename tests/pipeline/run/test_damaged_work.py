@@ -59,10 +59,10 @@ def searching(ok, delegraph, graph, tmp_path, monkeypatch):
 def test_a_finished_part(ok, searching, tmp_path, kind):
     args, work = searching
     damage(work / "output" / "part-00000.parquet", kind)
-    ran = ok(*args)
+    run = ok(*args)
     reason = "is missing" if kind == "removed" else "has changed since it was written"
-    assert f"part-00000.parquet {reason}" in ran.err
-    assert "searched again" in ran.err
+    assert f"part-00000.parquet {reason}" in run.err
+    assert "searched again" in run.err
     assert digest(tmp_path / "out") == digest(tmp_path / "whole")
     record = json.loads((tmp_path / "out.run.json").read_text())
     assert any("part-00000.parquet" in note for note in record["notes"])
@@ -71,8 +71,8 @@ def test_a_finished_part(ok, searching, tmp_path, kind):
 
 def test_parts_that_are_whole_are_not_searched_again(ok, searching, tmp_path):
     args, _ = searching
-    ran = ok(*args)
-    assert "source 192" in ran.err
+    run = ok(*args)
+    assert "source 192" in run.err
     assert digest(tmp_path / "out") == digest(tmp_path / "whole")
 
 
@@ -80,9 +80,9 @@ def test_parts_that_are_whole_are_not_searched_again(ok, searching, tmp_path):
 def test_a_journal_and_a_checkpoint(ok, searching, tmp_path, name):
     args, work = searching
     damage(work / name, "a flipped bit")
-    ran = ok(*args)
-    assert "damaged" in ran.err
-    assert name.rpartition("/")[2] in ran.err
+    run = ok(*args)
+    assert "damaged" in run.err
+    assert name.rpartition("/")[2] in run.err
     assert digest(tmp_path / "out") == digest(tmp_path / "whole")
 
 
@@ -98,10 +98,10 @@ def test_files_of_a_build(ok, delegraph, graph, tmp_path, monkeypatch, where, ki
     folder = tmp_path / ".graph.dg.work" / where
     files = sorted(path for path in folder.rglob("*.npy") if path.stat().st_size)
     damage(files[0], kind)
-    ran = ok(*args, tmp_path / "graph.dg")
+    run = ok(*args, tmp_path / "graph.dg")
     missing_scratch = (where, kind) == ("scratch", "removed")  # which may not be needed any more
-    assert missing_scratch or files[0].name in ran.err
-    assert missing_scratch or "run again" in ran.err
+    assert missing_scratch or files[0].name in run.err
+    assert missing_scratch or "run again" in run.err
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "whole.dg")
     assert not list(tmp_path.glob(".*"))
 
@@ -115,8 +115,8 @@ def test_a_store_in_the_scratch_of_a_search(ok, delegraph, graph, tmp_path, monk
         assert delegraph(*args, tmp_path / "out").code == 130
     store = tmp_path / ".out.work" / "scratch" / "graph.dg"
     damage(next(store.glob("partition-0000/*.npy")), kind)
-    ran = ok(*args, tmp_path / "out")
-    assert "damaged" in ran.err
+    run = ok(*args, tmp_path / "out")
+    assert "damaged" in run.err
     assert digest(tmp_path / "out") == digest(tmp_path / "whole")
 
 
@@ -130,8 +130,8 @@ def test_the_record_of_an_output_that_appears(ok, delegraph, graph, tmp_path):
     assert killed.returncode == -signal.SIGKILL
     (record,) = (tmp_path / ".out.work").glob("record-*.json")
     record.write_bytes(record.read_bytes().replace(b'"reached": ', b'"reached": 9'))
-    ran = delegraph(*args)
-    assert ran.code == 2
+    run = delegraph(*args)
+    assert run.code == 2
     assert not (tmp_path / "out.run.json").exists()
     ok(*args, "--overwrite")
     assert not list(tmp_path.glob(".*"))
@@ -164,9 +164,9 @@ def test_an_output_that_is_there_already(ok, delegraph, graph, tmp_path, what):
     data[20] ^= 1  # not in what the file says of itself
     file.write_bytes(data)
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    ran = delegraph(*args)
-    assert ran.code == 2, ran.err
-    assert file.name in ran.err
+    run = delegraph(*args)
+    assert run.code == 2, run.err
+    assert file.name in run.err
     ok(*args, "--overwrite")
     assert file.read_bytes() == whole
     assert "already" in ok(*args).err
@@ -180,8 +180,8 @@ def test_an_output_of_a_batch(ok, delegraph, graph, tmp_path):
     file = tmp_path / "out" / "part-00000.parquet"
     assert "done already" in ok("batch", "run", jobs).err
     damage(file, "a flipped bit")
-    ran = ok("batch", "plan", jobs)
-    assert "has changed since the job wrote it" in ran.out + ran.err
+    run = ok("batch", "plan", jobs)
+    assert "has changed since the job wrote it" in run.out + run.err
 
 
 def test_a_result_in_an_object_store(ok, delegraph, graph, bucket):
@@ -193,6 +193,6 @@ def test_a_result_in_an_object_store(ok, delegraph, graph, bucket):
     data = bytearray(bucket.get(key))
     data[20] ^= 1
     bucket.put(key, bytes(data))
-    ran = delegraph(*args)
-    assert ran.code == 2, ran.err
-    assert "has changed since it was written" in ran.err
+    run = delegraph(*args)
+    assert run.code == 2, run.err
+    assert "has changed since it was written" in run.err

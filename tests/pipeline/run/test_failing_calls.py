@@ -37,8 +37,8 @@ def test_an_error_at_each_call(delegraph, edge_list, tmp_path, monkeypatch, what
     def run(number: int) -> tuple[int, str, int]:
         error = (errno.EIO, errno.ENOSPC)[number // 2 % 2]
         with Failing(monkeypatch, folder, number, error) as failing:
-            ran = delegraph(*line)
-        return ran.code, ran.err, failing.calls
+            run = delegraph(*line)
+        return run.code, run.err, failing.calls
 
     def result_of():
         return digest(folder / "out") if what == "build" else distances_of(folder / "out")

@@ -226,8 +226,8 @@ def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, w
         line += ["--workers", "2"]
     if way == "streamed":
         line[1:3] = ["-c", STREAMED_PROGRAM]
-    ran = subprocess.run(line, check=True, capture_output=True)  # sums depend on the engine
-    assert ran.stdout
+    run = subprocess.run(line, check=True, capture_output=True)  # sums depend on the engine
+    assert run.stdout
     record = json.loads((tmp_path / "out.run.json").read_text())
     facts = (fact for fact in record.values() if isinstance(fact, dict))
     methods = {fact["method"] for fact in facts if "method" in fact}
@@ -343,12 +343,12 @@ def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, lay
         refused = ("--memory-limit", "1MB"), ("--scheduler", "nowhere"), ("--scratch", tmp_path)
         for other in refused:
             assert delegraph("build", *args, "--partitions", 3, *other).code == 2
-        ran = delegraph("build", *args, "--partitions", 4)
-        assert ran.code == 2
-        assert "--partitions was 3, now 4" in ran.err
-    ran = ok("build", *args, "--partitions", 3)
+        run = delegraph("build", *args, "--partitions", 4)
+        assert run.code == 2
+        assert "--partitions was 3, now 4" in run.err
+    run = ok("build", *args, "--partitions", 3)
     note = f"reused steps: {', '.join(steps[:last])}\n"
-    assert (note in ran.err) == (last > 0)
+    assert (note in run.err) == (last > 0)
     ok("build", path, "-o", tmp_path / "wanted.dg", "--partitions", 3, "--layout", layout)
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "wanted.dg")
     assert not list((tmp_path / "scratch").iterdir())
@@ -361,8 +361,8 @@ def test_restart_starts_over(ok, delegraph, edges, tmp_path, monkeypatch):
     assert delegraph("build", *args).code == 130
     monkeypatch.undo()
     assert sorted(path.name for path in tmp_path.iterdir()) == [".graph.dg.work"]
-    ran = ok("build", *args, "--restart", "--order", "none")
-    assert "reused steps" not in ran.err
+    run = ok("build", *args, "--restart", "--order", "none")
+    assert "reused steps" not in run.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.dg", "graph.dg.run.json"]
 
 
@@ -379,18 +379,18 @@ def test_input_that_changes_between_attempts(ok, delegraph, tmp_path, monkeypatc
     assert delegraph("build", *args).code == 130
     monkeypatch.undo()
     pq.write_table(pa.table({"src": [1, 2], "dst": [2, 4]}), path)
-    ran = delegraph("build", *args)
-    assert ran.code == 2
-    assert f"{path} was" in ran.err
-    assert "--restart" in ran.err
+    run = delegraph("build", *args)
+    assert run.code == 2
+    assert f"{path} was" in run.err
+    assert "--restart" in run.err
     ok("build", *args, "--restart")
     assert "already built" in ok("build", *args).err
     os.utime(path)
     assert "already built" in ok("build", *args).err
     pq.write_table(pa.table({"src": [1, 2], "dst": [2, 5]}), path)
-    ran = delegraph("build", *args)
-    assert ran.code == 2
-    assert "--overwrite" in ran.err
+    run = delegraph("build", *args)
+    assert run.code == 2
+    assert "--overwrite" in run.err
     ok("build", *args, "--overwrite")
 
 
@@ -424,8 +424,8 @@ def test_killed_between_appearing_and_cleaning_up(ok, delegraph, edges, tmp_path
     assert delegraph(*args).code == 130
     monkeypatch.undo()
     assert (tmp_path / ".graph.dg.work").is_dir()
-    ran = ok(*args)
-    assert "reused steps" not in ran.err
+    run = ok(*args)
+    assert "reused steps" not in run.err
     assert digest(tmp_path / "graph.dg") == before
     monkeypatch.setattr(prepare, "IN_MEMORY_ROWS", 0)
     monkeypatch.setattr(work, "publish", published_and_killed)
@@ -476,9 +476,9 @@ def test_scratch_of_a_killed_run_is_found(ok, delegraph, edges, tmp_path, monkey
     assert delegraph(*args, "--scratch", tmp_path / "scratch").code == 130
     monkeypatch.undo()
     assert list((tmp_path / "scratch").iterdir())
-    ran = delegraph(*args)
-    assert ran.code == 2
-    assert f"--scratch was {tmp_path}/scratch, now not given" in ran.err
+    run = delegraph(*args)
+    assert run.code == 2
+    assert f"--scratch was {tmp_path}/scratch, now not given" in run.err
     ok(*args, "--restart")
     assert not list((tmp_path / "scratch").iterdir())
 
@@ -487,23 +487,23 @@ def test_built_already(ok, delegraph, edges, tmp_path):
     args = (edges, "-o", tmp_path / "graph.dg")
     ok("build", *args)
     before = digest(tmp_path)
-    ran = ok("build", *args, "--memory-limit", "4GB")
-    assert "already built" in ran.err
+    run = ok("build", *args, "--memory-limit", "4GB")
+    assert "already built" in run.err
     assert digest(tmp_path) == before
     for choice, reason in (
         (("--directed",), "--directed was not given, now given"),
         (("--partitions", 2), "--partitions was 1, now 2"),
         (("--order", "none"), "--order was degree, now none"),
     ):
-        ran = delegraph("build", *args, *choice)
-        assert ran.code == 2
-        assert reason in ran.err
+        run = delegraph("build", *args, *choice)
+        assert run.code == 2
+        assert reason in run.err
         assert digest(tmp_path) == before
     args = (edges, "-o", tmp_path / "grid.dg", "--layout", "2d")
     ok("build", *args, "--grid", "2x2")
     assert "already built" in ok("build", *args, "--partitions", 4).err
-    ran = delegraph("build", *args, "--grid", "1x4")
-    assert (ran.code, "--grid was 2x2, now 1x4" in ran.err) == (2, True)
+    run = delegraph("build", *args, "--grid", "1x4")
+    assert (run.code, "--grid was 2x2, now 1x4" in run.err) == (2, True)
 
 
 def test_searched_already(ok, delegraph, edges, tmp_path):
@@ -512,9 +512,9 @@ def test_searched_already(ok, delegraph, edges, tmp_path):
     before = digest(tmp_path)
     again = ok(*args, "--source", 0, "--json")
     assert again.json == {**first.json, "already": True}
-    ran = delegraph(*args, "--source", 1)
-    assert ran.code == 2
-    assert "--source was 0, now 1" in ran.err
+    run = delegraph(*args, "--source", 1)
+    assert run.code == 2
+    assert "--source was 0, now 1" in run.err
     assert digest(tmp_path) == before
 
 
@@ -522,9 +522,9 @@ def test_two_runs_to_one_output(delegraph, edges, tmp_path):
     out = tmp_path / "graph.dg"
     with begin_work(out, {}) as mine:
         (mine.scratch / "mine").touch()
-        ran = delegraph("build", edges, "-o", out)
-        assert ran.code == 75
-        assert "another run is writing" in ran.err
+        run = delegraph("build", edges, "-o", out)
+        assert run.code == 75
+        assert "another run is writing" in run.err
         assert (mine.scratch / "mine").exists()
     assert not list(tmp_path.iterdir())
 
@@ -577,9 +577,9 @@ def test_a_row_group_in_the_middle_that_cannot_be_read(delegraph, tmp_path, scra
     content[at : at + column.total_compressed_size] = b"\xff" * column.total_compressed_size
     path.write_bytes(content)
     where = ("--scratch", tmp_path) if scratch else ()
-    ran = delegraph("build", folder, "-o", tmp_path / "graph.dg", *where)
-    assert ran.code == 2
-    assert f"{path}: row group 1 cannot be read" in ran.err
+    run = delegraph("build", folder, "-o", tmp_path / "graph.dg", *where)
+    assert run.code == 2
+    assert f"{path}: row group 1 cannot be read" in run.err
     assert [entry.name for entry in tmp_path.iterdir()] == ["edges"]
 
 

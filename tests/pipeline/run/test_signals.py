@@ -126,8 +126,8 @@ def test_the_same_run_goes_on(ok, delegraph, graph, tmp_path, monkeypatch, args,
         return next(left, None) is None and ending.ask()
 
     monkeypatch.setattr(ending, "asked", ask_nth)
-    ran = delegraph(*args, tmp_path / "out", "--json")
-    assert (ran.code, ran.json["error"]) == (130, f"interrupted{SAVED}")
+    run = delegraph(*args, tmp_path / "out", "--json")
+    assert (run.code, run.json["error"]) == (130, f"interrupted{SAVED}")
     monkeypatch.undo()
     assert "resumed an earlier run" in ok(*args, tmp_path / "out").err
     assert digest(tmp_path / "out") == digest(tmp_path / "wanted")

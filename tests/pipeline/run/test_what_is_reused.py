@@ -43,9 +43,9 @@ def test_a_result_of_other_edges_is_not_current(ok, delegraph, twins, tmp_path):
     ok(*args)
     assert "already" in ok(*args).err
     replace(edges, twins[1])
-    ran = delegraph(*args)
-    assert ran.code == 2
-    assert "from another command: the graph was" in ran.err
+    run = delegraph(*args)
+    assert run.code == 2
+    assert "from another command: the graph was" in run.err
     ok(*args, "--overwrite")
     ok("bfs", twins[1], "--source", 7, "-o", tmp_path / "wanted")
     assert distances_of(tmp_path / "out") == distances_of(tmp_path / "wanted")
