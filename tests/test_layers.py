@@ -171,8 +171,8 @@ def test_folders_are_small():
 def test_import_is_light(module):
     heavy = "{'dask', 'distributed', 'numba', 'numpy', 'pandas', 'pyarrow'}"
     code = f"import sys, {module}; print({heavy} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
 
 
 def test_a_small_command_loads_little(edge_list, tmp_path):

@@ -373,7 +373,7 @@ def test_a_file_of_another_format(refused, tmp_path, line, name):
         (tmp_path / name).write_text("src,dst\n1,2\n")
     result = tmp_path / "result"
     pq.write_table(pa.table({"vertex": [1], "distance": [0], "parent": [1]}), result)
-    there = {"GRAPH": tmp_path / name, "RESULT": result, "OUT": tmp_path / "out"}
+    paths = {"GRAPH": tmp_path / name, "RESULT": result, "OUT": tmp_path / "out"}
     says = "python -c" if name in ("links.feather", "links.pkl") else "delegraph convert"
-    words = [there.get(word, word.replace("OUT", f"{tmp_path}/out")) for word in line]
+    words = [paths.get(word, word.replace("OUT", f"{tmp_path}/out")) for word in line]
     refused(*words, says=(name, says))

@@ -56,8 +56,8 @@ def test_a_generated_graph(ok, monkeypatch, tmp_path, algorithm):
     graph = report["graph"]
     assert (graph["kind"], graph["scale"], graph["rows"]) == ("kronecker", 8, facts["rows"])
     assert report["runs"] == 2
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"edges", "edges.run.json"}
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"edges", "edges.run.json"}
 
 
 def test_a_table(ok, store):

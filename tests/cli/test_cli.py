@@ -87,16 +87,18 @@ def test_what_ranks_would_hold_and_send(ok, delegraph, edge_list, tmp_path, layo
     src, dst = random_edges(1, 3000, 20_000)
     ok("build", edge_list(src, dst), "-o", store, "--partitions", 4, "--layout", layout)
     document = ok("info", store, "--ranks", 3, "--json").json
-    ranks, sent = document["projection"]["ranks"], document["projection"]["bytes_sent"]
+    ranks, sent_bytes = document["projection"]["ranks"], document["projection"]["bytes_sent"]
     assert [rank["partitions"] for rank in ranks] == [[0, 3], [1], [2]]
     assert sum(rank["vertices"] for rank in ranks) == document["vertices"]
     for name, count in document["subgraph_edges"].items():
         assert sum(rank["edges"].get(name, 0) for rank in ranks) == count
-    assert set(sent) == {"delegate", "2d", "1d"} - ({"delegate"} if layout != "delegate" else set())
+    assert set(sent_bytes) == {"delegate", "2d", "1d"} - (
+        {"delegate"} if layout != "delegate" else set()
+    )
     assert layout in ok("info", store, "--ranks", 3).out
 
     run = ok("bfs", store, "--source", src[0], "-o", tmp_path / "out", "--workers", 3, "--json")
-    most = max(sent[layout]["push_superstep"], sent[layout]["pull_superstep"])
+    most = max(sent_bytes[layout]["push_superstep"], sent_bytes[layout]["pull_superstep"])
     for step in run.json["supersteps"]:
         sizes = {kind: count for kind, count in step["bytes_sent"].items() if kind != "control"}
         assert sum(sizes.values()) <= most + 8 * 4 * 4 * len(sizes)  # bitmaps are of whole words
@@ -154,8 +156,8 @@ def test_info_of_everything(ok, edge_list, tmp_path):
 def test_bench(ok, edge_list, tmp_path, flags):
     ok("build", edge_list(*random_edges(1, 300, 4000)), "-o", tmp_path / "graph.dg", *flags)
     report = ok("bench", tmp_path / "graph.dg", "--sources", 5, "--seed", 3, "--json").json
-    again = ok("bench", tmp_path / "graph.dg", "--sources", 5, "--seed", 3, "--json").json
-    assert report["sources"] == again["sources"]
+    repeated = ok("bench", tmp_path / "graph.dg", "--sources", 5, "--seed", 3, "--json").json
+    assert report["sources"] == repeated["sources"]
     assert len(set(report["sources"])) == 5
     for figure in ("search_seconds", "gteps", "depth"):
         quartiles = list(report[figure].values())
@@ -182,10 +184,10 @@ def test_kernels_find_a_place_to_be_kept(edge_list, tmp_path):
         "m._find_cache(); print(os.environ['NUMBA_CACHE_DIR'])"
     )
     environment = {name: value for name, value in os.environ.items() if "NUMBA" not in name}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    assert "delegraph-" in done.stdout
+    assert "delegraph-" in process.stdout
 
 
 def test_bench_counts_rows_of_the_component(ok, edge_list, tmp_path):
@@ -238,9 +240,9 @@ def test_no_traceback_without_debug(delegraph, edge_list, tmp_path, monkeypatch)
 
     monkeypatch.setattr(run, "run_to_result", fail)
     command = ("bfs", edge_list([0], [1]), "--source", 0, "-o", tmp_path / "out")
-    ran = delegraph(*command)
-    assert ran.code == 1
-    assert ran.err == "delegraph: RuntimeError: a bug (--debug shows the traceback)\n"
+    outcome = delegraph(*command)
+    assert outcome.code == 1
+    assert outcome.err == "delegraph: RuntimeError: a bug (--debug shows the traceback)\n"
     assert "Traceback" in delegraph(*command, "--debug").err
 
 
@@ -256,22 +258,22 @@ def test_ended_politely_leaves_nothing(edge_list, tmp_path):
         "run()"
     )
     command = [sys.executable, "-c", code, "build", edges, "-o", tmp_path / "graph.dg"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (143, "delegraph: ended by SIGTERM\n")
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert (process.returncode, process.stderr) == (143, "delegraph: ended by SIGTERM\n")
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
 
 
 @pytest.mark.slow
 def test_demo_runs_what_it_prints(tmp_path):
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "delegraph", "demo", "--scale", "8", "-o", tmp_path / "demo"],
         capture_output=True,
         text=True,
         check=True,
     )
-    commands = re.findall(r"^\$ delegraph (\w+)", done.stdout, re.MULTILINE)
+    commands = re.findall(r"^\$ delegraph (\w+)", process.stdout, re.MULTILINE)
     assert commands == ["generate", "info", "bfs", "build", "validate", "bfs", "validate", "bench"]
-    assert done.stdout.count("valid: ") == 2
+    assert process.stdout.count("valid: ") == 2
     assert (tmp_path / "demo" / "distances.run.json").exists()
 
 
@@ -281,8 +283,8 @@ def show_progress(monkeypatch, terminal: bool, quiet: bool) -> None:
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
     with ProgressLine(quiet) as progress:
-        for done in (0, 10_000_000, 30_000_000):
-            progress("scatter", done, 40_000_000)
+        for rows in (0, 10_000_000, 30_000_000):
+            progress("scatter", rows, 40_000_000)
         progress("build", 1, 1)
 
 

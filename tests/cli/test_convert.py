@@ -53,8 +53,8 @@ def test_a_typo_among_integers_is_told(ok, tmp_path):
     assert reason in run.err
     record = json.loads((tmp_path / "edges.run.json").read_text())
     assert [note.partition(" (")[0] for note in record["notes"]] == [reason]
-    again = ok("convert", path, "-o", tmp_path / "edges", "--json").json
-    assert again == {**record, "already": True}
+    rerun = ok("convert", path, "-o", tmp_path / "edges", "--json").json
+    assert rerun == {**record, "already": True}
     assert reason in ok("convert", path, "-o", tmp_path / "edges").err
 
 
@@ -89,8 +89,8 @@ def test_records_and_what_is_there_already(ok, delegraph, path, tmp_path, kind):
     assert run == {**record, "already": False}
     assert record["written"] == kind
 
-    again = ok(*line)
-    assert "already converted" in again.err
+    rerun = ok(*line)
+    assert "already converted" in rerun.err
     assert ok(*line, "--json").json == {**record, "already": True}
     assert ok(*line, "--overwrite", "--json").json["already"] is False
     if kind == "edge list":
@@ -159,9 +159,9 @@ def test_names_of_outputs(delegraph, path, tmp_path):
 
 
 def test_formats_are_those_of_the_help(ok):
-    (said,) = (parameter for parameter in convert.params if parameter.name == "format")
-    assert isinstance(said.type, click.Choice)
-    assert tuple(said.type.choices) == get_args(FormatName)
+    (option,) = (parameter for parameter in convert.params if parameter.name == "format")
+    assert isinstance(option.type, click.Choice)
+    assert tuple(option.type.choices) == get_args(FormatName)
     page = ok("convert", "--help").out
     assert all(word in page for word in (*get_args(FormatName), *SUFFIXES))
     with pytest.raises(InputError, match="'gml' is not a format: choose one of csv"):
@@ -191,9 +191,9 @@ def test_bytes_do_not_depend_on_threads(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("existing", [False, True])
 @pytest.mark.parametrize(("read", "written"), [("links.csv", "edges"), ("g.dg", "g.npz")])
-def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, written, there):
+def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, written, existing):
     """Running the command again gives equal output, and a failed run leaves nothing: with
     replacement after errors of every second call, without after errors of the other calls.
     """
@@ -201,19 +201,19 @@ def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, wri
     package.build(tmp_path / "links", tmp_path / "g.dg")
     folder = tmp_path / "folder"
     line = ("convert", tmp_path / read, "-o", folder / written, "--quiet")
-    number = 1 + there
+    number = 1 + existing
     while True:
         folder.mkdir()
-        if there:
+        if existing:
             assert delegraph(*line).code == 0
-        replacing = ("--overwrite",) if there else ()
+        replacing = ("--overwrite",) if existing else ()
         error = (errno.EIO, errno.ENOSPC)[number // 2 % 2]
         with Failing(monkeypatch, folder, number, error) as failing:
             run = delegraph(*line, *replacing)
         assert run.code in (0, 1, 2), run.err
         assert "--debug" not in run.err
-        again = delegraph(*line, *replacing)
-        assert again.code == 0, (number, run.err, again.err)
+        rerun = delegraph(*line, *replacing)
+        assert rerun.code == 0, (number, run.err, rerun.err)
         assert {file.name for file in folder.iterdir()} == {written, f"{written}.run.json"}
         shutil.rmtree(folder)
         if failing.calls < number:

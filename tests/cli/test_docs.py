@@ -28,8 +28,8 @@ def test_completion():
     program = Path(sys.executable).with_name("delegraph")
     completion = {"COMP_WORDS": "delegraph pag", "COMP_CWORD": "1"}
     env = {**os.environ, **completion, "_DELEGRAPH_COMPLETE": "bash_complete"}
-    done = subprocess.run([program], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout == "plain,pagerank\n"
+    run = subprocess.run([program], env=env, capture_output=True, text=True, check=True)
+    assert run.stdout == "plain,pagerank\n"
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # sockets that a cluster leaves
@@ -65,8 +65,8 @@ def test_jobs(batches, ok, edge_list, tmp_path, monkeypatch):
     assert [job["why"] for job in planned] == ["it has not run yet", "after store", "after ranks"]
 
 
-@pytest.mark.parametrize(("code", "again"), [(143, True), (1, False), (0, False)])
-def test_slurm(batches, tmp_path, code, again):
+@pytest.mark.parametrize(("code", "requeued"), [(143, True), (1, False), (0, False)])
+def test_slurm(batches, tmp_path, code, requeued):
     """A job that a signal has ended is queued again, and no other job."""
     script, array = (text for kind, text in batches if kind == "bash")
     commands = {"srun": f"exit {code}", "scontrol": f"echo $* > {tmp_path}/asked"}
@@ -79,8 +79,8 @@ def test_slurm(batches, tmp_path, code, again):
     for example in (array, script):
         assert subprocess.run(["bash", "-u", "-c", example], env=env).returncode == code
     requests = tmp_path / "asked"
-    assert requests.exists() == again
-    assert not again or requests.read_text() == "requeue 7\n"
+    assert requests.exists() == requeued
+    assert not requeued or requests.read_text() == "requeue 7\n"
 
 
 def test_airflow_and_kubernetes(batches):

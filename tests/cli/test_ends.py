@@ -74,8 +74,8 @@ def test_what_is_there_already_says_so(ok, edge_list, tmp_path):
         ("bfs", edges, "--source", 0),
     ):
         line = (*line, "-o", tmp_path / line[0])
-        first, again = ok(*line, "--json"), ok(*line, "--json")
-        assert again.json == {**first.json, "already": True}
+        first, second = ok(*line, "--json"), ok(*line, "--json")
+        assert second.json == {**first.json, "already": True}
         assert first.json["already"] is False
         assert "already" in ok(*line).err
 

@@ -25,14 +25,14 @@ def lines(text: str) -> list[dict]:
 def test_a_command_by_its_events(ok, edge_list, tmp_path):
     edges = edge_list(*random_edges(3, 200, 900))
     args = ("pagerank", edges, "-o", tmp_path / "ranks", "--log-format", "json")
-    began, *between, ended = lines(ok(*args).err)
-    assert began["event"] == "begin"
-    assert began["command"] == ["delegraph", *map(str, args)]
+    first, *between, ended = lines(ok(*args).err)
+    assert first["event"] == "begin"
+    assert first["command"] == ["delegraph", *map(str, args)]
     assert {event["event"] for event in between} == {"progress", "note"}
     steps = [event for event in between if event["event"] == "progress"]
     assert "search" in [step["phase"] for step in steps]
     assert all(step["peak_bytes"] > 0 for step in steps)
-    times = [datetime.fromisoformat(event["time"]) for event in (began, *between, ended)]
+    times = [datetime.fromisoformat(event["time"]) for event in (first, *between, ended)]
     assert times == sorted(times)
     assert (ended["event"], ended["exit_code"]) == ("end", 0)
     assert "error" not in ended

@@ -140,8 +140,8 @@ def run(files: Path, delegraph, words: list[str]) -> None:
         alone = subprocess.run(processes.command(*words[1:]), capture_output=True, text=True)
         code, out, err = alone.returncode, alone.stdout, alone.stderr
     else:
-        done = delegraph(*words[1:])
-        code, out, err = done.code, done.out, done.err
+        answer = delegraph(*words[1:])
+        code, out, err = answer.code, answer.out, answer.err
     if needs_gpu(words) and not has_gpu():
         assert code == 2
         assert re.search("GPU|device|CUDA|CuPy", err), err

@@ -275,9 +275,9 @@ def test_small_files_that_are_none(delegraph, edge_list, tmp_path, kind, option)
 def test_the_environment_of_jobs(value):
     """An environment variable that a user sets does not make a command a job of a batch."""
     env = {**os.environ, LIFELINE: value}
-    done = subprocess.run(command("info", "x"), env=env, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+    run = subprocess.run(command("info", "x"), env=env, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 2
+    (line,) = run.stderr.splitlines()
     assert f"{LIFELINE} is set, which only 'batch run' may do: unset it" in line
     assert len(line) < 250
 
@@ -288,9 +288,9 @@ def test_warnings_of_libraries_are_a_line(edge_list, tmp_path):
     """
     words = command("components", edge_list([0, 1], [1, 2]), "-o", tmp_path / "out")
     env = {**os.environ, "NUMBA_NUM_THREADS": LONG}
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    note, _ = done.stderr.splitlines()
+    run = subprocess.run(words, env=env, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    note, _ = run.stderr.splitlines()
     assert note.startswith("note: Environment variable 'NUMBA_NUM_THREADS' is defined but")
     assert len(note) < 250
 

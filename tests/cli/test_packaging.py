@@ -34,20 +34,20 @@ def sources(tmp_path_factory) -> Path:
 def test_wheel(sources, tmp_path):
     """``python -m build`` makes the wheel from the source distribution: pure, with all sources."""
     pytest.importorskip("build")
-    done = subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-m", "build", "-o", tmp_path, sources], capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
-    assert "would be ignored" not in done.stderr + done.stdout
+    assert run.returncode == 0, run.stderr
+    assert "would be ignored" not in run.stderr + run.stdout
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.name.endswith("-py3-none-any.whl")
-    held = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    names = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
     for layer in ("kernels", "partition", "pipeline", "cli"):
         for path in (ROOT / layer).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
-                assert f"delegraph/{path.relative_to(ROOT)}" in held
-    assert {"delegraph/__init__.py", "delegraph/py.typed"} <= held
-    assert not [name for name in held if "/tests/" in name]
+                assert f"delegraph/{path.relative_to(ROOT)}" in names
+    assert {"delegraph/__init__.py", "delegraph/py.typed"} <= names
+    assert not [name for name in names if "/tests/" in name]
 
 
 @pytest.mark.slow
@@ -62,12 +62,12 @@ def test_dockerfile(sources, tmp_path):
     venv.create(tmp_path / "venv", with_pip=True)
     env = {**os.environ, "PATH": f"{tmp_path / 'venv' / 'bin'}:{os.environ['PATH']}"}
     env.pop("PYTHONPATH", None)
-    done, workdir, entry = [], "", ""
+    steps, workdir, entry = [], "", ""
     for line in (ROOT / "Dockerfile").read_text().splitlines():
         if not line or line.startswith("#"):
             continue
         step, text = line.split(" ", 1)
-        done.append(step)
+        steps.append(step)
         text = re.sub(rf"(?<![\w.])({'|'.join(folders)})\b", lambda at: str(folders[at[1]]), text)
         if step == "ARG":
             env["QUESTIONS"] = "components"  # one of them is enough here
@@ -84,7 +84,7 @@ def test_dockerfile(sources, tmp_path):
             assert run.returncode == 0, f"{text}\n{run.stderr}"
         elif step == "ENTRYPOINT":
             entry = text
-    assert done == ["FROM", "ARG", "ENV", "WORKDIR", "COPY", "RUN", "RUN", "WORKDIR", "ENTRYPOINT"]
+    assert steps == ["FROM", "ARG", "ENV", "WORKDIR", "COPY", "RUN", "RUN", "WORKDIR", "ENTRYPOINT"]
     assert entry == '["delegraph"]'
     _as_pulled(tmp_path)
     version = subprocess.run(
@@ -94,9 +94,9 @@ def test_dockerfile(sources, tmp_path):
     compiled = {path.name for path in Path(env["NUMBA_CACHE_DIR"]).rglob("*.nbi")}
     assert compiled
     question = ["delegraph", "components", "edges", "-o", "parts"]
-    made = ["delegraph", "generate", "kronecker", "--scale", "6", "-o", "edges"]
+    words = ["delegraph", "generate", "kronecker", "--scale", "6", "-o", "edges"]
     before = _times(env["NUMBA_CACHE_DIR"])
-    for command in (made, question):
+    for command in (words, question):
         subprocess.run(command, cwd=workdir, env=env, check=True, capture_output=True)
     assert _times(env["NUMBA_CACHE_DIR"]) == before, "a container compiles kernels anew"
 

@@ -42,9 +42,9 @@ def test_a_store_a_result_a_batch_and_a_bench(ok, store, tmp_path, monkeypatch):
         run = ok("report", path, "-o", "page.html", "--overwrite")
         assert run.out == ""
         assert run.err == "page.html: written\n"
-        made = read_page(tmp_path / "page.html")
-        assert made.text.startswith(kind)
-        assert made.root.findtext("head/title", "").endswith(kind)
+        html = read_page(tmp_path / "page.html")
+        assert html.text.startswith(kind)
+        assert html.root.findtext("head/title", "").endswith(kind)
     assert ok("report", "graph.dg", "-o", "quiet.html", "--quiet").err == ""
 
 
@@ -104,15 +104,15 @@ def test_where_it_may_not_write(delegraph, store, tmp_path):
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_four_at_once_to_one_page(ok, store, tmp_path, monkeypatch, overwrite):
     """One of four reports at once writes the page, and the three others raise BusyError."""
-    page, begun, ended = tmp_path / "page.html", [], []
+    page, starts, ended = tmp_path / "page.html", [], []
     if overwrite:
         ok("report", store, "-o", page)
     render = write.render
 
-    def slowly(made):
-        begun.append(made)
-        wait_until(lambda: len(begun) + len(ended) == 4)
-        return render(made)
+    def slowly(document):
+        starts.append(document)
+        wait_until(lambda: len(starts) + len(ended) == 4)
+        return render(document)
 
     def run():
         try:

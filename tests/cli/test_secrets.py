@@ -81,8 +81,8 @@ def test_a_command(delegraph, edge_list, tmp_path, monkeypatch, name):
             assert no_secret(run.out), url
             assert no_secret(run.err), url
         assert not heartbeat.exists() or no_secret(heartbeat.read_text())
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left <= {edges.name, "beat.json"}
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names <= {edges.name, "beat.json"}
 
 
 @pytest.mark.parametrize("url", URLS)

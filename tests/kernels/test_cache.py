@@ -86,18 +86,18 @@ def test_what_another_process_compiles_is_loaded(cache, monkeypatch):
     theirs, ours = compiled.compiled(plus_one), compiled.compiled(plus_one)
     signature = (types.int64,)
     monkeypatch.setitem(compiled._declared, DECLARED.__name__, [(ours, signature)])
-    held = theirs._cache.lock(0)
-    assert held is not None
+    lock = theirs._cache.lock(0)
+    assert lock is not None
 
     def compile_there() -> None:
         theirs.compile(signature)
-        os.close(held)
+        os.close(lock)
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(time.sleep, 0.1)
-        done = pool.submit(compile_there)
+        future = pool.submit(compile_there)
         compiled.compile_kernels(DECLARED)
-        done.result()
+        future.result()
     assert sum(ours.stats.cache_hits.values()) == 1
     assert not ours.stats.cache_misses
     assert ours(3) == 4
@@ -117,10 +117,10 @@ def test_a_process_that_is_stuck_is_not_waited_for(cache, monkeypatch):
         return did
 
     monkeypatch.setattr(compiled, "_compile", noted)
-    held = dispatchers[0]._cache.lock(0)
-    assert held is not None
+    lock = dispatchers[0]._cache.lock(0)
+    assert lock is not None
     compiled.compile_kernels(DECLARED)
-    os.close(held)
+    os.close(lock)
     assert order == [("plus_one", False), ("twice", True), ("plus_one", False)]
     assert [dispatcher(3) for dispatcher in dispatchers] == [4, 6]
     assert all(len(dispatcher.signatures) == 1 for dispatcher in dispatchers)

@@ -86,8 +86,8 @@ def test_nothing_is_compiled_later(edge_list, tmp_path, id_type):
     ends = [end.astype(str).tolist() if id_type == "string" else end for end in (src, dst)]
     path = edge_list(*ends, id_type=id_type, weight=rng.integers(1, 9, len(src)))
     command = [sys.executable, "-c", CALLS, tmp_path, path]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 def test_each_type_is_a_variant():

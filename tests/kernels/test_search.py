@@ -165,14 +165,14 @@ def test_teams_have_threads():
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_team_begins_nothing_after_a_failure(threads):
-    begun = []
+    starts = []
 
     def work(i: int) -> None:
-        begun.append(i)
+        starts.append(i)
         if i == 2:
             raise ValueError("the third")
         time.sleep(0.01)
 
     with pytest.raises(ValueError, match="the third"):
         Team(threads).map(work, range(1000))
-    assert len(begun) < 10
+    assert len(starts) < 10

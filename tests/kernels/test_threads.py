@@ -52,13 +52,13 @@ def test_a_team_that_is_not_complete(monkeypatch, what):
     """A team that cannot start all its threads ends the work of the started ones before it raises,
     and waits for no other.
     """
-    start, begun = threading.Thread.start, []
+    start, started = threading.Thread.start, []
 
     def few(thread):
-        if len(begun) == 2:
+        if len(started) == 2:
             gate.set()
             raise RuntimeError(threads.CANNOT_START)
-        begun.append(thread)
+        started.append(thread)
         start(thread)
 
     team, gate = Team(4), threading.Event()
@@ -72,7 +72,7 @@ def test_a_team_that_is_not_complete(monkeypatch, what):
         begin()
     del begin
     del team
-    for thread in begun:
+    for thread in started:
         thread.join(30)
         assert not thread.is_alive()
 

@@ -156,18 +156,18 @@ def test_from_python(edges, graph):
     ids = [first, float(first), str(float(first))] if kind not in BACK else [first, typed(first)]
     table = pa.table({"src": column_of(kind, src), "dst": column_of(kind, dst)})
     for opened in (folder, table):
-        with dg.open(opened) as held:
+        with dg.open(opened) as graph_opened:
             for source in ids:
-                check_search(held.bfs(source).table, kind, graph)
-            components = held.components()
+                check_search(graph_opened.bfs(source).table, kind, graph)
+            components = graph_opened.components()
             assert components["component"].type == BACK.get(kind, pa.int64())
-            result = held.bfs(sources=[first]).table
+            result = graph_opened.bfs(sources=[first]).table
             assert set(result["source"].to_pylist()) == {first}
-            nearest = held.bfs(sources=[first], together=True)["nearest"].to_pylist()
+            nearest = graph_opened.bfs(sources=[first], together=True)["nearest"].to_pylist()
             assert set(nearest) <= {first, None}
             if kind not in BACK:
-                assert any("results name ids as int64" in note for note in held.notes)
-            assert typed(first) in repr(held.bfs(first))
+                assert any("results name ids as int64" in note for note in graph_opened.notes)
+            assert typed(first) in repr(graph_opened.bfs(first))
 
 
 def test_sources_in_a_file(edges, graph, tmp_path, ok):
@@ -238,7 +238,7 @@ def test_components_against_the_definition(data):
         np.minimum.at(label, src, label[dst])
     present = np.unique(np.concatenate([src, dst]))
     table = pa.table({"src": column_of(kind, src), "dst": column_of(kind, dst)})
-    with dg.open(table, device="cpu", threads=1) as held:
-        result = held.components().table
+    with dg.open(table, device="cpu", threads=1) as opened:
+        result = opened.components().table
     assert result["vertex"].to_pylist() == values_of(kind, present)
     assert result["component"].to_pylist() == values_of(kind, label[present])

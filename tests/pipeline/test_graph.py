@@ -186,8 +186,8 @@ def test_closed_memory_is_given_back(edge_list, tmp_path, limit):
     src, dst = random_edges(2, 300_000, 2_500_000)
     delegraph.build(edge_list(src, dst), tmp_path / "graph.dg")
     command = [sys.executable, "-c", HELD, tmp_path / "graph.dg", str(src[0]), limit]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ})
-    before, opened, after = map(int, done.stdout.split())
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ})
+    before, opened, after = map(int, run.stdout.split())
     assert opened - before > 15 << 20
     assert after - before < 5 << 20
 
@@ -229,7 +229,7 @@ def test_numbers_of_numpy(store, edges, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ask", "said"),
+    ("ask", "reason"),
     [
         (lambda graph: graph.pagerank(iterations=1.5), "iterations must be a whole number"),
         (lambda graph: graph.closeness(sources=2, seed=-1), "seed must be a whole number"),
@@ -249,8 +249,8 @@ def test_numbers_of_numpy(store, edges, tmp_path):
         (lambda graph: PACKAGE.bench("x", sources=0), "0 searches: at least one"),
     ],
 )
-def test_options_of_a_wrong_type(store, ask, said):
-    with delegraph.open(store) as graph, pytest.raises(InputError, match=said):
+def test_options_of_a_wrong_type(store, ask, reason):
+    with delegraph.open(store) as graph, pytest.raises(InputError, match=reason):
         ask(graph)
 
 

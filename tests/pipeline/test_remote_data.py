@@ -54,15 +54,15 @@ def parts_of(bucket, key: str) -> list[bytes]:
 
 @pytest.mark.parametrize("ids", [slow("dense"), "strings"])
 def test_a_build_is_the_same(bucket, tmp_path, ok, ids):
-    here = of_file(tmp_path / "edges", ids)
-    there = bucket.copy(here, "edges")
-    first_run = ok("build", there, "-o", tmp_path / "there.dg", "--weight", "w").err
-    ok("build", here, "-o", tmp_path / "here.dg", "--weight", "w")
+    local = of_file(tmp_path / "edges", ids)
+    remote_edges = bucket.copy(local, "edges")
+    first_run = ok("build", remote_edges, "-o", tmp_path / "there.dg", "--weight", "w").err
+    ok("build", local, "-o", tmp_path / "here.dg", "--weight", "w")
     assert digest(tmp_path / "there.dg") == digest(tmp_path / "here.dg")
-    again = ok("build", there, "-o", tmp_path / "there.dg", "--weight", "w").err
-    assert ("written" in first_run, "already built" in again) == (True, True)
+    rerun = ok("build", remote_edges, "-o", tmp_path / "there.dg", "--weight", "w").err
+    assert ("written" in first_run, "already built" in rerun) == (True, True)
     record = json.loads((tmp_path / "there.dg.run.json").read_text())
-    assert list(record["inputs"]) == [f"{there}/{name}.parquet" for name in "ab"]
+    assert list(record["inputs"]) == [f"{remote_edges}/{name}.parquet" for name in "ab"]
 
 
 def test_a_search_from_there_to_there(bucket, edges, tmp_path, ok, delegraph):
@@ -84,8 +84,8 @@ def test_a_search_from_there_to_there(bucket, edges, tmp_path, ok, delegraph):
     ok("bfs", graph, "--source", "2", "-o", out, "--overwrite", *one)
     ok("bfs", edges, "--source", "2", "-o", tmp_path / "here", "--overwrite", *one)
     assert parts_of(bucket, "results/one") == bytes_of(tmp_path / "here")
-    left = [path.name for path in tmp_path.rglob("*") if ".work" in path.name]
-    assert left == []  # of what was kept here meanwhile
+    names = [path.name for path in tmp_path.rglob("*") if ".work" in path.name]
+    assert names == []  # of what was kept here meanwhile
 
 
 def test_other_questions(bucket, edges, tmp_path, ok):
@@ -180,8 +180,8 @@ def test_killed_in_the_middle(failing, bucket, edges, tmp_path, ok, delegraph):
         wait_for_request(failing, "out/part-")
         process.kill()
     failing.heal()
-    left = set(bucket.names()) - set(before)
-    assert [name.startswith("out/_begun-") for name in left] == [True]
+    names = set(bucket.names()) - set(before)
+    assert [name.startswith("out/_begun-") for name in names] == [True]
     assert "valid" in ok("validate", edges, out).out
     assert ok("info", out, "--json").json["source"] == 1
     assert list(tmp_path.glob(".out-*.work"))
@@ -242,6 +242,6 @@ def test_processes_end(bucket, edges):
         "print(found.reached)"
     )
     line = [sys.executable, "-X", "dev", "-c", code, graph, f"{bucket.url}/out"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120, env=os.environ)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout) > 1
+    run = subprocess.run(line, capture_output=True, text=True, timeout=120, env=os.environ)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert int(run.stdout) > 1

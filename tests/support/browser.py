@@ -73,11 +73,11 @@ async def _look(log: Path, pages: list[Path], width: int, dark: bool) -> list[Se
     await session.call("Emulation.setDeviceMetricsOverride", **size)
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     await session.call("Emulation.setEmulatedMedia", features=[scheme])
-    seen = [await session.see(page) for page in pages]
+    looks = [await session.see(page) for page in pages]
     socket.close()
     while await socket.read_message() is not None:  # until it is
         pass
-    return seen
+    return looks
 
 
 class Session:

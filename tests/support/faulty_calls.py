@@ -117,11 +117,11 @@ def library() -> Path | None:
     if compiler is None or not Path("/proc/self/fd").is_dir():
         return None
     folder = Path(tempfile.mkdtemp(prefix="faulty-calls-"))
-    source, made = folder / "faulty.c", folder / "faulty.so"
+    source, target = folder / "faulty.c", folder / "faulty.so"
     source.write_text(_SOURCE)
-    line = [compiler, "-shared", "-fPIC", "-O1", "-w", "-o", str(made), str(source), "-ldl"]
-    done = subprocess.run(line, capture_output=True)
-    return made if done.returncode == 0 else None
+    line = [compiler, "-shared", "-fPIC", "-O1", "-w", "-o", str(target), str(source), "-ldl"]
+    run = subprocess.run(line, capture_output=True)
+    return target if run.returncode == 0 else None
 
 
 class Ended(NamedTuple):
@@ -152,8 +152,8 @@ def run_faulty(
             "FAULT_ERROR": str(error),
             "FAULT_LOG": str(log),
         }
-        done = subprocess.run(
+        run = subprocess.run(
             command(*args), env={**os.environ, **fault}, capture_output=True, text=True, timeout=120
         )
         counted = log.stat().st_size if log.exists() else 0
-    return Ended(done.returncode, done.stdout, done.stderr, counted)
+    return Ended(run.returncode, run.stdout, run.stderr, counted)

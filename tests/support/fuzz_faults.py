@@ -100,10 +100,10 @@ def expected_of(folder: Path, name: str) -> str:
 
 
 def _run(*args: Any) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command(*args), capture_output=True, text=True, timeout=SECONDS)
-    if done.returncode:
-        raise RuntimeError(f"{args}: {done.stderr}")
-    return done
+    run = subprocess.run(command(*args), capture_output=True, text=True, timeout=SECONDS)
+    if run.returncode:
+        raise RuntimeError(f"{args}: {run.stderr}")
+    return run
 
 
 def looks(output: Path) -> str:
@@ -161,19 +161,19 @@ def run_case(folder: Path, seed: int, number: int) -> None:
         if ended.code not in (0, -signal.SIGKILL):
             faults.append(f"exit code {ended.code}: {ended.err}")
         work = output.with_name(f".{output.name}.work")
-        left = sorted(path for path in work.rglob("*") if path.is_file() and path.name != "lock")
-        if left and rng.random() < 0.6:
-            chosen, how = left[int(rng.integers(len(left)))], str(rng.choice(DAMAGES))
+        names = sorted(path for path in work.rglob("*") if path.is_file() and path.name != "lock")
+        if names and rng.random() < 0.6:
+            chosen, how = names[int(rng.integers(len(names)))], str(rng.choice(DAMAGES))
             print(f"{how}: {chosen.relative_to(folder)}", flush=True)
             damage(chosen, how)
     else:
         faults += faults_of(ended.code, ended.err, error, folder)
     if ended.code == 0 and output.exists() and looks(output) != expected:
         faults.append("another output than undisturbed")
-    again = subprocess.run(command(*args), capture_output=True, text=True, timeout=SECONDS)
-    there = again.returncode == 2 and "exists" in again.stderr and output.exists()
-    if again.returncode and not there:
-        faults.append(f"run again: exit code {again.returncode}: {again.stderr}")
+    rerun = subprocess.run(command(*args), capture_output=True, text=True, timeout=SECONDS)
+    there = rerun.returncode == 2 and "exists" in rerun.stderr and output.exists()
+    if rerun.returncode and not there:
+        faults.append(f"run again: exit code {rerun.returncode}: {rerun.stderr}")
     elif looks(output) != expected:
         faults.append("another output, run again")
     clear(output)

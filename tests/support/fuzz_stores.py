@@ -290,8 +290,8 @@ def case(folder: Path, seed: int, number: int, expected: dict[str, Told]) -> Non
     place = folder / f"case-{seed}-{number}"
     place.mkdir()
     path = Path(shutil.copytree(folder / shape, place / "graph.dg"))
-    said, same = change(path, rng)
-    print(f"{number}: {shape}: {said}", flush=True)
+    description, same = change(path, rng)
+    print(f"{number}: {shape}: {description}", flush=True)
     faulthandler.dump_traceback_later(SECONDS, exit=True)
     try:
         results = search(path, shape)

@@ -62,8 +62,8 @@ def check_distances(
             hops = sum(((words >> i & 1).astype(int) << k for k, words in enumerate(bits)), 0)
             hops = np.where(columns["reached"] >> i & 1, hops, -1)
         else:
-            there = columns[f"distance{i}"]
-            hops = np.where(there == np.iinfo(there.dtype).max, -1, there.astype(int))
+            values = columns[f"distance{i}"]
+            hops = np.where(values == np.iinfo(values.dtype).max, -1, values.astype(int))
         assert (hops == distance).all()
 
 

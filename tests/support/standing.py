@@ -20,12 +20,12 @@ def standing(
 
     Returns a list that receives, each time that entries are placed, whether the layout was made.
     """
-    made: list[bool] = []
+    layouts: list[bool] = []
 
     def watched(make: Callable[..., Any]) -> Callable[..., Any]:
         def and_seen(*arguments: Any) -> Any:
             layout = make(*arguments)
-            made.append(layout is not None)
+            layouts.append(layout is not None)
             return layout
 
         return and_seen
@@ -36,4 +36,4 @@ def standing(
     monkeypatch.setattr(locality, "choose", chosen)
     monkeypatch.setattr(tiles, "tile_rows", watched(tiles.tile_rows))
     monkeypatch.setattr(rows, "in_columns", watched(rows.in_columns))
-    return made
+    return layouts

@@ -39,9 +39,9 @@ def run(command: str, delegraph: Callable[..., str]) -> str:
     words = shlex.split(command, comments=True)
     if words[0] == "delegraph":
         return delegraph(*words[1:])
-    done = subprocess.run(command, shell=True, capture_output=True, text=True)
-    assert done.returncode == 0, f"{command}: {done.stderr}"
-    return done.stdout
+    process = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert process.returncode == 0, f"{command}: {process.stderr}"
+    return process.stdout
 
 
 def matches(shown: list[str], printed: str) -> bool:
@@ -61,8 +61,8 @@ def run_python(block: Block, names: dict[str, object]) -> bool:
     block.
     """
     test = doctest.DocTestParser().get_doctest(block.text, names, "page", None, 0)
-    done = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(
-        test, clear_globs=False
-    )
+    results = doctest.DocTestRunner(
+        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    ).run(test, clear_globs=False)
     names.update(test.globs)
-    return not done.failed
+    return not results.failed

@@ -54,21 +54,21 @@ def content(out: Path) -> str:
     return (out / "manifest.json").read_text().rpartition("}")[2]
 
 
-def killed_at(number: int, monkeypatch, out: Path, seen: list[str]) -> bool:
+def killed_at(number: int, monkeypatch, out: Path, contents: list[str]) -> bool:
     """Return whether the run is killed before its call of the given number; ``False``: the run
     makes fewer calls.
 
     seen: gets what stands at ``out`` before each call.
     """
-    made = 0
+    calls = 0
 
     def counting(real):
         def call(*args, **named):
-            nonlocal made
-            seen.append(content(out) if out.exists() else "nothing")
-            if made == number:
+            nonlocal calls
+            contents.append(content(out) if out.exists() else "nothing")
+            if calls == number:
                 raise Killed
-            made += 1
+            calls += 1
             return real(*args, **named)
 
         return call
@@ -92,11 +92,11 @@ def test_killed_at_any_call_while_it_is_replaced(tmp_path, monkeypatch, exchange
     out = tmp_path / "out"
     if not exchanges:
         monkeypatch.setattr(outputs, "_exchange", lambda one, other: False)
-    number, seen = 0, []
+    number, contents = 0, []
     while True:
         out.mkdir()
         store(out, "old")
-        if not killed_at(number, monkeypatch, out, seen):
+        if not killed_at(number, monkeypatch, out, contents):
             break
         replaced = out.exists() and content(out) == "new"
         assert overwrite(out) != replaced or number == 0  # nothing was finished by then
@@ -106,7 +106,7 @@ def test_killed_at_any_call_while_it_is_replaced(tmp_path, monkeypatch, exchange
         out.rmdir()
         number += 1
     assert number > 5
-    assert set(seen) == ({"old", "new"} if exchanges else {"old", "new", "nothing"})
+    assert set(contents) == ({"old", "new"} if exchanges else {"old", "new", "nothing"})
 
 
 def test_what_was_removed_after_a_kill_does_not_come_back(tmp_path, monkeypatch):

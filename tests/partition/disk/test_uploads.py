@@ -73,9 +73,9 @@ def test_it_appears_and_is_replaced(bucket, publish):
     check_upload(url, False, None)
     publish("one")
     check_only(bucket, "one")
-    there = whole_result(url)
-    assert there is not None
-    assert there.record == json.loads(record_of("one"))
+    result = whole_result(url)
+    assert result is not None
+    assert result.record == json.loads(record_of("one"))
     with pytest.raises(InputError, match="replace it with --overwrite"):
         check_upload(url, False, None)
     with pytest.raises(DelegraphError, match="was written by something else meanwhile"):
@@ -86,15 +86,15 @@ def test_it_appears_and_is_replaced(bucket, publish):
 
 
 @pytest.mark.parametrize("number", mostly_slow(range(20), PARTS + 1, PARTS + 2))
-@pytest.mark.parametrize("there", [slow("nothing"), "one"])
-def test_cut_off_at_a_request(failing, bucket, publish, there, number, monkeypatch):
+@pytest.mark.parametrize("existing", [slow("nothing"), "one"])
+def test_cut_off_at_a_request(failing, bucket, publish, existing, number, monkeypatch):
     """A run cut off at any changing request leaves the old or the new result; the changing requests
     write a note, the parts, the marker, the record, and remove objects.
     """
     monkeypatch.setattr(remote, "ATTEMPTS", 1)
     remote._system.cache_clear()
     url = url_of(f"{bucket.url}/out")
-    if there == "one":
+    if existing == "one":
         publish("one")
     failing.fail_where(refused(500), partial(_is_change_after, number, count()))
     with suppress(BusyError):
@@ -103,7 +103,7 @@ def test_cut_off_at_a_request(failing, bucket, publish, there, number, monkeypat
     failing.heal()
     if number >= PARTS + 2:
         assert read(bucket) == said_by("two")
-    elif there == "one":
+    elif existing == "one":
         assert read(bucket) == said_by("one")
     else:
         assert whole_result(url) is None

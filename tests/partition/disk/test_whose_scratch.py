@@ -118,13 +118,13 @@ def test_folders_are_for_their_owner_alone(folders):
 
 def someone_elses(path: Path, whose: str, monkeypatch) -> None:
     """Put a file tree that may be another user's at ``path``."""
-    made = path.parent / "made"
-    made.mkdir()
-    (made / "lock").touch()
+    folder = path.parent / "made"
+    folder.mkdir()
+    (folder / "lock").touch()
     if whose == "a link":
-        path.symlink_to(made)
+        path.symlink_to(folder)
     else:
-        made.rename(path)
+        folder.rename(path)
     if whose == "writable":
         path.chmod(0o777)
     if whose == "owner":

@@ -48,14 +48,14 @@ def places(bucket, tmp_path):
 
 def test_as_of_a_folder(places):
     for pattern in PATTERNS:
-        here, there = (find_files(f"{place}/{pattern}".rstrip("/")) for place in places)
-        assert [name.removeprefix(places[1]) for name in there.files] == [
-            name.removeprefix(places[0]) for name in here.files
+        local, stored = (find_files(f"{place}/{pattern}".rstrip("/")) for place in places)
+        assert [name.removeprefix(places[1]) for name in stored.files] == [
+            name.removeprefix(places[0]) for name in local.files
         ], pattern
         if "**" in pattern:  # of which a folder tells once for each file
             continue
-        for reason, names in here.left_out._asdict().items():
-            assert [name.removeprefix(places[1]) for name in getattr(there.left_out, reason)] == [
+        for reason, names in local.left_out._asdict().items():
+            assert [name.removeprefix(places[1]) for name in getattr(stored.left_out, reason)] == [
                 name.removeprefix(places[0]) for name in names
             ], (pattern, reason)
 

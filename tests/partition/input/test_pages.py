@@ -81,12 +81,12 @@ def test_a_large_page_is_counted_packed_and_unpacked(tmp_path):
     rows = 1_000_000
     table = pa.table({"src": np.arange(rows), "dst": np.zeros(rows, np.int64)})
     large = {"data_page_size": 1 << 30, "write_batch_size": rows, "max_rows_per_page": rows}
-    held = {}
+    sizes = {}
     for name, options in (("large", large), ("small", {})):
         pq.write_table(table, tmp_path / f"{name}.parquet", use_dictionary=False, **options)  # pyright: ignore
-        held[name] = open_edges(tmp_path / f"{name}.parquet").reading.held
-    assert held["large"] >= 2 * 8 * rows
-    assert held["small"] < 4_000_000
+        sizes[name] = open_edges(tmp_path / f"{name}.parquet").reading.held
+    assert sizes["large"] >= 2 * 8 * rows
+    assert sizes["small"] < 4_000_000
 
 
 @pytest.mark.parametrize("dictionary", [False, True])

@@ -78,10 +78,10 @@ def test_what_32_bits_would_lose_is_refused_with_what_helps(weight, became):
     column = pa.array([1.0, weight, 0.0])
     with pytest.raises(InputError) as error:
         weights_of(column)
-    said = str(error.value)
-    assert said.startswith(f"edges: column 'w': the weight {weight!r} would become {became} in 32 ")
-    assert "\n" not in said
-    scale = float(said.split("by ")[1].split(" ")[0])
+    text = str(error.value)
+    assert text.startswith(f"edges: column 'w': the weight {weight!r} would become {became} in 32 ")
+    assert "\n" not in text
+    scale = float(text.split("by ")[1].split(" ")[0])
     (scaled,) = weights_of(pa.array([weight * scale]))
     assert scaled == pytest.approx(weight * scale, rel=1e-6)
     assert scaled > 0

@@ -35,8 +35,8 @@ def test_taken_as_they_are(tmp_path, kind):
     dg.build(path, tmp_path / "graph.dg", weight="w")
     for graph in (path, table, tmp_path / "graph.dg"):
         options = {} if graph == tmp_path / "graph.dg" else {"weight": "w"}
-        with dg.open(graph, **options) as held:  # pyright: ignore[reportArgumentType]
-            distances = held.sssp(0)["distance"].to_pylist()
+        with dg.open(graph, **options) as opened:  # pyright: ignore[reportArgumentType]
+            distances = opened.sssp(0)["distance"].to_pylist()
         assert distances == [0, values[0], values[0] + values[1]]
 
 

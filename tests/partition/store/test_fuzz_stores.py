@@ -18,14 +18,14 @@ TESTS = Path(fuzz_stores.__file__).parents[1]
 def test_changed_stores(tmp_path, seed):
     fuzz_stores.build_all(tmp_path)
     arguments = [str(tmp_path), str(seed), "0", "150"]
-    done = subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-m", "support.fuzz_stores", *arguments],
         cwd=TESTS,
         capture_output=True,
         text=True,
     )
-    lines = done.stdout.splitlines()
-    assert done.returncode == 0, (lines[-1:], done.stderr)
+    lines = run.stdout.splitlines()
+    assert run.returncode == 0, (lines[-1:], run.stderr)
     ends = [line.partition(":")[0] for line in lines[1::2]]
     assert len(ends) == 150
     wrong = [lines[2 * i] for i, end in enumerate(ends) if end not in ("right", "refused")]

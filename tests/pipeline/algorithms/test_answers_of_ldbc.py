@@ -42,10 +42,10 @@ def example(folder: Path, name: str, answer: str) -> Example:
         pytest.skip(f"LDBC's examples are not here: no {EXAMPLES}")
     lines = (EXAMPLES / f"{name}.properties").read_text().splitlines()
     pairs = [line.split(" = ") for line in lines if " = " in line]
-    said = {key.removeprefix(f"graph.{name}."): value.strip() for key, value in pairs}
+    properties = {key.removeprefix(f"graph.{name}."): value.strip() for key, value in pairs}
     delegraph.convert(EXAMPLES / f"{name}.e", folder / "edges")
     wanted = answers(EXAMPLES / f"{name}-{answer}")
-    return Example(folder / "edges", said["directed"] == "true", said, wanted)
+    return Example(folder / "edges", properties["directed"] == "true", properties, wanted)
 
 
 def answers(path: Path) -> dict[int, str]:
@@ -65,8 +65,8 @@ def numbers(values: dict[int, str]) -> dict[int, float]:
 @on_each_device
 @on_examples("test-bfs")
 def test_bfs(tmp_path, name, where):
-    edges, directed, said, wanted = example(tmp_path, name, "BFS")
-    source = int(said["bfs.source-vertex"])
+    edges, directed, properties, wanted = example(tmp_path, name, "BFS")
+    source = int(properties["bfs.source-vertex"])
     delegraph.bfs(edges, source, output=tmp_path / "result", directed=directed, device=where)
     assert result_values(tmp_path / "result") == wanted
 
@@ -85,10 +85,10 @@ def test_components(tmp_path, name, where):
 @on_each_device
 @on_examples("test-pr")
 def test_pagerank(tmp_path, name, where):
-    edges, directed, said, wanted = example(tmp_path, name, "PR")
+    edges, directed, properties, wanted = example(tmp_path, name, "PR")
     options = {
-        "damping": float(said["pr.damping-factor"]),
-        "iterations": int(said["pr.num-iterations"]),
+        "damping": float(properties["pr.damping-factor"]),
+        "iterations": int(properties["pr.num-iterations"]),
         "unweighted": True,
     }
     delegraph.pagerank(
@@ -100,8 +100,8 @@ def test_pagerank(tmp_path, name, where):
 @on_each_device
 @on_examples("test-sssp")
 def test_shortest_paths(tmp_path, name, where):
-    edges, directed, said, wanted = example(tmp_path, name, "SSSP")
-    source = int(said["sssp.source-vertex"])
+    edges, directed, properties, wanted = example(tmp_path, name, "SSSP")
+    source = int(properties["sssp.source-vertex"])
     options = {"directed": directed, "weight": "weight", "device": where}
     delegraph.sssp(edges, source, output=tmp_path / "result", **options)
     assert numbers(result_values(tmp_path / "result")) == pytest.approx(numbers(wanted), rel=1e-4)

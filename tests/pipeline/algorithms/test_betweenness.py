@@ -78,8 +78,8 @@ def test_each_engine(tmp_path, monkeypatch, graph, directed, layout, ranks, on_d
     """Every engine is right where path counts of a level differ by more than a window of
     exponents.
     """
-    began = Mock(wraps=betweenness.WidePaths)
-    monkeypatch.setattr(betweenness, "WidePaths", began)
+    starts = Mock(wraps=betweenness.WidePaths)
+    monkeypatch.setattr(betweenness, "WidePaths", starts)
     options = BuildOptions(directed=directed, order="none")
     if layout != "one":
         options = replace(options, layout=layout, partitions=4)
@@ -88,7 +88,7 @@ def test_each_engine(tmp_path, monkeypatch, graph, directed, layout, ranks, on_d
     sources = np.array([0, 1600], np.uint32)
     program = BetweennessProgram(store.info.vertices, sources)
     columns, _ = run_program(store, program, tmp_path / "out", ranks, on_disk)
-    assert began.call_count == ranks  # made once, by each
+    assert starts.call_count == ranks  # made once, by each
     wanted = reference.betweenness(*edges_of(store), store.info.vertices, sources)
     np.testing.assert_allclose(columns["betweenness"], wanted, rtol=1e-12, atol=1e-12)
 

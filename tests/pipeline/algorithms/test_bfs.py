@@ -166,7 +166,7 @@ def test_a_full_disk_leaves_the_old_result(ok, edge_list, tmp_path):
     edges = edge_list(np.arange(50_000), np.arange(1, 50_001))
     ok("bfs", edges, "--source", 0, "-o", tmp_path / "out", "--max-depth", 3)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    done = subprocess.run(
+    run = subprocess.run(
         [
             *(sys.executable, "-m", "delegraph", "bfs", edges, "--source", "1"),
             *("-o", tmp_path / "out", "--max-depth", "3", "--overwrite"),
@@ -175,22 +175,22 @@ def test_a_full_disk_leaves_the_old_result(ok, edge_list, tmp_path):
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 1
-    assert "no space left" in done.stderr
-    assert "bytes are needed" in done.stderr
-    assert "the limit of 20,000 bytes (ulimit -f)" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert run.returncode == 1
+    assert "no space left" in run.stderr
+    assert "bytes are needed" in run.stderr
+    assert "the limit of 20,000 bytes (ulimit -f)" in run.stderr
+    assert len(run.stderr.splitlines()) == 1
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_output_is_data_and_silence_in_a_pipe(edge_list, tmp_path):
     edges = edge_list([0, 1], [1, 2])
     command = [sys.executable, "-m", "delegraph", "bfs", edges, "--source", "0", "--quiet"]
-    done = subprocess.run(
+    run = subprocess.run(
         [*command, "-o", tmp_path / "out", "--json"], capture_output=True, text=True, check=True
     )
-    assert done.stderr == ""
-    assert json.loads(done.stdout)["search"]["depth"] == 2
+    assert run.stderr == ""
+    assert json.loads(run.stdout)["search"]["depth"] == 2
 
 
 def test_scans_have_a_budget(ok, edge_list, tmp_path, monkeypatch):
@@ -254,8 +254,8 @@ def test_overwrite_spares_what_is_not_an_output(delegraph, ok, edge_list, tmp_pa
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "thesis.tex").touch()
     ok("build", edges, "-o", tmp_path / "graph.dg")
-    for there in (tmp_path / "precious", mine.parent, mine, tmp_path / "graph.dg"):
-        run = delegraph("bfs", edges, "--source", 0, "-o", there, "--overwrite")
+    for path in (tmp_path / "precious", mine.parent, mine, tmp_path / "graph.dg"):
+        run = delegraph("bfs", edges, "--source", 0, "-o", path, "--overwrite")
         assert run.code == 2
         assert "is not a result that delegraph wrote" in run.err
     assert delegraph("build", edges, "-o", mine.parent, "--overwrite").code == 2

@@ -95,8 +95,8 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
             assert record[name]["method"] == method
         assert record["ranks"] == (2 if way == "workers" else 1)
         ok("validate", graph, out, *flags)
-        again = ok(*args, *extra)
-        assert "already" in again.err
+        rerun = ok(*args, *extra)
+        assert "already" in rerun.err
     assert printed["pagerank"]["converged"] is True
     assert sum(column(tmp_path / "pagerank", "pagerank").values()) == pytest.approx(1, abs=1e-12)
 

@@ -44,12 +44,12 @@ def together(folder: Path) -> dict[Any, tuple[int | None, Any]]:
 def wanted_of(src, dst, directed, sources) -> tuple[dict, dict]:
     """Return the definition's results of separate searches, and of one search from all sources."""
     n = int(max(src.max(), dst.max())) + 1
-    there = np.unique(np.r_[src, dst]).tolist()
+    present = np.unique(np.r_[src, dst]).tolist()
     u, v = (src, dst) if directed else (np.r_[src, dst], np.r_[dst, src])
     distance = {s: reference.distances(u, v, n, s, directed=True).tolist() for s in sources}
-    apart = {s: {t: hops[t] for t in there if hops[t] >= 0} for s, hops in distance.items()}
+    apart = {s: {t: hops[t] for t in present if hops[t] >= 0} for s, hops in distance.items()}
     hops, nearest = (column.tolist() for column in reference.nearest(u, v, n, np.sort(sources)))
-    joint = {t: (hops[t], nearest[t]) if hops[t] >= 0 else (None, None) for t in there}
+    joint = {t: (hops[t], nearest[t]) if hops[t] >= 0 else (None, None) for t in present}
     return apart, joint
 
 
@@ -194,9 +194,9 @@ def test_searches_that_seldom_meet_go_apart(
             assert apart == [5, 5]
         ok("validate", tmp_path / "g.dg", tmp_path / f"{command} 1")
         least = least_limit(delegraph, *args, tmp_path / f"{command} 2")
-        done = len(apart)
+        count = len(apart)
         ok(*args, tmp_path / f"{command} 2", "--memory-limit", least)
-        assert len(apart) == done
+        assert len(apart) == count
         assert digest(tmp_path / f"{command} 1") == digest(tmp_path / f"{command} 2")
     assert apart == [5, 5, 64, 6]
     sources = list(range(0, 700, 150))
@@ -393,7 +393,7 @@ def test_from_python(edge_list, tmp_path):
     assert each(tmp_path / "each")[3] == {0: 3, 1: 2, 2: 1, 3: 0}
     assert together(tmp_path / "joint") == {0: (0, 0), 1: (1, 0), 2: (1, 3), 3: (0, 3)}
     pq.write_table(pa.table({"vertex": [0, 3]}), tmp_path / "some.parquet")
-    again = package.bfs(edges, output=tmp_path / "each", sources=tmp_path / "some.parquet")
-    assert again.already  # the same, however it is said
+    result = package.bfs(edges, output=tmp_path / "each", sources=tmp_path / "some.parquet")
+    assert result.already  # the same, however it is said
     with pytest.raises(InputError, match="give either"):
         package.bfs(edges, output=tmp_path / "out")

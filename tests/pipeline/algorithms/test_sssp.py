@@ -151,7 +151,7 @@ def test_what_is_not_reached_has_no_parent(ok, delegraph, edge_list, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "reason"),
     [
         (["--source", 9], "source 9 is not a vertex"),
         (["--source", "x"], "is not an integer"),
@@ -161,12 +161,12 @@ def test_what_is_not_reached_has_no_parent(ok, delegraph, edge_list, tmp_path):
         (["--source", 0, "--device", "cuda"], "--device"),
     ],
 )
-def test_bad_input(ok, delegraph, edge_list, tmp_path, options, said):
+def test_bad_input(ok, delegraph, edge_list, tmp_path, options, reason):
     edges = edge_list([0], [1], w=[1.5])
     ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
     refused = delegraph("sssp", tmp_path / "g.dg", "-o", tmp_path / "out", *options)
     assert refused.code == 2
-    assert said in refused.err
+    assert reason in refused.err
     assert not (tmp_path / "out").exists()
 
 

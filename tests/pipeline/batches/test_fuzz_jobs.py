@@ -201,7 +201,7 @@ class Cases:
 
 
 @pytest.fixture
-def here(edge_list, tmp_path, monkeypatch):
+def folder(edge_list, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     edge_list([0, 1], [1, 2])
     (tmp_path / "edges").mkdir()
@@ -225,12 +225,12 @@ def in_time(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
-def test_files_of_jobs(delegraph, here, in_time, seed):
+def test_files_of_jobs(delegraph, folder, in_time, seed):
     cases, codes = Cases(seed), set()
     for case in range(CASES):
         text = cases.text()
-        (here / "jobs.toml").write_text(text)
-        before = sorted(path for path in here.rglob("*"))
+        (folder / "jobs.toml").write_text(text)
+        before = sorted(path for path in folder.rglob("*"))
         signal.setitimer(signal.ITIMER_REAL, _SECONDS)
         run = delegraph("batch", "plan", "jobs.toml")
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -241,6 +241,6 @@ def test_files_of_jobs(delegraph, here, in_time, seed):
         assert (run.code == 0) == (not lines), case_line
         assert all(line.startswith(("jobs.toml", "[", "Usage")) for line in lines), case_line
         assert max(map(len, lines), default=0) < 1000, case_line
-        assert sorted(path for path in here.rglob("*")) == before, case_line
+        assert sorted(path for path in folder.rglob("*")) == before, case_line
         codes.add(run.code)
     assert codes == {0, 2}

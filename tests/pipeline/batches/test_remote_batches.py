@@ -65,8 +65,8 @@ def test_a_name_that_is_none(bucket, jobs, delegraph):
 def test_what_is_done_is_not_done_again(bucket, jobs, ok, delegraph):
     put_edges(bucket, jobs, 1)
     assert ok("batch", "run", "jobs.toml").out == "3 of 3 jobs done\n"
-    again = ok("batch", "run", "jobs.toml")
-    assert again.err.count("done already") == 3
+    rerun = ok("batch", "run", "jobs.toml")
+    assert rerun.err.count("done already") == 3
     put_edges(bucket, jobs, 2)
     plan = ok("batch", "plan", "jobs.toml").out
     assert "store  runs" in plan

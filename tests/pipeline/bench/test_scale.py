@@ -21,14 +21,14 @@ def scale(monkeypatch):
 
     def measure(runs: list[int], dying: set[str]) -> list[across.Scaled[str]]:
         def run(cluster: Any, workers: list[str], job: Any, check_room: Any) -> Done:
-            left = [worker for worker in workers if worker not in dying]
-            notes = ["started again"] if left != workers else []
-            return Done(job, [None] * len(left), notes, None, left)
+            remaining = [worker for worker in workers if worker not in dying]
+            notes = ["started again"] if remaining != workers else []
+            return Done(job, [None] * len(remaining), notes, None, remaining)
 
         monkeypatch.setattr(across, "run_on_workers", run)
         jobs: Any = [(ranks, "a job") for ranks in runs]
         cluster: Any = None
-        return across.scale(cluster, WORKERS, jobs, None, lambda done: ("a report", 1.0), None)
+        return across.scale(cluster, WORKERS, jobs, None, lambda run: ("a report", 1.0), None)
 
     return measure
 

@@ -215,7 +215,7 @@ def test_same_bytes_however_it_is_cut(folders, monkeypatch, options, ids):
         src, dst = src * -9_876_543_210 + 7, dst * -9_876_543_210 + 7
     elif ids == "strings":
         src, dst = (np.char.add("v", column.astype(str)) for column in (src, dst))
-    seen = set()
+    digests = set()
     for threads, chunk, rows, spans, fetch, scratch in (
         (1, 1 << 20, 1 << 20, 1, 1 << 21, False),
         (3, 5000, 1 << 20, 1, 2000, False),
@@ -239,9 +239,9 @@ def test_same_bytes_however_it_is_cut(folders, monkeypatch, options, ids):
         resources = Resources(scratch=str(folder) if scratch else None)
         build_store(edges, folder / "graph.dg", options, Executor(threads), resources)
         monkeypatch.undo()
-        seen.add(digest(folder / "graph.dg"))
+        digests.add(digest(folder / "graph.dg"))
         assert {entry.name for entry in folder.iterdir()} == {"edges.parquet", "graph.dg"}
-    assert len(seen) == 1
+    assert len(digests) == 1
 
 
 def test_default_partitions_grow_with_rows_alone():

@@ -54,8 +54,8 @@ def test_all_bits_of_the_seed_count(kind):
 def test_permutation_is_a_bijection():
     for scale in (1, 2, 7, 12):
         keys = generate.permutation_keys(5)
-        seen = {int(generate._permute(np.uint64(v), scale, keys)) for v in range(1 << scale)}
-        assert seen == set(range(1 << scale))
+        images = {int(generate._permute(np.uint64(v), scale, keys)) for v in range(1 << scale)}
+        assert images == set(range(1 << scale))
 
 
 def test_kronecker_quadrants():

@@ -51,10 +51,10 @@ def test_the_same_rows_on_a_device(monkeypatch, kind, seed):
     monkeypatch.setitem(sys.modules, "cupy", emulator.cupy)
     devices._compile.cache_clear()
     recipe = Recipe(kind, seed=seed, **SHAPES[kind])
-    there = recipe.rows_on(open_device(), 3, recipe.candidates)
+    on_device = recipe.rows_on(open_device(), 3, recipe.candidates)
     devices._compile.cache_clear()
-    here = recipe.rows(3, recipe.candidates)
-    for column, wanted in zip(there, here, strict=True):
+    on_cpu = recipe.rows(3, recipe.candidates)
+    for column, wanted in zip(on_device, on_cpu, strict=True):
         assert column.get().tolist() == wanted.tolist()
 
 
@@ -70,8 +70,8 @@ def test_facts_make_the_rows_again(ok, tmp_path, kind, seed):
     recipe = facts["recipe"]
     assert recipe == json.loads((tmp_path / "edges.run.json").read_bytes())["recipe"]
     assert printed["seed"] == recipe["seed"] == seed
-    again = Recipe(**recipe)
-    rows = again.rows(0, again.candidates)
+    rebuilt = Recipe(**recipe)
+    rows = rebuilt.rows(0, rebuilt.candidates)
     assert [table[name].to_pylist() for name in ("src", "dst")] == [end.tolist() for end in rows]
 
 

@@ -199,7 +199,7 @@ def test_a_long_row_by_parts(tmp_path, monkeypatch, duplicates):
 
 
 @pytest.mark.parametrize(
-    ("column", "options", "said"),
+    ("column", "options", "reason"),
     [
         ([1.0, -2.5], [], "column 'w' of row group 0: weights must be numbers from 0 to 3.4e+38"),
         ([1.0, float("nan")], [], "not nan"),
@@ -212,13 +212,13 @@ def test_a_long_row_by_parts(tmp_path, monkeypatch, duplicates):
         ([2**31, 2**31], ["--duplicates", "sum"], "add up to more than 32 bits can hold"),
     ],
 )
-def test_bad_weights_are_refused(tmp_path, delegraph, column, options, said):
+def test_bad_weights_are_refused(tmp_path, delegraph, column, options, reason):
     path = tmp_path / "edges.parquet"
     write(path, src=[0, 0], dst=[1, 1], w=column)
-    done = delegraph("build", path, "-o", tmp_path / "graph.dg", "--weight", "w", *options)
-    assert done.code == 2
-    assert said in done.err
-    assert done.err.count("\n") == 1
+    run = delegraph("build", path, "-o", tmp_path / "graph.dg", "--weight", "w", *options)
+    assert run.code == 2
+    assert reason in run.err
+    assert run.err.count("\n") == 1
     assert not (tmp_path / "graph.dg").exists()
 
 
@@ -307,8 +307,8 @@ def test_a_weight_that_would_be_lost_is_refused(tmp_path, weight, way):
     }
     with pytest.raises(InputError) as error:
         asks[way]()
-    said = f"{edges}: column 'w' of row group 0: the weight {weight!r} would become "
-    assert str(error.value).startswith(said)
+    line = f"{edges}: column 'w' of row group 0: the weight {weight!r} would become "
+    assert str(error.value).startswith(line)
     assert "multiply all weights, for example by" in str(error.value)
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
 

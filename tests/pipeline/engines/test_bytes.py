@@ -154,7 +154,7 @@ def test_projection_against_measurement(name, tmp_path):
         command = [sys.executable, "-c", code, what, tmp_path, small.path]
         # What compiling leaves behind would be used again: once for that alone.
         subprocess.run([*command, small.path], check=True, stdout=subprocess.PIPE)
-        done = subprocess.run([*command, store.path], check=True, stdout=subprocess.PIPE, text=True)
-        ratios[what] = int(done.stdout) / wanted
+        run = subprocess.run([*command, store.path], check=True, stdout=subprocess.PIPE, text=True)
+        ratios[what] = int(run.stdout) / wanted
     assert all(0.5 <= ratio <= 1.1 for ratio in ratios.values()), ratios
     print(ratios, projected)

@@ -155,9 +155,9 @@ def test_slices_hold_the_rows(device):
     first, vertex = slices.first.get().astype(np.int64), slices.vertex.get()
     set_of = np.repeat(np.arange(slices.sets), np.diff(first)).repeat(VIRTUAL)
     pairs = [
-        np.stack([vertex[8 * set_of[held] + bit], vertex[rows[held]]])
+        np.stack([vertex[8 * set_of[mask] + bit], vertex[rows[mask]]])
         for bit in range(8)
-        for held in [masks >> bit & 1 == 1]
+        for mask in [masks >> bit & 1 == 1]
     ]
     offsets = graph.offsets.astype(np.int64)
     sources = np.repeat(np.arange(graph.vertices), np.diff(offsets))
@@ -285,9 +285,9 @@ def test_a_depth_limit(device, shape, depth):
 def test_any_graph(device, graph, data):
     src, dst, vertices, directed = graph
     source = data.draw(st.integers(0, vertices - 1))
-    made = make_graph(*graph)
-    near = data.draw(st.sampled_from([made.edges, made.edges // 2]))
-    search = GpuSearch(device, to_device(made, device, near))
+    wide_graph = make_graph(*graph)
+    near = data.draw(st.sampled_from([wide_graph.edges, wide_graph.edges // 2]))
+    search = GpuSearch(device, to_device(wide_graph, device, near))
     search._search["push_cost"] = data.draw(st.sampled_from([2.0, PUSH, PULL]))
     search._search["narrow_levels"] = data.draw(st.sampled_from([0, 1, 4]))
     search._search["resident"] = data.draw(st.booleans())

@@ -111,19 +111,19 @@ def check_weights(
 def check_rows(edges: Path, folder: Path, device: Device, options: BuildOptions) -> None:
     """Check that a device's rows are a store's; weights, to the last bit."""
     opened = open_edges(edges, "src", "dst", options.weight)
-    held = rows_on_device(opened, options, Executor(2), device)
+    loaded = rows_on_device(opened, options, Executor(2), device)
     weight = {"weight": options.weight} if options.weight else {}
     more = {**weight, "duplicates": options.duplicates, "directed": options.directed}
     delegraph.build(edges, folder / "graph.dg", threads=2, device="cpu", **more)
     store, team = delegraph.open_store(folder / "graph.dg"), Team(1)
     for fact in ("vertices", "edges", "rows", "self_loops", "duplicates", "degree_histogram"):
-        assert getattr(held.info, fact) == getattr(store.info, fact)
-    ours, theirs = held.info.weights, store.info.weights
+        assert getattr(loaded.info, fact) == getattr(store.info, fact)
+    ours, theirs = loaded.info.weights, store.info.weights
     assert (ours is None) == (theirs is None)
     if ours is not None and theirs is not None:
         assert ours == replace(theirs, mean=ours.mean)
         assert ours.mean == pytest.approx(theirs.mean)
-    rows = held.rows
+    rows = loaded.rows
     ways = {"nn": (rows.offsets, rows.targets, rows.weights)}
     if options.directed:
         ways["reverse-nn"] = rows.reverse_offsets, rows.reverse_targets, rows.reverse_weights
@@ -134,7 +134,7 @@ def check_rows(edges: Path, folder: Path, device: Device, options: BuildOptions)
         if bits is not None:
             np.testing.assert_array_equal(bits.get(), store.weights(0, name, team))
     table = store.vertices(team, ["vertex", "global_id"])
-    places = [held.names.find(vertex) for vertex in table["vertex"].to_pylist()]
+    places = [loaded.names.find(vertex) for vertex in table["vertex"].to_pylist()]
     assert places == table["global_id"].to_pylist()
 
 
@@ -281,7 +281,7 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
     """A program that does not fit beside the rows goes through a store, after the rows are freed;
     how much a program holds is known only when its graph is loaded.
     """
-    rows, left = [], []
+    rows, remains = [], []
     rows_in_memory, give_back = device_edges.rows_on_device, device_edges.give_back
 
     def held(*args: Any) -> Any:
@@ -290,7 +290,7 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
         return made
 
     def given_back(device: Device) -> None:
-        left.append(rows[0]())
+        remains.append(rows[0]())
         give_back(device)
 
     monkeypatch.setattr(device_edges, "rows_on_device", held)
@@ -298,7 +298,7 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
     monkeypatch.setattr(EdgeRowsOnDevice, "device_bytes", lambda *args: 1 << 60)
     edges = edge_list(*random_edges(3, 100, 400))
     delegraph.components(edges, output=tmp_path / "out", device="cuda", threads=2)
-    assert left[0] is None
+    assert remains[0] is None
     run = record(tmp_path / "out")
     assert run["device"].startswith("cuda:0")
     assert "vertices" in {step["name"] for step in run["plan"]["steps"]}

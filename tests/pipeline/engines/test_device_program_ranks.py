@@ -166,8 +166,8 @@ def check_telling_of_forests(
     monkeypatch.setattr(components._Share, "hear", watch)
     for directed in (False, True):
         options = BuildOptions(directed=directed, **LAYOUTS["1d"])
-        (here := folder / str(directed)).mkdir()
-        store = stored(here, src, dst, options)
+        (place := folder / str(directed)).mkdir()
+        store = stored(place, src, dst, options)
         check_components(store, devices, 3, kind)
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(components, "_room", lambda vertices: 1)
@@ -390,10 +390,10 @@ def check_where_entries_stand(
     kind: str,
 ) -> None:
     store = make(folder, "hubs", "ties", True, layout)
-    made = standing(monkeypatch, STANDS[stands])
+    layouts = standing(monkeypatch, STANDS[stands])
     with counting_steps(monkeypatch, direct):
         check_walk(store, devices, ranks, kind, entries_of(store)[2])
-    assert made == [True] * 3 * ranks
+    assert layouts == [True] * 3 * ranks
 
 
 SHARED: dict[str, Callable[[Store], SharedProgram]] = {
@@ -451,7 +451,7 @@ def counting_steps(monkeypatch: pytest.MonkeyPatch, direct: bool) -> Iterator[No
 
         monkeypatch.setattr(kind, "step", step)
     if not direct:
-        monkeypatch.setattr(PeerMemory, "open", lambda *of: None)
+        monkeypatch.setattr(PeerMemory, "open", lambda *args: None)
     yield
     assert ways
     assert set(ways) <= {kind.__name__ for kind in (by_memory if direct else by_messages)}
@@ -552,21 +552,21 @@ def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
     ends = last + np.arange(100)  # of which edges lead to none
     options = BuildOptions(directed=True, **LAYOUTS[layout])
     store = stored(tmp_path, np.r_[src, ends], np.r_[dst, src[:100]], options)
-    seen: dict[int, tuple[np.ndarray, np.ndarray, Any]] = {}
+    deals: dict[int, tuple[np.ndarray, np.ndarray, Any]] = {}
     deal = shared_walks._Ownership.of
 
     def watch(graph: ProgramGraph, ranks: Ranks, each: int) -> Any:
         dealt, rows = deal(graph, ranks, each), graph.cut.rows
         targets = np.unique(rows.near.get())
-        seen[ranks.rank] = np.diff(rows.offsets.get().astype(np.int64)), targets, dealt
+        deals[ranks.rank] = np.diff(rows.offsets.get().astype(np.int64)), targets, dealt
         return dealt
 
     monkeypatch.setattr(shared_walks._Ownership, "of", watch)
     n, size = store.info.vertices, len(devices)
     run(store, PageRankProgram(n, 0.85, None, 3, "even", None), devices, size, "nccl")
-    has_any = np.stack([seen[rank][0] > 0 for rank in range(size)])
+    has_any = np.stack([deals[rank][0] > 0 for rank in range(size)])
     roles = np.zeros((size, n), np.uint32)
-    for rank, (lengths, _, dealt) in seen.items():
+    for rank, (lengths, _, dealt) in deals.items():
         vertices, of_these = dealt.rows.get().T
         roles[rank, vertices] = of_these
         assert (of_these > 0).all()
@@ -580,18 +580,18 @@ def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
     assert (own[:, alone] == has_any[:, alone]).all()
     assert ((roles > 0) == (own | has_any)).all()
     assert (roles >> 31 == ((roles > 0) & split)).all()
-    sent = 8 * (size - 1) * split.sum()
-    for rank, (_, _, dealt) in seen.items():
+    sent_bytes = 8 * (size - 1) * split.sum()
+    for rank, (_, _, dealt) in deals.items():
         assert dealt.splits == split.any()
         own_split = dealt.rows.get()[dealt.own_split.get(), 0]
         assert own_split.tolist() == np.flatnonzero(own[rank] & split).tolist()
         readers = np.zeros((size, n), np.bool_)
-        for peer, (_, targets, _) in seen.items():
+        for peer, (_, targets, _) in deals.items():
             readers[peer, targets] = True
             needed = roles[rank] >> np.uint32(peer) & 1 > 0
             assert (needed == (own[rank] & (readers[peer] | (peer == rank)))).all()
-        sent += 8 * (readers & own[rank])[np.arange(size) != rank].sum()
-    assert all(dealt.sent == sent for _, _, dealt in seen.values())
+        sent_bytes += 8 * (readers & own[rank])[np.arange(size) != rank].sum()
+    assert all(dealt.sent == sent_bytes for _, _, dealt in deals.values())
     assert split.any() == (layout != "1d")
 
 
@@ -607,7 +607,7 @@ def test_walks_of_large_graphs_emulated(emulated, tmp_path, monkeypatch, layout)
     """Walks are right with offsets of 64 bits and half of the targets in host memory."""
     for module in (device_share, stored_rows):
         monkeypatch.setattr(module, "MOST_SHORT", 0)
-    room, seen = DeviceShare.room, []
+    room, deals = DeviceShare.room, []
 
     def less(self: DeviceShare, program: Any, *args: Any) -> Any:
         full = room(self, program, *args)
@@ -617,14 +617,14 @@ def test_walks_of_large_graphs_emulated(emulated, tmp_path, monkeypatch, layout)
 
     def watch(graph: ProgramGraph, *more: Any) -> Any:
         dealt = deal(graph, *more)
-        seen.append((dealt.cut.rows.offset_type, dealt.cut.tiered))
+        deals.append((dealt.cut.rows.offset_type, dealt.cut.tiered))
         return dealt
 
     monkeypatch.setattr(DeviceShare, "room", less)
     monkeypatch.setattr(shared_walks._Ownership, "of", watch)
     store = make(tmp_path, "hubs", "ties", True, layout)
     check_walk(store, emulated, 3, "nccl", entries_of(store)[2])
-    assert Counter(seen) == {("u64", "true"): 6, ("u64", "false"): 3}
+    assert Counter(deals) == {("u64", "true"): 6, ("u64", "false"): 3}
 
 
 @pytest.mark.parametrize("weights", mostly_slow(WEIGHTS))

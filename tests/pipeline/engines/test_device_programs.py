@@ -156,8 +156,8 @@ def check_walk(store: Store, device: Device, **options: Any) -> str:
     wanted = reference.pagerank(u, v, n, 0.85, program.most, to, program.dangling == "even", weight)
     np.testing.assert_allclose(result.values, wanted, rtol=close, atol=1e-300)
     assert len(result.record["iterations"]) == program.most
-    again = run(store, program, device)
-    assert np.array_equal(again.values, result.values)  # to the last bit
+    rerun = run(store, program, device)
+    assert np.array_equal(rerun.values, result.values)  # to the last bit
     return result.method
 
 
@@ -204,12 +204,12 @@ STANDS = {
 @pytest.mark.parametrize("shape", ["hubs", "star", "two components"])
 def test_where_entries_stand(device, stores, monkeypatch, shape, directed, weights, stands, turn):
     _cut_by(monkeypatch, turn)
-    made = standing(monkeypatch, lambda rows, n: STANDS[stands](n))
+    layouts = standing(monkeypatch, lambda rows, n: STANDS[stands](n))
     store = stores(shape, directed, weights)
     check_walk(store, device)
     check_walk(store, device, single=True)
     check_walk(store, device, dangling="none", personal=True)
-    assert made == [True] * 6  # each is run twice
+    assert layouts == [True] * 6  # each is run twice
 
 
 def graph_of(store: Store, device: Device) -> ProgramGraph:
@@ -251,15 +251,23 @@ def test_tiles_have_every_entry_once(device, lengths, tiling):
     with device.use() as cupy:
         cut = cut_rows.cut(device, Rows(cupy.asarray(offsets), cupy.asarray(targets)))
         weights = cupy.arange(len(targets), dtype=np.uint32)
-        made = tiles.tile_rows(device, cut, n, tiling, weights, 1 << 30)
-    assert made is not None
-    entries = _entries_of(made, n)
+        tiled = tiles.tile_rows(device, cut, n, tiling, weights, 1 << 30)
+    assert tiled is not None
+    entries = _entries_of(tiled, n)
     owner = np.repeat(np.arange(cut.count), np.diff(offsets.astype(np.int64)))
     expected = np.stack([owner, targets, np.arange(len(targets))], axis=1)
     np.testing.assert_array_equal(entries[np.argsort(entries[:, 2])], expected)
-    assert made.weights is not None
-    held = made.near, made.far, made.pieces, made.sums, made.weights, made.groups, made.groups
-    needed = sum(array.nbytes for array in held)
+    assert tiled.weights is not None
+    data = (
+        tiled.near,
+        tiled.far,
+        tiled.pieces,
+        tiled.sums,
+        tiled.weights,
+        tiled.groups,
+        tiled.groups,
+    )
+    needed = sum(array.nbytes for array in data)
     assert tiles.tile_rows(device, cut, n, tiling, weights, needed) is not None
     assert tiles.tile_rows(device, cut, n, tiling, weights, needed - 1) is None
 
@@ -288,28 +296,28 @@ def test_bands_cost_the_same(device, monkeypatch):
     assert each.max() < 1.2 * each.mean()
 
 
-def _entries_of(made: tiles.TiledRows, n: int) -> np.ndarray:
+def _entries_of(tiled: tiles.TiledRows, n: int) -> np.ndarray:
     """Return the (row, target, weight) of each entry, in any order."""
-    groups = made.groups.get().view(tiles.GROUP).reshape(made.bands, made.tiling.cells, -1)
-    near, far, pieces = made.near.get(), made.far.get(), made.pieces.get()
-    assert made.weights is not None
-    weights, whole = made.weights.get(), made.whole
+    groups = tiled.groups.get().view(tiles.GROUP).reshape(tiled.bands, tiled.tiling.cells, -1)
+    near, far, pieces = tiled.near.get(), tiled.far.get(), tiled.pieces.get()
+    assert tiled.weights is not None
+    weights, whole = tiled.weights.get(), tiled.whole
     parts = np.repeat(whole.long_rows.get(), np.diff(whole.first_parts.get().astype(np.int64)))
     row_of = np.concatenate([parts, np.arange(n)])
     entries = []
     for (_, cell, length), group in np.ndenumerate(groups):
         width = int(tiles._WIDTH[length])
-        each, is_tile = int(tiles._LONGEST[length]) // width, cell < made.tiling.tiles
+        each, is_tile = int(tiles._LONGEST[length]) // width, cell < tiled.tiling.tiles
         for chunk in range(group["chunks"]):
             for lane, i in itertools.product(range(32), range(each)):
                 within = lane if each == 1 else 32 * (i - i % 2) + 2 * lane + i % 2
                 at = int(group["entries"]) + 32 * each * chunk + within
                 piece = pieces[int(group["segments"]) + chunk * (32 // width) + lane // width]
                 entry = (near if is_tile else far)[at]
-                if entry == (1 << made.tiling.shift if is_tile else 0xFFFFFFFF):
+                if entry == (1 << tiled.tiling.shift if is_tile else 0xFFFFFFFF):
                     continue
-                target = (cell << made.tiling.shift) + int(entry) if is_tile else int(entry)
-                assert is_tile or target >= made.tiling.tiles << made.tiling.shift
+                target = (cell << tiled.tiling.shift) + int(entry) if is_tile else int(entry)
+                assert is_tile or target >= tiled.tiling.tiles << tiled.tiling.shift
                 weight = weights[at + (0 if is_tile else len(near))]
                 entries.append((row_of[piece], target, weight))
     return np.array(entries, np.int64)
@@ -496,10 +504,10 @@ def test_whole_weights(device, tmp_path, monkeypatch, shape, kind):
     src, dst = SHAPES[shape]
     weight = WHOLE[kind](np.random.default_rng(3), len(src))
     store = stored(tmp_path, src, dst, BuildOptions(directed=True), weight)
-    made, begin = [], shortest_paths.GpuPaths.__init__
+    kinds, begin = [], shortest_paths.GpuPaths.__init__
 
     def note(self: Any, *args: Any) -> None:
-        made.append(type(self).__name__)
+        kinds.append(type(self).__name__)
         begin(self, *args)
 
     monkeypatch.setattr(shortest_paths.GpuPaths, "__init__", note)
@@ -508,9 +516,9 @@ def test_whole_weights(device, tmp_path, monkeypatch, shape, kind):
     distance = columns["distance"]
     looked_at = (distance[u] + w)[np.isfinite(distance[u])]
     if looked_at.max() >= (1 << 32) - 1:
-        assert made == ["GpuWholePaths", "GpuPaths"]
+        assert kinds == ["GpuWholePaths", "GpuPaths"]
     elif kind in ("little", "middling"):
-        assert made == ["GpuWholePaths"]
+        assert kinds == ["GpuWholePaths"]
     tight = (distance[u] < distance[v]) & (distance[u] + w == distance[v])
     least = np.full(store.info.vertices, UNREACHED)
     np.minimum.at(least, v[tight], u[tight].astype(np.uint32))

@@ -74,8 +74,8 @@ def check(
         every = []
         with telling_others(rank, communicator), device_arrays(communicator, device) as ours:
             here = RankOnDevice(store, rank, ranks)
-            held = here.room_for(device).near if near is None else near
-            rows = here.load_rows(device, held, Team(1))
+            room = here.room_for(device).near if near is None else near
+            rows = here.load_rows(device, room, Team(1))
             if store.info.grid is None:
                 layout = DelegateLayout(device, rows, many_delegates)
             else:

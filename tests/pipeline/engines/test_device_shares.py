@@ -140,12 +140,12 @@ def test_what_is_said_is_enough(device, tmp_path, layout, directed):
     pool = device.cupy.get_default_memory_pool()
     for name, make in PROGRAMS.items():
         program = make(store)
-        said = DeviceShare(store).room(program, device).device
-        little = replace(device, memory_bytes=said)
+        limit = DeviceShare(store).room(program, device).device
+        little = replace(device, memory_bytes=limit)
         rows = StoreRowsOnDevice(store, None, little, 2)
         engine = DeviceProgramEngine(rows, program, little)
         pool.free_all_blocks()
-        pool.set_limit(size=said)
+        pool.set_limit(size=limit)
         try:
             engine.load()
             assert engine.method == "on a device", name

@@ -175,9 +175,9 @@ def test_a_path_is_read_block_by_block(tmp_path, monkeypatch):
     for step in result.supersteps:
         assert step["blocks_skipped"] >= rows.stream.blocks - 2
         assert step["bytes_read"] <= 2 * BLOCK
-    again = stream_search(graph, 0, TEAM, direction=DIRECTIONS["push"])
+    rerun = stream_search(graph, 0, TEAM, direction=DIRECTIONS["push"])
     pages = 2 * BLOCK // edge_stream.PAGES_A_BLOCK
-    assert all(step["bytes_read"] <= pages for step in again.supersteps)
+    assert all(step["bytes_read"] <= pages for step in rerun.supersteps)
 
 
 def test_late_pulls_skip_what_is_visited(tmp_path, monkeypatch):

@@ -80,11 +80,11 @@ ASKED = {
 
 def most_on_a_device(store: Path, command: str, device: Device) -> int:
     """Return the most bytes that one of two ranks holds on its device."""
-    there = open_store(store)
+    opened = open_store(store)
     reference = FORMS[command].program
     assert reference is not None
-    program = load(reference)(there.info)
-    ranks = (RankProgram.of(program, there, rank, 2) for rank in range(2))
+    program = load(reference)(opened.info)
+    ranks = (RankProgram.of(program, opened, rank, 2) for rank in range(2))
     return max(rank.room(device).device for rank in ranks)
 
 

@@ -210,16 +210,16 @@ def test_a_first_source_that_reaches_little_says_nothing(tmp_path, monkeypatch):
     n = store.info.vertices
     u, v = edges_of(store)
     sources = np.array([n - 1, 0, 1, 2], np.uint32)  # the last one in the order has one neighbour
-    began = Mock(wraps=betweenness._Alone)
-    monkeypatch.setattr(betweenness, "_Alone", began)
+    starts = Mock(wraps=betweenness._Alone)
+    monkeypatch.setattr(betweenness, "_Alone", starts)
     for most, threads in [(1 << 22, 2), (1 << 10, 1)]:
         monkeypatch.setattr(betweenness, "_MOST_APART", most)
-        began.reset_mock()
+        starts.reset_mock()
         program = BetweennessProgram(n, sources)
         values = run_program(store, program, tmp_path / f"{most}", extra_bytes=1 << 30)[0][
             "betweenness"
         ]
-        assert began.call_count == threads
+        assert starts.call_count == threads
         wanted = reference.betweenness(u, v, n, sources)
         np.testing.assert_allclose(values, wanted, rtol=1e-10, atol=1e-10)
 
@@ -230,14 +230,14 @@ def test_sources_apart_take_no_more_than_there_is(tmp_path, monkeypatch):
     """
     store = stored(tmp_path, SHAPES["grid"][0], SHAPES["grid"][1], BuildOptions())
     n = store.info.vertices
-    began = Mock(wraps=betweenness._Alone)
-    monkeypatch.setattr(betweenness, "_Alone", began)
+    starts = Mock(wraps=betweenness._Alone)
+    monkeypatch.setattr(betweenness, "_Alone", starts)
     program = BetweennessProgram(n, np.arange(4, dtype=np.uint32))
     for most, room, threads in [(1 << 22, 3, 3), (1 << 22, 2, 0), (100, 3, 1)]:  # 4 sources
         monkeypatch.setattr(betweenness, "_MOST_APART", most)
-        began.reset_mock()
+        starts.reset_mock()
         run_program(store, program, tmp_path / "out", threads=3, extra_bytes=36 * n * room)
-        assert began.call_count == threads
+        assert starts.call_count == threads
 
 
 @pytest.mark.slow

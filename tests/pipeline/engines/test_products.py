@@ -100,20 +100,20 @@ def test_values_are_read_unless_the_structure_is_all(direction):
 
 @pytest.mark.parametrize("structure_only", [False, True])
 def test_a_frontier_is_made_dense_unless_what_was_visited_is_reused(structure_only, monkeypatch):
-    graph, made = hubs(), []
+    graph, searches = hubs(), []
     operand = products._Products._operand
 
     def spied(self) -> np.ndarray:
-        made.append(operand(self))
+        searches.append(operand(self))
         reached = self.reached
         again = reached.visited if structure_only else reached.values
-        assert (made[-1] is again) == self._switches.operand_reuse
-        return made[-1]
+        assert (searches[-1] is again) == self._switches.operand_reuse
+        return searches[-1]
 
     monkeypatch.setattr(products._Products, "_operand", spied)
     for reuse in (False, True):
         work_of(graph, structure_only=structure_only, operand_reuse=reuse)
-    assert len(made) > 1
+    assert len(searches) > 1
 
 
 @pytest.mark.parametrize("switches", [Switches(), Switches(*[False] * 5), Switches(False, True)])

@@ -201,8 +201,8 @@ def test_projected_bytes_hold_what_is_loaded(edge_list, tmp_path, layout):
                 state += [ghosts.visited, *ghosts.told]
             for part in graph.vertex_states:
                 state += [part.visited, part.frontier, part.found, part.distance, part.parent]
-            held = sum(array.nbytes for array in state)
-            assert held <= rank_bytes(store, rank, ranks) < 4 * held
+            size = sum(array.nbytes for array in state)
+            assert size <= rank_bytes(store, rank, ranks) < 4 * size
 
 
 def test_what_is_told_of_several_failures():

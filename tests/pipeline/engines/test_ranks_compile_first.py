@@ -65,8 +65,8 @@ def test_on_cpus(edge_list, tmp_path, layout, size, way, name):
     path = edge_list(*random_edges(3, 300, 3000))
     delegraph.build(path, tmp_path / "graph.dg", partitions=4, layout=layout, order="random")
     place = tmp_path / "graph.dg", tmp_path, str(size), str(way), name
-    done = subprocess.run([sys.executable, "-c", ON_CPUS, *place], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run = subprocess.run([sys.executable, "-c", ON_CPUS, *place], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.skipif(not emulator.able(), reason="g++ compiles the kernels")

@@ -28,16 +28,16 @@ def test_it_fills_while_ranks_save(ok, edge_list, tmp_path):
     line = ("bfs", tmp_path / "graph.dg", "--source", 0, "-o", out, "--workers", 2)
     command = [sys.executable, "-m", "delegraph", *map(str, line)]
     limits = (30_000, 30_000)
-    done = subprocess.run(
+    run = subprocess.run(
         command,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits),
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 1
-    assert "no space left to write" in done.stderr
-    assert "bytes are needed" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert run.returncode == 1
+    assert "no space left to write" in run.stderr
+    assert "bytes are needed" in run.stderr
+    assert "Traceback" not in run.stderr
     assert not out.exists()
 
 

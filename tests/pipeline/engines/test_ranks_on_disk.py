@@ -83,12 +83,12 @@ def twice(
 
     def one(communicator) -> list[list]:
         graph = load_rank(store, communicator.rank, ranks, Team(1), on_disk=True)
-        done = []
+        logs = []
         for place in places:
             result = search_rank(graph, source, communicator, Team(threads), choose=choose)
             save(result_of(graph), place)
-            done.append(result.supersteps)
-        return done
+            logs.append(result.supersteps)
+        return logs
 
     places = [folder / f"{i}" for i in range(2)]
     for place in places:
@@ -149,9 +149,9 @@ def test_edges_that_a_push_examines_and_bytes_that_it_reads(tmp_path, layout):
     store = built(tmp_path, np.arange(1000), np.arange(1, 1001), **LAYOUTS[layout])
     blocks = sum(len(r.xxh3) for name, r in store.files.items() if ".targets-" in name)
     place = store, 5, 2, tmp_path / "out"
-    held = search_by_threads(*place, choose=CHOICES["push"])[2][0].supersteps
+    in_memory = search_by_threads(*place, choose=CHOICES["push"])[2][0].supersteps
     pushed = search_by_threads(*place, choose=CHOICES["push"], on_disk=True)[2][0].supersteps
-    for one, other in zip(held, pushed, strict=True):
+    for one, other in zip(in_memory, pushed, strict=True):
         assert one["edges_examined"] == other["edges_examined"]
         assert (one["bytes_read"], one["blocks_skipped"]) == (0, 0)
         assert other["bytes_read"] <= 2 * BLOCK * other["edges_examined"]

@@ -70,17 +70,17 @@ def store_of(tmp_path_factory):
     """Return a function that builds the store of a layout, once, with a path that makes levels
     many.
     """
-    made: dict[str, Store] = {}
+    stores: dict[str, Store] = {}
 
     def store(layout: str) -> Store:
-        if layout not in made:
+        if layout not in stores:
             src, dst = random_edges(3, VERTICES, 9000)
             path = np.arange(VERTICES, VERTICES + 30)
             src, dst = np.r_[src, path], np.r_[dst, path + 1]
             weight = np.random.default_rng(4).integers(1, 100, len(src))
             folder = tmp_path_factory.mktemp(layout)
-            made[layout] = stored(folder, src, dst, LAYOUTS[layout], weight)
-        return made[layout]
+            stores[layout] = stored(folder, src, dst, LAYOUTS[layout], weight)
+        return stores[layout]
 
     return store
 
@@ -95,13 +95,13 @@ def test_goes_on_by_any_ranks(store_of, tmp_path, monkeypatch, program, first, t
     store = store_of(layout)
     task = PROGRAMS[program](store)
     whole, _ = run_program(store, task, tmp_path / "whole", then)
-    began: list[int] = []
+    steps: list[int] = []
     cut = CutOff(tmp_path / "saved", 0, "this")
     with pytest.raises(RankError, match="KeyboardInterrupt"):
         run_program(store, task, tmp_path / "some", first, checkpoint=cut)
-    saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=began.append)
+    saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=steps.append)
     columns, _ = run_program(store, task, tmp_path / "rest", then, checkpoint=saved)
-    assert began == [cut.done]
+    assert steps == [cut.done]
     for name in set(columns) - {"parent"}:
         if first == then:
             assert columns[name].tobytes() == whole[name].tobytes()
@@ -114,15 +114,15 @@ def test_what_is_damaged_is_not_used(store_of, tmp_path, ranks):
     store = store_of("delegate")
     task = PROGRAMS["pagerank"](store)
     whole, _ = run_program(store, task, tmp_path / "whole", ranks)
-    folder, began = tmp_path / "saved", []
+    folder, steps = tmp_path / "saved", []
     run_program(store, task, tmp_path / "some", ranks, checkpoint=Checkpoint(folder, 0, "this"))
     (file,) = folder.glob("share-*.npy")
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    saved = Checkpoint(folder, 0, "this", loaded=began.append)
+    saved = Checkpoint(folder, 0, "this", loaded=steps.append)
     columns, _ = run_program(store, task, tmp_path / "rest", ranks, checkpoint=saved)
-    assert (columns["pagerank"].tobytes(), began) == (whole["pagerank"].tobytes(), [])
+    assert (columns["pagerank"].tobytes(), steps) == (whole["pagerank"].tobytes(), [])
 
 
 def test_files_are_those_of_one_process(store_of, tmp_path):

@@ -53,8 +53,8 @@ def test_a_share_is_loaded_once(tmp_path, monkeypatch, way):
         job = Job(store.path, ProgramWork((program,), None, share), tmp_path, 60.0).fresh_attempt()
         needs.append([way.need for way in job.get_ready(0, 1, 1)])
         ready = job.get_ready(0, 1, 1)[way].job
-        done = ready.run(SingleCommunicator(), Team(1))
-        return {name: np.load(ready.place / f"0.{name}.npy") for name in done.columns}
+        result = ready.run(SingleCommunicator(), Team(1))
+        return {name: np.load(ready.place / f"0.{name}.npy") for name in result.columns}
 
     needs: list[list[int]] = []
     share = keep_share("this command")

@@ -368,8 +368,8 @@ def test_networkx_loads_nothing_of_it():
         "print({'numba', 'numpy', 'pyarrow', 'dask', 'delegraph.pipeline.networkx.backend'}"
         " & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "set()\n"
 
 
 OF_NETWORKX = [
@@ -400,6 +400,6 @@ def test_by_tests_of_networkx(tmp_path):
     few = ["-k", "not test_use_bounds_on_off_consistency or 0.4-10-0"]
     env = {**os.environ, "NETWORKX_TEST_BACKEND": "delegraph", "NETWORKX_FALLBACK_TO_NX": "True"}
     command = [sys.executable, "-c", RUN_THEM, *few, *modules]
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-5000:]
-    assert set(ast.literal_eval(done.stdout.splitlines()[-1])) == set(FUNCTIONS)
+    run = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[-5000:]
+    assert set(ast.literal_eval(run.stdout.splitlines()[-1])) == set(FUNCTIONS)

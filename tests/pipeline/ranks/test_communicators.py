@@ -195,10 +195,10 @@ def test_a_rank_that_stalls():
                 assert isinstance(communicator, TcpCommunicator)
                 communicator._loop.call_soon_threadsafe(others.wait, 20)
                 return None
-            began = time.monotonic()
+            start = time.monotonic()
             with pytest.raises(RankError) as raised:
                 communicator.exchange([[], [], []])
-            assert time.monotonic() - began > 0.8
+            assert time.monotonic() - start > 0.8
             others.wait(20)
             return raised.value.failure
 

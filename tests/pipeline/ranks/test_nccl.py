@@ -59,9 +59,9 @@ def faulty(
             send(communicator)
 
     with communicators(kind, 2, timeout) as both:
-        began = time.monotonic()
+        start = time.monotonic()
         ended = run(both, work)
-        assert time.monotonic() - began < SOON
+        assert time.monotonic() - start < SOON
         assert not any(one._made for one in both if isinstance(one, NcclCommunicator))
     return ended
 
@@ -145,9 +145,9 @@ def test_a_rank_that_is_stuck(monkeypatch, returns):
         send(communicator)
 
     with communicators("nccl", 2) as both:
-        began = time.monotonic()
+        start = time.monotonic()
         first, second = run(both, work)
-        assert time.monotonic() - began < SOON
+        assert time.monotonic() - start < SOON
     assert first.failure == second.failure == Failure(1, "failed: ValueError: had enough")
     assert type(first) is (RankError if returns else StuckError)
     assert type(second) is RankError
@@ -284,7 +284,7 @@ def test_processes(killed):
     devices_for("nccl on GPUs", 2)
     with cluster(2) as (_, client):
         job: Any = SendingJob(killed=killed)
-        began = time.monotonic()
+        start = time.monotonic()
         try:
             there = Cluster(client, False, 20)
             done = ranks.run_on_workers(there, ranks.workers_of(there), job, lambda *_: 0)
@@ -294,7 +294,7 @@ def test_processes(killed):
         else:
             assert done.results == (["alone"] if killed else ["done"] * 2)
             assert bool(done.notes) == bool(killed)
-        assert time.monotonic() - began < 2 * SOON
+        assert time.monotonic() - start < 2 * SOON
 
 
 @pytest.mark.slow

@@ -85,8 +85,8 @@ def test_local_workers(ok, folder, tmp_path, workers, layout):
     assert (record["ranks"], record["layout"]) == (workers, layout)
     assert record["search"]["reached"] == sum(step["found"] for step in record["supersteps"]) + 1
     assert "found on cpu" in run.err
-    left = set(psutil.Process().children(recursive=True)) - before
-    assert not [one for one in left if "resource_tracker" not in " ".join(one.cmdline())]
+    processes = set(psutil.Process().children(recursive=True)) - before
+    assert not [one for one in processes if "resource_tracker" not in " ".join(one.cmdline())]
 
 
 @pytest.mark.parametrize(
@@ -156,12 +156,12 @@ def test_a_worker_that_is_killed_when_its_rank_is_done(folder, tmp_path, monkeyp
     """A worker killed after its rank is done loses the rank's result, so the search runs again."""
     with cluster(2) as (_, client):
         workers = pids(client)
-        left = [workers[sorted(workers)[1]]]
+        victims = [workers[sorted(workers)[1]]]
         fetch = client._gather
 
         def after_a_kill(futures, *args, **options):
-            if left and any("run_rank" in future.key for future in futures):
-                os.kill(left.pop(), signal.SIGKILL)
+            if victims and any("run_rank" in future.key for future in futures):
+                os.kill(victims.pop(), signal.SIGKILL)
             return fetch(futures, *args, **options)
 
         monkeypatch.setattr(client, "_gather", after_a_kill)
@@ -175,7 +175,7 @@ def test_a_worker_that_is_killed_when_its_rank_is_done(folder, tmp_path, monkeyp
         )
         assert record["ranks"] == 1
         assert any("rank 1 is gone" in note for note in notes)
-    assert not left
+    assert not victims
 
 
 @pytest.mark.slow
@@ -240,11 +240,11 @@ def test_a_rank_that_raises(folder, tmp_path):
     with pytest.raises(InputError, match=r"nn.targets-0000.npy: damaged") as alone:
         delegraph.bfs(store, 0, output=tmp_path / "out", threads=1)
     with cluster(2) as (local, _):
-        began = time.monotonic()
+        start = time.monotonic()
         with pytest.raises(InputError) as raised:
             search(tmp_path, "damaged", tmp_path / "out", local.scheduler_address)
         assert str(raised.value) == str(alone.value)
-        assert time.monotonic() - began < TIMEOUT + SLACK
+        assert time.monotonic() - start < TIMEOUT + SLACK
         record, _, _ = search(folder, "random", tmp_path / "out", local.scheduler_address)
         assert record["ranks"] == 2
 
@@ -262,10 +262,10 @@ def test_an_interrupted_search(folder, tmp_path):
             running.send_signal(signal.SIGINT)
             _, stderr = running.communicate(timeout=SLACK)
         assert (running.returncode, stderr.decode().strip()) == (130, "delegraph: interrupted")
-        began = time.monotonic()
+        start = time.monotonic()
         record, _, notes = search(folder, "random", tmp_path / "next", address, 10)
         assert (record["ranks"], [n for n in notes if " rows " not in n]) == (2, [])
-        assert time.monotonic() - began < 10 + SLACK
+        assert time.monotonic() - start < 10 + SLACK
 
 
 @pytest.mark.slow
@@ -282,10 +282,10 @@ def test_two_searches_at_once(folder, tmp_path):
             assert one.error is None
         assert distances_of(tmp_path / "out-0") == distances_of(tmp_path / "out-1")
         with lease(connecting.Cluster(client, False, 5), 5):
-            began = time.monotonic()
+            start = time.monotonic()
             with pytest.raises(BusyError, match="busy with another command for 1 s"):
                 search(folder, "random", tmp_path / "third", address, 1)
-            assert time.monotonic() - began < 1 + SLACK
+            assert time.monotonic() - start < 1 + SLACK
 
 
 @pytest.mark.slow

@@ -131,9 +131,9 @@ def test_a_result_of_an_older_version_says_nothing(ok, edge_list, tmp_path):
     for name in ("self_loops", "duplicates", "weights"):
         del record["graph"][name]
     path.write_text(json.dumps(record))
-    again = ok(*args)
-    assert "already" in again.err
-    says(again, [])
+    rerun = ok(*args)
+    assert "already" in rerun.err
+    says(rerun, [])
 
 
 def test_events_have_it(ok, edge_list, tmp_path):

@@ -45,7 +45,7 @@ def test_an_error_at_each_call(delegraph, edge_list, tmp_path, monkeypatch, what
 
     scratch.mkdir(parents=True)
     assert run(0)[0] == 0
-    wanted, there = result_of(), left(folder)
+    wanted, names = result_of(), left(folder)
     number = 1 + elsewhere
     while True:
         shutil.rmtree(folder / "out")
@@ -56,9 +56,9 @@ def test_an_error_at_each_call(delegraph, edge_list, tmp_path, monkeypatch, what
         assert code in (0, 1, 2), stderr
         assert "--debug" not in stderr
         assert (code == 0) == (stderr == ""), (number, stderr)
-        again = delegraph(*line)
-        assert again.code == 0, (number, stderr, again.err)
+        rerun = delegraph(*line)
+        assert rerun.code == 0, (number, stderr, rerun.err)
         assert result_of() == wanted
-        assert left(folder) == there, (number, stderr)
+        assert left(folder) == names, (number, stderr)
         number += 2
     assert number > 20

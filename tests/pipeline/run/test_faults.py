@@ -77,9 +77,9 @@ def kill_again_and_again(
             check()
             continue
         hits += 1
-        done = subprocess.run(line, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        reused += "reused steps" in done.stderr
+        run = subprocess.run(line, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        reused += "reused steps" in run.stderr
         check()
     return reused
 
@@ -281,8 +281,8 @@ def test_a_worker_of_a_program_killed_at_any_moment(request, tmp_path, ok, edges
 
     with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         wait_until(begun)
-        began = time.monotonic()
-    whole = time.monotonic() - began
+        start = time.monotonic()
+    whole = time.monotonic() - start
     wanted = pq.read_table(tmp_path / "out")
     columns = [column for column in wanted.column_names if column != "parent"]
     rng, hits = random.Random(kills), 0
@@ -406,9 +406,9 @@ def test_input_that_changes_while_it_is_read(delegraph, tmp_path, monkeypatch):
         return counted
 
     monkeypatch.setattr(build, "count", count_and_write)
-    ran = delegraph("build", path, "-o", tmp_path / "graph.dg")
-    assert ran.code == 2
-    assert f"{path}: changed while it was read" in ran.err
+    outcome = delegraph("build", path, "-o", tmp_path / "graph.dg")
+    assert outcome.code == 2
+    assert f"{path}: changed while it was read" in outcome.err
     assert [entry.name for entry in tmp_path.iterdir()] == ["edges.parquet"]
 
 
@@ -510,8 +510,8 @@ def test_searched_already(ok, delegraph, edges, tmp_path):
     args = ("bfs", edges, "-o", tmp_path / "out")
     first = ok(*args, "--source", 0, "--json")
     before = digest(tmp_path)
-    again = ok(*args, "--source", 0, "--json")
-    assert again.json == {**first.json, "already": True}
+    rerun = ok(*args, "--source", 0, "--json")
+    assert rerun.json == {**first.json, "already": True}
     run = delegraph(*args, "--source", 1)
     assert run.code == 2
     assert "--source was 0, now 1" in run.err
@@ -540,22 +540,22 @@ def test_a_disk_that_fills(ok, delegraph, edges, tmp_path, scratch):
     where = ("--scratch", place) if scratch else ()
     line = command("build", edges, "-o", tmp_path / "graph.dg", "--overwrite", *where)
     for size in (50_000, 500_000, 3_000_000):
-        done = subprocess.run(
+        run = subprocess.run(
             line,
             preexec_fn=lambda size=size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 1
-        assert "no space left" in done.stderr
-        assert "bytes are needed" in done.stderr
-        assert f"the limit of {size:,} bytes (ulimit -f)" in done.stderr
-        assert len(done.stderr.splitlines()) == 1
-        left = {p for p in tmp_path.iterdir() if not p.name.endswith(".work")}
-        assert {path.name for path in left} == {"graph.dg", "graph.dg.run.json"}
-    done = subprocess.run(line, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert ("reused steps" in done.stderr) == scratch
+        assert run.returncode == 1
+        assert "no space left" in run.stderr
+        assert "bytes are needed" in run.stderr
+        assert f"the limit of {size:,} bytes (ulimit -f)" in run.stderr
+        assert len(run.stderr.splitlines()) == 1
+        paths = {p for p in tmp_path.iterdir() if not p.name.endswith(".work")}
+        assert {path.name for path in paths} == {"graph.dg", "graph.dg.run.json"}
+    run = subprocess.run(line, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert ("reused steps" in run.stderr) == scratch
     assert digest(tmp_path) != before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["graph.dg", "graph.dg.run.json"]
     assert not list(place.iterdir())

@@ -31,9 +31,9 @@ def dead_semaphores() -> set[str]:
 
 @pytest.fixture
 def temporary(monkeypatch):
-    with tempfile.TemporaryDirectory() as here:
-        monkeypatch.setenv("TMPDIR", here)
-        yield Path(here)
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        yield Path(folder)
 
 
 @pytest.fixture
@@ -79,9 +79,9 @@ def test_nothing_after_the_run_that_follows_a_killed_one(line, temporary, what):
         others = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGKILL)
     wait_until(lambda: not any(map(runs, others)))  # workers end when they miss their scheduler
-    left = {path.name for path in temporary.iterdir()}
+    names = {path.name for path in temporary.iterdir()}
     if what != "workers":
-        assert left or dead_semaphores()
+        assert names or dead_semaphores()
     subprocess.run(line, check=True, capture_output=True)
     assert not list(temporary.iterdir())
     assert not dead_semaphores()

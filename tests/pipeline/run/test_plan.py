@@ -63,10 +63,10 @@ def run(*args) -> subprocess.CompletedProcess:
 
 def least_limit(*args) -> int:
     """Return the limit that a refusal of a limit of 1 MB asks for."""
-    ran = run(*args, "--memory-limit", "1MB")
-    assert ran.returncode == 2, ran.stderr
-    match = re.search(r"step '(\w+)' needs .* --memory-limit ([\d.]+[MG]B) or more", ran.stderr)
-    assert match, ran.stderr
+    outcome = run(*args, "--memory-limit", "1MB")
+    assert outcome.returncode == 2, outcome.stderr
+    match = re.search(r"step '(\w+)' needs .* --memory-limit ([\d.]+[MG]B) or more", outcome.stderr)
+    assert match, outcome.stderr
     return memory.parse_bytes(match[2])
 
 
@@ -97,8 +97,8 @@ def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
     assert run(*unlimited, *chosen).returncode == 0
     args = ("build", graphs[name], "-o", tmp_path / "graph.dg", *chosen)
     limit = least_limit(*args) + 2 * MB  # what a process holds before any work varies a little
-    ran = run(*args, "--memory-limit", limit)
-    assert ran.returncode == 0, ran.stderr
+    outcome = run(*args, "--memory-limit", limit)
+    assert outcome.returncode == 0, outcome.stderr
     record = json.loads((tmp_path / "graph.dg.run.json").read_text())["plan"]
     assert record["memory_limit_bytes"] == limit
     assert record["measured_peak_bytes"] <= limit
@@ -120,8 +120,8 @@ def test_a_search_keeps_its_limit(graphs, tmp_path, options):
     run(*args, tmp_path / "compiled", "--memory-limit", limit)  # a process that does holds more
     records = {}
     for name, bound in (("streamed", limit), ("loaded", 10_000 * MB)):
-        ran = run(*args, tmp_path / name, "--memory-limit", bound)
-        assert ran.returncode == 0, ran.stderr
+        outcome = run(*args, tmp_path / name, "--memory-limit", bound)
+        assert outcome.returncode == 0, outcome.stderr
         records[name] = json.loads((tmp_path / f"{name}.run.json").read_text())
         planned = run("plan", store, "--memory-limit", bound, "--json")
         assert json.loads(planned.stdout)["in_memory"] == (name == "loaded"), planned.stderr
@@ -189,8 +189,8 @@ def test_the_least_limit_for_an_edge_list(graphs, tmp_path, name, source, option
     """
     args = ("bfs", graphs[name], "--source", source, *options, "-o")
     limit = least_limit(*args, tmp_path / "out") + 2 * MB
-    ran = run(*args, tmp_path / "out", "--memory-limit", limit)
-    assert ran.returncode == 0, ran.stderr
+    outcome = run(*args, tmp_path / "out", "--memory-limit", limit)
+    assert outcome.returncode == 0, outcome.stderr
     record = json.loads((tmp_path / "out.run.json").read_text())
     assert record["layout"] == layout
     assert record["plan"]["measured_peak_bytes"] <= limit
@@ -227,10 +227,10 @@ def test_the_exact_plan_is_what_runs(graphs, tmp_path):
     planned = json.loads(run("plan", *args, "--exact", "--json").stdout)
     assert run("build", *args, "-o", tmp_path / "graph.dg").returncode == 0
     record = json.loads((tmp_path / "graph.dg.run.json").read_text())
-    ran = {step["name"]: step["tasks"] for step in record["plan"]["steps"]}
+    outcome = {step["name"]: step["tasks"] for step in record["plan"]["steps"]}
     for step in planned["steps"]:
         if step["name"] in ("scatter", "build", "vertices"):
-            assert ran[step["name"]] == step["tasks"]
+            assert outcome[step["name"]] == step["tasks"]
     written = sum(p.stat().st_size for p in (tmp_path / "graph.dg").rglob("*") if p.is_file())
     assert written <= planned["store_bytes"] <= 3 * written
 
@@ -239,9 +239,9 @@ def test_the_disk_is_checked_beforehand(delegraph, graphs, tmp_path, monkeypatch
     from shutil import _ntuple_diskusage
 
     monkeypatch.setattr("shutil.disk_usage", lambda path: _ntuple_diskusage(1, 1, 12_345))
-    ran = delegraph("build", graphs["dense"], "-o", tmp_path / "graph.dg")
-    assert ran.code == 1
-    assert "12,345 are free" in ran.err
+    outcome = delegraph("build", graphs["dense"], "-o", tmp_path / "graph.dg")
+    assert outcome.code == 1
+    assert "12,345 are free" in outcome.err
     assert not list(tmp_path.iterdir())
 
 
@@ -271,17 +271,17 @@ def test_plans_keep_their_budget_or_say_which_would_do(limit, threads, workers, 
     graph = facts(encoded=encoded, domain=domain, vertices=domain, rows=10 * domain)
     budget = plan.Budget(limit * MB, 200 * MB, threads, workers)
     try:
-        made = plan.make_plan(graph, budget, 1000)
+        planned = plan.make_plan(graph, budget, 1000)
     except InputError as error:
         least = re.search(r"--memory-limit ([\d.]+[A-Z]+)", str(error))
         assert least
         enough = memory.parse_bytes(least[1])
         assert enough > limit * MB
-        made = plan.make_plan(graph, plan.Budget(enough, 200 * MB, threads, workers), 1000)
-        assert made.peak_bytes <= enough
+        planned = plan.make_plan(graph, plan.Budget(enough, 200 * MB, threads, workers), 1000)
+        assert planned.peak_bytes <= enough
     else:
-        assert made.peak_bytes <= limit * MB
-    for step in made.steps:
+        assert planned.peak_bytes <= limit * MB
+    for step in planned.steps:
         assert 1 <= step.at_once <= max(1, min(threads * max(1, workers), step.tasks))
 
 

@@ -132,8 +132,6 @@ def test_a_footer_names_all_of_its_path(tmp_path, kind):
 def test_stdout_that_is_full(store):
     """A full stdout, as /dev/full always is, ends a command with an error."""
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            command("info", store), stdout=full, stderr=subprocess.PIPE, text=True
-        )
-    assert done.returncode == 1
-    assert done.stderr == "delegraph: stdout: No space left on device\n"
+        run = subprocess.run(command("info", store), stdout=full, stderr=subprocess.PIPE, text=True)
+    assert run.returncode == 1
+    assert run.stderr == "delegraph: stdout: No space left on device\n"

@@ -68,9 +68,9 @@ def test_a_checkpoint_of_another_store_is_not_taken(ok, delegraph, twins, tmp_pa
     assert delegraph("bfs", store, *args, "-o", tmp_path / "out").code == 130
     monkeypatch.undo()
     ok("build", twins[1], "-o", store, "--overwrite")
-    ran = delegraph("bfs", store, *args, "-o", tmp_path / "out")
-    assert ran.code == 2
-    assert "the graph was" in ran.err
+    outcome = delegraph("bfs", store, *args, "-o", tmp_path / "out")
+    assert outcome.code == 2
+    assert "the graph was" in outcome.err
 
 
 def interrupt(*args):
