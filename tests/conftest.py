@@ -87,7 +87,7 @@ def _garbage_of_one_module():
 
 
 @dataclass(frozen=True)
-class EngineFacts:
+class CommandRun:
     code: int
     out: str
     err: str
@@ -101,14 +101,14 @@ class EngineFacts:
 def delegraph(capfd, monkeypatch):
     """Return a function that runs the command line: ``delegraph("bfs", path, "--source", 0)``."""
 
-    def run(*args) -> EngineFacts:
+    def run(*args) -> CommandRun:
         capfd.readouterr()
         monkeypatch.setattr("sys.argv", ["delegraph", *(str(arg) for arg in args)])
         with pytest.raises(SystemExit) as ended:
             main()
         out, err = capfd.readouterr()
         code = ended.value.code
-        return EngineFacts(code if isinstance(code, int) else 0, out, err)
+        return CommandRun(code if isinstance(code, int) else 0, out, err)
 
     return run
 
@@ -117,7 +117,7 @@ def delegraph(capfd, monkeypatch):
 def ok(delegraph):
     """Return a function like ``delegraph`` whose commands have to succeed."""
 
-    def run(*args) -> EngineFacts:
+    def run(*args) -> CommandRun:
         run = delegraph(*args)
         assert run.code == 0, run.err
         return run

@@ -58,7 +58,7 @@ def killed_at(number: int, monkeypatch, out: Path, contents: list[str]) -> bool:
     """Return whether the run is killed before its call of the given number; ``False``: the run
     makes fewer calls.
 
-    seen: gets what stands at ``out`` before each call.
+    contents: gets what stands at ``out`` before each call.
     """
     calls = 0
 

@@ -71,7 +71,7 @@ def stores(tmp_path_factory) -> Stores:
     return store_of
 
 
-class EngineFacts(NamedTuple):
+class EngineRun(NamedTuple):
     """A program's result by an engine. columns: by name, in the order that the program gives."""
 
     columns: dict[str, np.ndarray]
@@ -90,19 +90,19 @@ def engine_of(store: Store, program: DeviceProgram, device: Device) -> DevicePro
 
 def run(
     store: Store, program: DeviceProgram, device: Device, checkpoint: Checkpoint | None = None
-) -> EngineFacts:
+) -> EngineRun:
     engine = engine_of(store, program, device)
     engine.load()
     engine.compile()
     result, method = engine.run(checkpoint, lambda *_: None), engine.method
     engine.close()
     columns = {name: np.asarray(value) for name, value in result.values.items()}
-    return EngineFacts(columns, result.record, method)
+    return EngineRun(columns, result.record, method)
 
 
 def run_cut_off(
     store: Store, program: DeviceProgram, device: Device, folder: Path, step: int = 1
-) -> EngineFacts:
+) -> EngineRun:
     """Run a program that is cut off after its second step; return the result of resuming from the
     first step.
     """
@@ -442,7 +442,7 @@ def test_it_stops_within_a_launch(device, stores):
 KINDS = sorted(PATH_WEIGHTS)
 
 
-def check_run(store: Store, device: Device, source: int = 0, most: float = np.inf) -> EngineFacts:
+def check_run(store: Store, device: Device, source: int = 0, most: float = np.inf) -> EngineRun:
     result = run(store, program_of(store, source, most), device)
     check_paths(store, result.columns, source, most)
     return result
