@@ -49,7 +49,9 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Tests wait for processes and disks for a good part of their time."""
+    """Return one process more than there are threads: tests wait for processes and disks for
+    long.
+    """
     return available_threads() + 1
 
 
@@ -63,13 +65,13 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark tests that ask for devices; property tests, too, where the slow ones are run."""
+    """Mark tests that use devices; mark property tests, too, where slow tests are run."""
     for item in items:
-        given = item.callspec.params if hasattr(item, "callspec") else {}
-        asked = set(getattr(item, "fixturenames", ())) - set(given)
-        if asked & {"two_devices", "four_devices", "eight_devices"}:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        fixtures = set(getattr(item, "fixturenames", ())) - set(parameters)
+        if fixtures & {"two_devices", "four_devices", "eight_devices"}:
             item.add_marker("multi_gpu")
-        elif "device" in asked:
+        elif "device" in fixtures:
             item.add_marker("gpu")
         elif config.option.markexpr == "slow" and is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("slow")
@@ -77,7 +79,9 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(autouse=True, scope="module")
 def _garbage_of_one_module():
-    """The collector looks at what tests make, not at all that has been imported and collected."""
+    """Make the collector look at objects of one test module, not at all that has been imported and
+    collected.
+    """
     gc.collect()
     gc.freeze()
 
@@ -107,7 +111,7 @@ class CommandRun:
 
 @pytest.fixture
 def delegraph(capfd, monkeypatch):
-    """Runs the command line: ``delegraph("bfs", path, "--source", 0)``."""
+    """Return a function that runs the command line: ``delegraph("bfs", path, "--source", 0)``."""
 
     def run(*args) -> CommandRun:
         capfd.readouterr()
@@ -123,19 +127,21 @@ def delegraph(capfd, monkeypatch):
 
 @pytest.fixture
 def ok(delegraph):
-    """Like ``delegraph``, for commands that have to succeed."""
+    """Return a function like ``delegraph`` whose commands have to succeed."""
 
     def run(*args) -> CommandRun:
-        ran = delegraph(*args)
-        assert ran.code == 0, ran.err
-        return ran
+        run = delegraph(*args)
+        assert run.code == 0, run.err
+        return run
 
     return run
 
 
 @pytest.fixture
 def edge_list(tmp_path):
-    """Writes an edge list: ``edge_list([0, 1], [1, 2])``; returns its path."""
+    """Return a function that writes an edge list, ``edge_list([0, 1], [1, 2])``, and gives its
+    path.
+    """
 
     def write(src, dst, name="edges.parquet", id_type=None, row_group_size=None, **columns):
         path = tmp_path / name
@@ -149,14 +155,16 @@ def edge_list(tmp_path):
 
 @pytest.fixture(scope="session")
 def object_store() -> Iterator[str]:
-    """The endpoint of one on loopback."""
+    """Yield the endpoint of an object store on loopback."""
     with serving() as endpoint:
         yield endpoint
 
 
 @pytest.fixture
 def bucket(object_store, tmp_path, monkeypatch) -> Iterator[Bucket]:
-    """A new one, which commands find by the environment; they keep things in tmp_path meanwhile."""
+    """Yield a new bucket that commands find by the environment; temporary files are in tmp_path
+    meanwhile.
+    """
     for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": object_store}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -168,7 +176,9 @@ def bucket(object_store, tmp_path, monkeypatch) -> Iterator[Bucket]:
 
 @pytest.fixture
 def failing(bucket, monkeypatch) -> Iterator[Before]:
-    """A server before the bucket, which commands find in its place; three attempts each."""
+    """Yield a failing server that commands find in the bucket's place; commands make three attempts
+    each.
+    """
     with standing_before(bucket.endpoint) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
         monkeypatch.setattr(remote, "ATTEMPTS", 3)
@@ -178,11 +188,11 @@ def failing(bucket, monkeypatch) -> Iterator[Before]:
 
 def devices(count: int, config: pytest.Config) -> list[Device]:
     try:
-        found = [open_device(number) for number in range(count)]
+        gpus = [open_device(number) for number in range(count)]
     except DeviceError as error:
         pytest.skip(str(error))  # as where CI runs, or with fewer GPUs
     few = config.getoption("--multiprocessors")
-    return [replace(one, multiprocessors=few or one.multiprocessors) for one in found]
+    return [replace(one, multiprocessors=few or one.multiprocessors) for one in gpus]
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +217,7 @@ def eight_devices(pytestconfig) -> list[Device]:
 
 @pytest.fixture
 def emulated(monkeypatch) -> Iterator[list[Device]]:
-    """Devices that this CPU stands for: kernels are run where there is no GPU."""
+    """Yield devices that this CPU emulates, so that kernels run where there is no GPU."""
     if not emulator.able():
         pytest.skip("kernels are emulated on x86-64, by g++")
     monkeypatch.setitem(sys.modules, "cupy", emulator.cupy)
@@ -224,7 +234,9 @@ def eight_emulated(emulated, monkeypatch) -> list[Device]:
 
 @pytest.fixture
 def real_graph():
-    """Path of a real edge list, or a skip where the data are not at hand."""
+    """Return a function that gives the path of a real edge list, or skips where the data are not at
+    hand.
+    """
 
     def find(name: str) -> Path:
         path = DATA / f"{name}.parquet"

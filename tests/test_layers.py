@@ -1,6 +1,6 @@
 """Imports go one way: from a layer to those below it, and inside a layer from folder to folder.
 
-Only those may know Dask, Arrow or a terminal that do.
+Only named files may import Dask, Arrow or a terminal.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ INSIDE = {"pipeline/engines": ["direction", "ranks", "device_ranks"]}
 LAYERS = list(HOUSE)
 MOST_FILES = 14
 REGISTRIES = {"pipeline/questions", "pipeline/algorithms", "pipeline/interchange"}
-"""Folders with a file for each question, algorithm or format, however many there are."""
+"""Folders with a file for each question, algorithm or format, where the number of files has no
+limit.
+"""
 
 FORBIDDEN = {
     "kernels": {"dask", "distributed", "pyarrow", "click"},
@@ -72,35 +74,35 @@ FORBIDDEN = {
 
 
 def _imports(path: Path) -> list[tuple[str, ...]]:
-    """What a file imports, wherever it does: of the package, the path from ``delegraph`` on; of
-    others, ``("", name)``.
+    """Return the modules that a file imports, anywhere in the file: of the package, the path from
+    ``delegraph`` on; of others, ``("", name)``.
     """
     package = path.relative_to(ROOT).parts[:-1]
-    found = []
+    modules = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found += [("", alias.name.split(".")[0]) for alias in node.names]
+            modules += [("", alias.name.split(".")[0]) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            found.append(("", str(node.module).split(".")[0]))
+            modules.append(("", str(node.module).split(".")[0]))
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1]
             names = [node.module] if node.module else [alias.name for alias in node.names]
-            found += [(*base, *name.split(".")) for name in names]
+            modules += [(*base, *name.split(".")) for name in names]
             if node.module:
                 inside = (*base, *node.module.split("."))
-                found += [
+                modules += [
                     (*inside, alias.name)
                     for alias in node.names
                     if (ROOT.joinpath(*inside, alias.name)).with_suffix(".py").exists()
                     or ROOT.joinpath(*inside, alias.name).is_dir()
                 ]
-    return found
+    return modules
 
 
 def _files(layer: str) -> list[Path]:
-    found = sorted((ROOT / layer).rglob("*.py"))
-    assert found
-    return found
+    files = sorted((ROOT / layer).rglob("*.py"))
+    assert files
+    return files
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -117,17 +119,17 @@ def test_imports_only_from_below(layer):
 
 
 def _in_order(folder: str, order: list[str]) -> None:
-    """What stands in ``order`` imports of it only what stands before, or in the same place."""
+    """Check that each part in ``order`` imports only parts before it, or itself."""
     parts = tuple(folder.split("/"))
     for path in _files(folder):
         place = path.relative_to(ROOT / folder).with_suffix("").parts[0]
         if place not in order:
             continue
-        for found in _imports(path):
-            if found[: len(parts)] == parts and len(found) > len(parts):
-                other = found[len(parts)]
+        for module in _imports(path):
+            if module[: len(parts)] == parts and len(module) > len(parts):
+                other = module[len(parts)]
                 if other in order:
-                    assert order.index(other) <= order.index(place), f"{path} imports {found}"
+                    assert order.index(other) <= order.index(place), f"{path} imports {module}"
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -144,11 +146,13 @@ def test_folders_inside_import_one_way(folder):
 
 
 def test_no_file_imports_itself():
-    """Not by way of others, either, wherever in a file an import stands."""
+    """No file imports itself, directly or by way of other files, wherever in a file the import
+    stands.
+    """
     imports = {}
     for path in [path for layer in LAYERS for path in _files(layer)]:
-        found = {ROOT.joinpath(*parts).with_suffix(".py") for parts in _imports(path) if parts[0]}
-        imports[path] = {other for other in found if other.exists()}
+        files = {ROOT.joinpath(*parts).with_suffix(".py") for parts in _imports(path) if parts[0]}
+        imports[path] = {other for other in files if other.exists()}
     TopologicalSorter(imports).prepare()  # CycleError names the files
 
 
@@ -168,8 +172,8 @@ def test_folders_are_small():
 def test_import_is_light(module):
     heavy = "{'dask', 'distributed', 'numba', 'numpy', 'pandas', 'pyarrow'}"
     code = f"import sys, {module}; print({heavy} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
 
 
 def test_a_small_command_loads_little(edge_list, tmp_path):

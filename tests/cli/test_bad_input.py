@@ -15,18 +15,20 @@ import pytest
 
 @pytest.fixture
 def refused(delegraph, tmp_path):
-    """Run a command that must be refused; return its one line."""
+    """Return a function that runs a command and checks its refusal: exit 2, one line, no file
+    changed.
+    """
 
     def run(*args, says: tuple[str, ...] = ()) -> None:
         before = sorted(tmp_path.rglob("*"))
-        ran = delegraph(*args)
-        assert ran.code == 2, (ran.code, ran.out, ran.err)
-        assert ran.out == ""
-        line = ran.err.strip().splitlines()[-1]
+        run = delegraph(*args)
+        assert run.code == 2, (run.code, run.out, run.err)
+        assert run.out == ""
+        line = run.err.strip().splitlines()[-1]
         for part in says:
             assert str(part) in line
-        if "Usage:" not in ran.err:
-            assert len(ran.err.strip().splitlines()) == 1, ran.err
+        if "Usage:" not in run.err:
+            assert len(run.err.strip().splitlines()) == 1, run.err
         assert sorted(tmp_path.rglob("*")) == before
 
     return run
@@ -34,7 +36,7 @@ def refused(delegraph, tmp_path):
 
 @pytest.fixture(params=["build", "bfs"])
 def command(request, tmp_path):
-    """Arguments of a command that reads edges, but for the edges."""
+    """Return a function that gives the arguments of a command that reads the given edges."""
     out = ("-o", tmp_path / "out")
     return lambda path: (
         ("build", path, *out) if request.param == "build" else ("bfs", path, "--source", 0, *out)
@@ -165,11 +167,11 @@ def test_a_store_or_a_result_is_no_edge_list(refused, ok, tmp_path):
 
 
 def test_more_rows_than_the_disk_holds(delegraph, tmp_path):
-    """A full disk is no wrong use."""
-    ran = delegraph(*f"generate kronecker --scale 48 -o {tmp_path}/out".split())
-    assert ran.code == 1
-    assert "bytes" in ran.err
-    assert "free" in ran.err
+    """A full disk gives exit 1, not 2, as the command was used rightly."""
+    run = delegraph(*f"generate kronecker --scale 48 -o {tmp_path}/out".split())
+    assert run.code == 1
+    assert "bytes" in run.err
+    assert "free" in run.err
     assert not list(tmp_path.iterdir())
 
 
@@ -250,9 +252,9 @@ def test_output_that_cannot_be_made(refused, tmp_path):
 
 
 def test_debug_keeps_the_exit_code(delegraph, tmp_path):
-    ran = delegraph("info", tmp_path / "none", "--debug")
-    assert ran.code == 2
-    assert "Traceback" in ran.err
+    run = delegraph("info", tmp_path / "none", "--debug")
+    assert run.code == 2
+    assert "Traceback" in run.err
 
 
 def test_negative_depth(refused, tmp_path):
@@ -359,7 +361,9 @@ LINES = (
 @pytest.mark.parametrize("line", LINES, ids=" ".join)
 @pytest.mark.parametrize("name", ["links.csv", "links.feather", "links.pkl", "soc.txt.gz"])
 def test_a_file_of_another_format(refused, tmp_path, line, name):
-    """Any command names what makes an edge list of it: convert, or a line of Python."""
+    """The refusal of a file that is no Parquet names a way to make an edge list: convert, or a line
+    of Python.
+    """
     table = pa.table({"src": [1], "dst": [2]})
     if name == "links.feather":
         feather.write_feather(table, tmp_path / name)
@@ -369,7 +373,7 @@ def test_a_file_of_another_format(refused, tmp_path, line, name):
         (tmp_path / name).write_text("src,dst\n1,2\n")
     result = tmp_path / "result"
     pq.write_table(pa.table({"vertex": [1], "distance": [0], "parent": [1]}), result)
-    there = {"GRAPH": tmp_path / name, "RESULT": result, "OUT": tmp_path / "out"}
+    paths = {"GRAPH": tmp_path / name, "RESULT": result, "OUT": tmp_path / "out"}
     says = "python -c" if name in ("links.feather", "links.pkl") else "delegraph convert"
-    words = [there.get(word, word.replace("OUT", f"{tmp_path}/out")) for word in line]
+    words = [paths.get(word, word.replace("OUT", f"{tmp_path}/out")) for word in line]
     refused(*words, says=(name, says))

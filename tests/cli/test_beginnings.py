@@ -27,30 +27,30 @@ OUT = ("-o", "out")
     ],
 )
 def test_a_context_of_the_device_that_will_be_asked_for(delegraph, monkeypatch, line, number):
-    begun: list[int | None] = []
-    monkeypatch.setattr(driver, "begin_driver", begun.append)
+    starts: list[int | None] = []
+    monkeypatch.setattr(driver, "begin_driver", starts.append)
     assert delegraph(*line).code == 2
-    assert begun == ([] if number == "nothing" else [number])
+    assert starts == ([] if number == "nothing" else [number])
 
 
 @pytest.mark.parametrize("more", [(), ("--device", "cpu")])
 @pytest.mark.parametrize("there", [False, True])
 def test_local_workers_and_the_driver_without_a_context(delegraph, monkeypatch, more, there):
-    begun: list[object] = []
+    starts: list[object] = []
     exists = os.path.exists
     monkeypatch.setattr(
         os.path, "exists", lambda path: there if path == "/proc/driver/nvidia" else exists(path)
     )
-    monkeypatch.setattr(driver, "begin_driver", begun.append)
+    monkeypatch.setattr(driver, "begin_driver", starts.append)
 
     def fork(devices: bool) -> nullcontext:
-        begun.append(("fork", devices))
+        starts.append(("fork", devices))
         return nullcontext()
 
     monkeypatch.setattr(fork_server, "fork_server", fork)
     assert delegraph("bfs", "no.dg", *OUT, "--source", 1, "--workers", 2, *more).code == 2
     devices = there and not more
-    assert begun == [("fork", devices), *([None] if devices else [])]
+    assert starts == [("fork", devices), *([None] if devices else [])]
 
 
 def test_without_cupy_no_driver_is_begun(monkeypatch):

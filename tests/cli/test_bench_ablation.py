@@ -1,4 +1,4 @@
-"""``bench --ablation``: data on stdout, and what does not go with it is refused."""
+"""``bench --ablation`` prints data on stdout and refuses options that do not go with it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ def store(ok, edge_list, tmp_path):
 
 
 def test_a_table(ok, store):
-    told = ok("bench", store, "--ablation", "--sources", 3, "--threads", 2).out.splitlines()
-    assert told[0] == "3 searches in each way, all valid, on 2 threads of the CPU; medians"
-    assert told[1].split() == ["optimization", "GTEPS", "speed-up", "median", "ms", "edges", "M"]
-    assert told[2].startswith("baseline")
-    assert told[2].split()[2] == "-"
+    lines = ok("bench", store, "--ablation", "--sources", 3, "--threads", 2).out.splitlines()
+    assert lines[0] == "3 searches in each way, all valid, on 2 threads of the CPU; medians"
+    assert lines[1].split() == ["optimization", "GTEPS", "speed-up", "median", "ms", "edges", "M"]
+    assert lines[2].startswith("baseline")
+    assert lines[2].split()[2] == "-"
     for name in OPTIMIZATIONS:
-        assert sum(line.startswith(name.replace("_", " ")) for line in told) == 2
-    assert sum(line.startswith("kernels by hand") for line in told) == 1
+        assert sum(line.startswith(name.replace("_", " ")) for line in lines) == 2
+    assert sum(line.startswith("kernels by hand") for line in lines) == 1
 
 
 def test_json(ok, store):
-    asked = ("--sources", 3, "--seed", 3, "--json")
-    report = ok("bench", store, "--ablation", "--device", "cpu", *asked).json
-    assert report["sources"] == ok("bench", store, "--device", "cpu", *asked).json["sources"]
+    options = ("--sources", 3, "--seed", 3, "--json")
+    report = ok("bench", store, "--ablation", "--device", "cpu", *options).json
+    assert report["sources"] == ok("bench", store, "--device", "cpu", *options).json["sources"]
     assert list(report["without"]) == list(OPTIMIZATIONS)
     assert report["by_hand"]["speed_up"] > 0
 
@@ -52,16 +52,16 @@ def test_json(ok, store):
     ids=str,
 )
 def test_refused(delegraph, store, option):
-    ran = delegraph("bench", store, "--ablation", *option)
-    assert ran.code == 2
-    assert ran.out == ""
+    run = delegraph("bench", store, "--ablation", *option)
+    assert run.code == 2
+    assert run.out == ""
     line = f"--ablation searches in memory on the CPU: leave out {option[0]}"
-    assert ran.err.splitlines() == [f"delegraph: {line}"]
+    assert run.err.splitlines() == [f"delegraph: {line}"]
 
 
 def test_of_a_graph_to_generate(delegraph):
-    ran = delegraph("bench", "kronecker:10", "--ablation")
-    assert ran.code == 2
-    assert ran.out == ""
-    assert len(ran.err.splitlines()) == 1
-    assert "make one of kronecker:10" in ran.err
+    run = delegraph("bench", "kronecker:10", "--ablation")
+    assert run.code == 2
+    assert run.out == ""
+    assert len(run.err.splitlines()) == 1
+    assert "make one of kronecker:10" in run.err

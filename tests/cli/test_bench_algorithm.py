@@ -23,8 +23,8 @@ def store(ok, edge_list, tmp_path):
 
 @pytest.mark.parametrize("algorithm", BENCHED)
 def test_a_report(ok, store, algorithm):
-    asked = ("--algorithm", algorithm, "--sources", 3, "--threads", 2, "--device", "cpu")
-    report = ok("bench", store, *asked, "--json").json
+    options = ("--algorithm", algorithm, "--sources", 3, "--threads", 2, "--device", "cpu")
+    report = ok("bench", store, *options, "--json").json
     graph, seconds = report["graph"], report["seconds"]
     assert (report["algorithm"], report["runs"], report["device"]) == (algorithm, 3, "cpu")
     assert 0 < seconds["min"] <= seconds["median"] <= seconds["max"]
@@ -39,9 +39,9 @@ def test_a_report(ok, store, algorithm):
 def test_events_of_each_bench(ok, store, tmp_path, what):
     """Steps of a bench are told as events, and in a heartbeat file."""
     file = tmp_path / "heartbeat.json"
-    asked = ("--sources", 2, "--threads", 1, *(() if "--ablation" in what else ("--device", "cpu")))
-    ran = ok("bench", store, *what, *asked, "--log-format", "json", "--heartbeat", file)
-    events = [json.loads(line) for line in ran.err.splitlines()]
+    args = ("--sources", 2, "--threads", 1, *(() if "--ablation" in what else ("--device", "cpu")))
+    run = ok("bench", store, *what, *args, "--log-format", "json", "--heartbeat", file)
+    events = [json.loads(line) for line in run.err.splitlines()]
     assert "progress" in {event["event"] for event in events}
     assert json.loads(file.read_text())["event"] == "end"
 
@@ -49,20 +49,20 @@ def test_events_of_each_bench(ok, store, tmp_path, what):
 @pytest.mark.parametrize("algorithm", ["components", "sssp"])
 def test_a_generated_graph(ok, monkeypatch, tmp_path, algorithm):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    asked = ("--algorithm", algorithm, "--sources", 2, "--threads", 2, "--device", "cpu")
-    report = ok("bench", "kronecker:8", *asked, "--json").json
+    options = ("--algorithm", algorithm, "--sources", 2, "--threads", 2, "--device", "cpu")
+    report = ok("bench", "kronecker:8", *options, "--json").json
     ok("generate", "kronecker", "--scale", 8, "-o", tmp_path / "edges")
     facts = ok("info", tmp_path / "edges", "--json").json
     graph = report["graph"]
     assert (graph["kind"], graph["scale"], graph["rows"]) == ("kronecker", 8, facts["rows"])
     assert report["runs"] == 2
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"edges", "edges.run.json"}
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"edges", "edges.run.json"}
 
 
 def test_a_table(ok, store):
-    asked = ("--algorithm", "pagerank", "--sources", 2, "--threads", 2, "--device", "cpu")
-    first, head, *rows = ok("bench", store, *asked).out.splitlines()
+    options = ("--algorithm", "pagerank", "--sources", 2, "--threads", 2, "--device", "cpu")
+    first, head, *rows = ok("bench", store, *options).out.splitlines()
     assert first.startswith("2 runs of pagerank, the last one valid; ")
     assert first.endswith("vertices and edges a second (harmonic mean), on 2 threads of the CPU")
     assert head.split() == ["min", "q1", "median", "q3", "max"]
@@ -71,10 +71,10 @@ def test_a_table(ok, store):
 
 def test_a_wrong_result_fails(delegraph, store, monkeypatch):
     right = "delegraph.pipeline.algorithms.closeness._closeness"
-    monkeypatch.setattr(right, lambda found: (found.total + 1.0, {}))
-    ran = delegraph("bench", store, "--algorithm", "closeness", "--sources", 1, "--device", "cpu")
-    assert ran.code == 1
-    assert "closeness breaks a rule" in ran.err
+    monkeypatch.setattr(right, lambda sums: (sums.total + 1.0, {}))
+    run = delegraph("bench", store, "--algorithm", "closeness", "--sources", 1, "--device", "cpu")
+    assert run.code == 1
+    assert "closeness breaks a rule" in run.err
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_a_wrong_result_fails(delegraph, store, monkeypatch):
     ],
 )
 def test_refused(delegraph, store, more, says):
-    ran = delegraph("bench", store, *more, "--device", "cpu")
-    assert (ran.code, ran.out) == (2, "")
-    assert says in ran.err
+    run = delegraph("bench", store, *more, "--device", "cpu")
+    assert (run.code, run.out) == (2, "")
+    assert says in run.err
 
 
 @pytest.mark.slow
@@ -112,9 +112,9 @@ def test_by_workers(ok, edge_list, tmp_path, algorithm, graph):
         src, dst = random_edges(1, 300, 4000)
         edges = edge_list(src, dst, w=np.random.default_rng(1).integers(1, 9, len(src)))
         ok("build", edges, "-o", graph, "--weight", "w", "--partitions", 2)
-    asked = ("--algorithm", algorithm, "--sources", 2, "--device", "cpu")
+    options = ("--algorithm", algorithm, "--sources", 2, "--device", "cpu")
     more = ("--workers", 2, "--scaling", scaling)
-    printed = ok("bench", graph, *asked, *more, "--json")
+    printed = ok("bench", graph, *options, *more, "--json")
     one, two = printed.json
     assert (one["ranks"], two["ranks"], one["efficiency"]) == (1, 2, 1.0)
     for row in (one, two):
@@ -127,7 +127,7 @@ def test_by_workers(ok, edge_list, tmp_path, algorithm, graph):
     (tmp_path / "bench.json").write_text(printed.out)
     ok("report", tmp_path / "bench.json", "-o", tmp_path / "bench.html")
     assert "EVPS by ranks" in (tmp_path / "bench.html").read_text()
-    first, head, *rows = ok("bench", graph, *asked, *more).out.splitlines()
+    first, head, *rows = ok("bench", graph, *options, *more).out.splitlines()
     assert first.startswith(f"2 runs of {algorithm} each, last results valid, in memory, on ")
     assert [row.split()[1] for row in rows] == ["1", "2"]
     assert ("iteration" in head) == (algorithm == "pagerank")
@@ -136,10 +136,10 @@ def test_by_workers(ok, edge_list, tmp_path, algorithm, graph):
 def test_weights_have_to_be_there(delegraph, ok, edge_list, tmp_path):
     ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
     for more in ((), ("--workers", 1)):
-        asked = ("--algorithm", "sssp", "--device", "cpu", *more)
-        ran = delegraph("bench", tmp_path / "graph.dg", *asked)
-        assert ran.code == 2
-        assert "--weight" in ran.err
+        options = ("--algorithm", "sssp", "--device", "cpu", *more)
+        run = delegraph("bench", tmp_path / "graph.dg", *options)
+        assert run.code == 2
+        assert "--weight" in run.err
 
 
 def test_the_report_is_documented():

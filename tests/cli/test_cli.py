@@ -82,24 +82,26 @@ def test_record_schema_is_documented():
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
 def test_what_ranks_would_hold_and_send(ok, delegraph, edge_list, tmp_path, layout):
-    """A search by as many workers sends no more than the projection."""
+    """A search by workers sends no more bytes in a superstep than ``info --ranks`` projects."""
     store = tmp_path / "graph.dg"
     src, dst = random_edges(1, 3000, 20_000)
     ok("build", edge_list(src, dst), "-o", store, "--partitions", 4, "--layout", layout)
     document = ok("info", store, "--ranks", 3, "--json").json
-    ranks, sent = document["projection"]["ranks"], document["projection"]["bytes_sent"]
+    ranks, sent_bytes = document["projection"]["ranks"], document["projection"]["bytes_sent"]
     assert [rank["partitions"] for rank in ranks] == [[0, 3], [1], [2]]
     assert sum(rank["vertices"] for rank in ranks) == document["vertices"]
     for name, count in document["subgraph_edges"].items():
         assert sum(rank["edges"].get(name, 0) for rank in ranks) == count
-    assert set(sent) == {"delegate", "2d", "1d"} - ({"delegate"} if layout != "delegate" else set())
+    assert set(sent_bytes) == {"delegate", "2d", "1d"} - (
+        {"delegate"} if layout != "delegate" else set()
+    )
     assert layout in ok("info", store, "--ranks", 3).out
 
-    ran = ok("bfs", store, "--source", src[0], "-o", tmp_path / "out", "--workers", 3, "--json")
-    most = max(sent[layout]["push_superstep"], sent[layout]["pull_superstep"])
-    for step in ran.json["supersteps"]:
-        told = {kind: count for kind, count in step["bytes_sent"].items() if kind != "control"}
-        assert sum(told.values()) <= most + 8 * 4 * 4 * len(told)  # bitmaps are of whole words
+    run = ok("bfs", store, "--source", src[0], "-o", tmp_path / "out", "--workers", 3, "--json")
+    most = max(sent_bytes[layout]["push_superstep"], sent_bytes[layout]["pull_superstep"])
+    for step in run.json["supersteps"]:
+        sizes = {kind: count for kind, count in step["bytes_sent"].items() if kind != "control"}
+        assert sum(sizes.values()) <= most + 8 * 4 * 4 * len(sizes)  # bitmaps are of whole words
 
     assert delegraph("info", store, "--ranks", 5).code == 2
     assert delegraph("info", edge_list(src, dst), "--ranks", 2).code == 2
@@ -126,17 +128,17 @@ def test_info_of_everything(ok, edge_list, tmp_path):
     assert document["bytes"] == sum(
         path.stat().st_size for path in (tmp_path / "four.dg").rglob("*") if path.is_file()
     )
-    told = ok("info", tmp_path / "four.dg").out
+    output = ok("info", tmp_path / "four.dg").out
     for word in ("delegates", "threshold", "nn", "nd", "dn", "dd", "degrees", "16-byte"):
-        assert word in told
+        assert word in output
 
     ok("build", edges, "-o", tmp_path / "grid.dg", "--layout", "2d", "--partitions", 6)
     document = ok("info", tmp_path / "grid.dg", "--json").json
     assert (document["layout"], document["grid"], document["delegates"]) == ("2d", [2, 3], 0)
     assert document["subgraph_edges"]["nn"] == 2 * document["edges"]
-    told = ok("info", tmp_path / "grid.dg").out
-    assert "2d, a grid of 2x3 partitions" in told
-    assert "threshold" not in told
+    output = ok("info", tmp_path / "grid.dg").out
+    assert "2d, a grid of 2x3 partitions" in output
+    assert "threshold" not in output
 
     ok("bfs", edges, "--source", src[0], "-o", tmp_path / "out")
     document = ok("info", tmp_path / "out", "--json").json
@@ -145,17 +147,17 @@ def test_info_of_everything(ok, edge_list, tmp_path):
     assert f"{document['reached']:,}" in ok("info", tmp_path / "out").out
 
     ok("pagerank", edges, "-o", tmp_path / "ranks", "--damping", 0.7)
-    told = ok("info", tmp_path / "ranks").out
-    assert "damping         0.7" in told
-    assert "pagerank, the greatest" in told
+    output = ok("info", tmp_path / "ranks").out
+    assert "damping         0.7" in output
+    assert "pagerank, the greatest" in output
 
 
 @pytest.mark.parametrize("flags", [(), ("--directed",), ("--partitions", 2)], ids=str)
 def test_bench(ok, edge_list, tmp_path, flags):
     ok("build", edge_list(*random_edges(1, 300, 4000)), "-o", tmp_path / "graph.dg", *flags)
     report = ok("bench", tmp_path / "graph.dg", "--sources", 5, "--seed", 3, "--json").json
-    again = ok("bench", tmp_path / "graph.dg", "--sources", 5, "--seed", 3, "--json").json
-    assert report["sources"] == again["sources"]
+    repeated = ok("bench", tmp_path / "graph.dg", "--sources", 5, "--seed", 3, "--json").json
+    assert report["sources"] == repeated["sources"]
     assert len(set(report["sources"])) == 5
     for figure in ("search_seconds", "gteps", "depth"):
         quartiles = list(report[figure].values())
@@ -182,10 +184,10 @@ def test_kernels_find_a_place_to_be_kept(edge_list, tmp_path):
         "m._find_cache(); print(os.environ['NUMBA_CACHE_DIR'])"
     )
     environment = {name: value for name, value in os.environ.items() if "NUMBA" not in name}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    assert "delegraph-" in done.stdout
+    assert "delegraph-" in process.stdout
 
 
 def test_bench_counts_rows_of_the_component(ok, edge_list, tmp_path):
@@ -207,22 +209,22 @@ def test_a_wrong_search_fails_the_bench(delegraph, ok, edge_list, tmp_path, monk
     search = HostSearchEngine.search
 
     def search_wrongly(*args):
-        found = search(*args)
-        found.distance[np.argmax(found.distance)] += 1
-        return found
+        result = search(*args)
+        result.distance[np.argmax(result.distance)] += 1
+        return result
 
     ok("build", edge_list(*random_edges(1, 300, 4000)), "-o", tmp_path / "graph.dg")
     monkeypatch.setattr(HostSearchEngine, "search", search_wrongly)
-    ran = delegraph("bench", tmp_path / "graph.dg", "--sources", 2)
-    assert ran.code == 1
-    assert "breaks rules" in ran.err
+    run = delegraph("bench", tmp_path / "graph.dg", "--sources", 2)
+    assert run.code == 1
+    assert "breaks rules" in run.err
 
 
 @pytest.mark.parametrize("command", sorted(_COMMANDS))
 def test_help_of_every_command(delegraph, command):
-    ran = delegraph(command, "--help")
-    assert ran.code == 0
-    assert f"delegraph {command}" in ran.out
+    run = delegraph(command, "--help")
+    assert run.code == 0
+    assert f"delegraph {command}" in run.out
     loaded = cli.get_command(click.Context(cli), command)
     assert loaded is not None
     for parameter in loaded.params:
@@ -238,9 +240,9 @@ def test_no_traceback_without_debug(delegraph, edge_list, tmp_path, monkeypatch)
 
     monkeypatch.setattr(run, "run_to_result", fail)
     command = ("bfs", edge_list([0], [1]), "--source", 0, "-o", tmp_path / "out")
-    ran = delegraph(*command)
-    assert ran.code == 1
-    assert ran.err == "delegraph: RuntimeError: a bug (--debug shows the traceback)\n"
+    outcome = delegraph(*command)
+    assert outcome.code == 1
+    assert outcome.err == "delegraph: RuntimeError: a bug (--debug shows the traceback)\n"
     assert "Traceback" in delegraph(*command, "--debug").err
 
 
@@ -256,38 +258,38 @@ def test_ended_politely_leaves_nothing(edge_list, tmp_path):
         "run()"
     )
     command = [sys.executable, "-c", code, "build", edges, "-o", tmp_path / "graph.dg"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (143, "delegraph: ended by SIGTERM\n")
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert (process.returncode, process.stderr) == (143, "delegraph: ended by SIGTERM\n")
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
 
 
 @pytest.mark.slow
 def test_demo_runs_what_it_prints(tmp_path):
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "delegraph", "demo", "--scale", "8", "-o", tmp_path / "demo"],
         capture_output=True,
         text=True,
         check=True,
     )
-    commands = re.findall(r"^\$ delegraph (\w+)", done.stdout, re.MULTILINE)
+    commands = re.findall(r"^\$ delegraph (\w+)", process.stdout, re.MULTILINE)
     assert commands == ["generate", "info", "bfs", "build", "validate", "bfs", "validate", "bench"]
-    assert done.stdout.count("valid: ") == 2
+    assert process.stdout.count("valid: ") == 2
     assert (tmp_path / "demo" / "distances.run.json").exists()
 
 
 def show_progress(monkeypatch, terminal: bool, quiet: bool) -> None:
-    """A step of ten seconds, then a short one."""
+    """Show the progress of a step of ten seconds, then of a short step."""
     clock = iter(range(0, 1000, 5))
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
     with ProgressLine(quiet) as progress:
-        for done in (0, 10_000_000, 30_000_000):
-            progress("scatter", done, 40_000_000)
+        for rows in (0, 10_000_000, 30_000_000):
+            progress("scatter", rows, 40_000_000)
         progress("build", 1, 1)
 
 
 def test_progress_of_who_knows_how_much(capsys, monkeypatch):
-    """A search does not know how many levels there are."""
+    """A search's progress line shows no total: a search does not know how many levels there are."""
     clock = iter(range(0, 1000, 5))
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
@@ -298,7 +300,9 @@ def test_progress_of_who_knows_how_much(capsys, monkeypatch):
 
 
 def test_progress_fits_the_terminal(capsys, monkeypatch):
-    """A longer line would leave itself behind when it is drawn anew."""
+    """A progress line is shorter than the terminal is wide: redrawing would leave parts of a longer
+    line.
+    """
     monkeypatch.setenv("COLUMNS", "40")
     show_progress(monkeypatch, terminal=True, quiet=False)
     lines = [line.removeprefix("\x1b[K") for line in capsys.readouterr().err.split("\r")]

@@ -1,4 +1,4 @@
-"""``delegraph convert``: what it says, what it leaves, and what it holds."""
+"""``delegraph convert``: messages, files that a run leaves, and memory that it holds."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def path(tmp_path):
 
 
 def test_from_a_file_to_answers(ok, path, tmp_path):
-    ran = ok("convert", path, "-o", tmp_path / "edges")
-    assert ran.out == f"{tmp_path}/edges: 2 rows\n"
-    assert "use --weight weight" in ran.err
+    run = ok("convert", path, "-o", tmp_path / "edges")
+    assert run.out == f"{tmp_path}/edges: 2 rows\n"
+    assert "use --weight weight" in run.err
     ok("build", tmp_path / "edges", "-o", tmp_path / "g.dg", "--weight", "weight")
     assert ok("convert", tmp_path / "g.dg", "-o", tmp_path / "g.npz").out.endswith(": 4 entries\n")
     ok("sssp", tmp_path / "g.dg", "--source", 1, "-o", tmp_path / "paths")
@@ -48,24 +48,24 @@ def test_a_typo_among_integers_is_told(ok, tmp_path):
     """A typo is told with its file and line: in messages, in the record, and in JSON."""
     path = tmp_path / "typo.csv"
     path.write_text("src,dst\n1,2\nO3,4\n")
-    ran = ok("convert", path, "-o", tmp_path / "edges")
-    told = f"{path}, line 3: 'O3' is not a 64-bit integer, so ids are strings"
-    assert told in ran.err
+    run = ok("convert", path, "-o", tmp_path / "edges")
+    reason = f"{path}, line 3: 'O3' is not a 64-bit integer, so ids are strings"
+    assert reason in run.err
     record = json.loads((tmp_path / "edges.run.json").read_text())
-    assert [note.partition(" (")[0] for note in record["notes"]] == [told]
-    again = ok("convert", path, "-o", tmp_path / "edges", "--json").json
-    assert again == {**record, "already": True}
-    assert told in ok("convert", path, "-o", tmp_path / "edges").err
+    assert [note.partition(" (")[0] for note in record["notes"]] == [reason]
+    rerun = ok("convert", path, "-o", tmp_path / "edges", "--json").json
+    assert rerun == {**record, "already": True}
+    assert reason in ok("convert", path, "-o", tmp_path / "edges").err
 
 
 def test_what_may_be_unpacked(delegraph, ok, tmp_path, monkeypatch):
     monkeypatch.setattr(text, "UNPACKED_BYTES", 1 << 20)
     path = tmp_path / "newlines.snap.gz"
     path.write_bytes(gzip.compress(b"1 2\n" + b"\n" * (3 << 20)))
-    ran = delegraph("convert", path, "-o", tmp_path / "edges", "--quiet")
-    assert ran.code == 2
-    assert "unpack to more than 2 MB, which is unusual for a graph file" in ran.err
-    assert "--max-unpacked SIZE, or none" in ran.err
+    run = delegraph("convert", path, "-o", tmp_path / "edges", "--quiet")
+    assert run.code == 2
+    assert "unpack to more than 2 MB, which is unusual for a graph file" in run.err
+    assert "--max-unpacked SIZE, or none" in run.err
     assert list(tmp_path.iterdir()) == [path]
     ok("convert", path, "-o", tmp_path / "edges", "--max-unpacked", "4MB")
     ok("convert", path, "-o", tmp_path / "other", "--max-unpacked", "none")
@@ -83,14 +83,14 @@ def test_records_and_what_is_there_already(ok, delegraph, path, tmp_path, kind):
         read, ending = ("graph.dg", "npz") if kind == "matrix" else ("result", "txt")
         line = ("convert", tmp_path / read, "-o", tmp_path / f"out.{ending}")
     output = line[3]
-    ran = ok(*line, "--json").json
+    run = ok(*line, "--json").json
     record = json.loads((tmp_path / f"{output.name}.run.json").read_text())
     assert conforms(record, ConvertRecord)
-    assert ran == {**record, "already": False}
+    assert run == {**record, "already": False}
     assert record["written"] == kind
 
-    again = ok(*line)
-    assert "already converted" in again.err
+    rerun = ok(*line)
+    assert "already converted" in rerun.err
     assert ok(*line, "--json").json == {**record, "already": True}
     assert ok(*line, "--overwrite", "--json").json["already"] is False
     if kind == "edge list":
@@ -113,9 +113,9 @@ def test_only_its_own_kind_is_replaced(delegraph, ok, path, tmp_path):
         ("convert", path, "-o", tmp_path / "result"),
     ):
         for more in ((), ("--overwrite",)):
-            ran = delegraph(*line, *more)
-            assert ran.code == 2
-            assert "that delegraph wrote" in ran.err
+            run = delegraph(*line, *more)
+            assert run.code == 2
+            assert "that delegraph wrote" in run.err
     assert (tmp_path / "mine.txt").read_text() == "mine"
     ok("convert", tmp_path / "result", "-o", tmp_path / "out.txt")
     (tmp_path / "out.txt").write_text("changed by hand")
@@ -123,7 +123,7 @@ def test_only_its_own_kind_is_replaced(delegraph, ok, path, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "told"),
+    ("name", "options", "message"),
     [
         ("nothing.csv", (), "nothing.csv: no such file"),
         ("links.csv", ("--from", "metis", "--src", "1"), "--src is not an option for metis files"),
@@ -140,30 +140,30 @@ def test_only_its_own_kind_is_replaced(delegraph, ok, path, tmp_path):
         ("links.csv", ("--src", "٣"), "no column '٣'"),
     ],
 )
-def test_refused(delegraph, path, tmp_path, name, options, told):
+def test_refused(delegraph, path, tmp_path, name, options, message):
     (tmp_path / "links.unknown").write_text("1 2\n")
     before = set(tmp_path.iterdir())
-    ran = delegraph("convert", tmp_path / name, "-o", tmp_path / "out", *options)
-    assert ran.code == 2
-    assert ran.err.startswith("delegraph: ")
-    assert told in ran.err
-    assert ran.err.count("\n") == 1
+    run = delegraph("convert", tmp_path / name, "-o", tmp_path / "out", *options)
+    assert run.code == 2
+    assert run.err.startswith("delegraph: ")
+    assert message in run.err
+    assert run.err.count("\n") == 1
     assert set(tmp_path.iterdir()) == before
 
 
 def test_names_of_outputs(delegraph, path, tmp_path):
     for output in ("edges.npz", "edges.txt"):
-        ran = delegraph("convert", path, "-o", tmp_path / output)
-        assert ran.code == 2
-        assert "a store becomes a matrix" in ran.err
+        run = delegraph("convert", path, "-o", tmp_path / output)
+        assert run.code == 2
+        assert "a store becomes a matrix" in run.err
 
 
 def test_formats_are_those_of_the_help(ok):
-    (said,) = (parameter for parameter in convert.params if parameter.name == "format")
-    assert isinstance(said.type, click.Choice)
-    assert tuple(said.type.choices) == get_args(FormatName)
-    told = ok("convert", "--help").out
-    assert all(word in told for word in (*get_args(FormatName), *SUFFIXES))
+    (option,) = (parameter for parameter in convert.params if parameter.name == "format")
+    assert isinstance(option.type, click.Choice)
+    assert tuple(option.type.choices) == get_args(FormatName)
+    page = ok("convert", "--help").out
+    assert all(word in page for word in (*get_args(FormatName), *SUFFIXES))
     with pytest.raises(InputError, match="'gml' is not a format: choose one of csv"):
         format_of("edges.gml", "gml")
     with pytest.raises(InputError, match="'int32' is not a type: choose one of auto, int64"):
@@ -172,10 +172,10 @@ def test_formats_are_those_of_the_help(ok):
 
 def test_options_are_those_of_python():
     """Options of the command are Python's arguments, messages aside."""
-    asked = {parameter.name for parameter in convert.params}
-    given = set(package.convert.__annotations__) - {"return", "progress"}
+    options = {parameter.name for parameter in convert.params}
+    arguments = set(package.convert.__annotations__) - {"return", "progress"}
     talk = {"as_json", "quiet", "debug", "log_format", "heartbeat"}
-    assert asked - talk - {"no_header"} == given - {"header"}
+    assert options - talk - {"no_header"} == arguments - {"header"}
 
 
 def test_bytes_do_not_depend_on_threads(tmp_path):
@@ -191,9 +191,9 @@ def test_bytes_do_not_depend_on_threads(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("existing", [False, True])
 @pytest.mark.parametrize(("read", "written"), [("links.csv", "edges"), ("g.dg", "g.npz")])
-def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, written, there):
+def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, written, existing):
     """Running the command again gives equal output, and a failed run leaves nothing: with
     replacement after errors of every second call, without after errors of the other calls.
     """
@@ -201,19 +201,19 @@ def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, wri
     package.build(tmp_path / "links", tmp_path / "g.dg")
     folder = tmp_path / "folder"
     line = ("convert", tmp_path / read, "-o", folder / written, "--quiet")
-    number = 1 + there
+    number = 1 + existing
     while True:
         folder.mkdir()
-        if there:
+        if existing:
             assert delegraph(*line).code == 0
-        replacing = ("--overwrite",) if there else ()
+        replacing = ("--overwrite",) if existing else ()
         error = (errno.EIO, errno.ENOSPC)[number // 2 % 2]
         with Failing(monkeypatch, folder, number, error) as failing:
-            ran = delegraph(*line, *replacing)
-        assert ran.code in (0, 1, 2), ran.err
-        assert "--debug" not in ran.err
-        again = delegraph(*line, *replacing)
-        assert again.code == 0, (number, ran.err, again.err)
+            run = delegraph(*line, *replacing)
+        assert run.code in (0, 1, 2), run.err
+        assert "--debug" not in run.err
+        rerun = delegraph(*line, *replacing)
+        assert rerun.code == 0, (number, run.err, rerun.err)
         assert {file.name for file in folder.iterdir()} == {written, f"{written}.run.json"}
         shutil.rmtree(folder)
         if failing.calls < number:
@@ -242,6 +242,6 @@ def test_memory_is_bounded_whatever_the_size(tmp_path, name):
             file.writelines(f"{prefix}{i}{blank}{prefix}{i * 7 % rows}\n" for i in range(rows))
     limit = 450_000_000
     line = command("convert", path, "-o", tmp_path / "out", "--memory-limit", limit, "--quiet")
-    code, peak, told = peak_of(line)
-    assert code == 0, told
+    code, peak, stderr = peak_of(line)
+    assert code == 0, stderr
     assert peak <= limit

@@ -1,4 +1,4 @@
-"""Pages whose examples are run."""
+"""Pages with examples, all of which run."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def test_commands():
 def test_completion():
     """Completion works for the installed program."""
     program = Path(sys.executable).with_name("delegraph")
-    asked = {"COMP_WORDS": "delegraph pag", "COMP_CWORD": "1"}
-    env = {**os.environ, **asked, "_DELEGRAPH_COMPLETE": "bash_complete"}
-    done = subprocess.run([program], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout == "plain,pagerank\n"
+    completion = {"COMP_WORDS": "delegraph pag", "COMP_CWORD": "1"}
+    env = {**os.environ, **completion, "_DELEGRAPH_COMPLETE": "bash_complete"}
+    run = subprocess.run([program], env=env, capture_output=True, text=True, check=True)
+    assert run.stdout == "plain,pagerank\n"
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # sockets that a cluster leaves
@@ -41,22 +41,22 @@ def test_python(tmp_path, monkeypatch, capsys):
     code = "\n".join(re.findall(r"```python\n(.*?)```", "\n".join(pages), re.DOTALL))
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "python.md, networkx.md", "exec"), {})
-    told = re.findall(r"print\(.*?\)  # (.*)", code)
-    assert len(told) == 3
-    assert capsys.readouterr().out.splitlines() == told
+    prints = re.findall(r"print\(.*?\)  # (.*)", code)
+    assert len(prints) == 3
+    assert capsys.readouterr().out.splitlines() == prints
     gc.collect()  # what is left is told here, not in another test
 
 
 @pytest.fixture
 def batches() -> list[tuple[str, str]]:
-    """The examples of the page on batches: of what, and the text."""
+    """Return the examples of the page on batches, as pairs of a language and a text."""
     return re.findall(
         r"```(\w+)\n(.*?)```", (DOCS / "guides" / "batches.md").read_text(), re.DOTALL
     )
 
 
 def test_jobs(batches, ok, edge_list, tmp_path, monkeypatch):
-    """Jobs would run, each after the jobs that it needs."""
+    """The page's jobs are planned, each after the jobs that it needs."""
     monkeypatch.chdir(tmp_path)
     edge_list([0, 1], [1, 2]).rename("edges")
     (text,) = (text for kind, text in batches if kind == "toml")
@@ -65,8 +65,8 @@ def test_jobs(batches, ok, edge_list, tmp_path, monkeypatch):
     assert [job["why"] for job in planned] == ["it has not run yet", "after store", "after ranks"]
 
 
-@pytest.mark.parametrize(("code", "again"), [(143, True), (1, False), (0, False)])
-def test_slurm(batches, tmp_path, code, again):
+@pytest.mark.parametrize(("code", "requeued"), [(143, True), (1, False), (0, False)])
+def test_slurm(batches, tmp_path, code, requeued):
     """A job that a signal has ended is queued again, and no other job."""
     script, array = (text for kind, text in batches if kind == "bash")
     commands = {"srun": f"exit {code}", "scontrol": f"echo $* > {tmp_path}/asked"}
@@ -74,13 +74,13 @@ def test_slurm(batches, tmp_path, code, again):
         (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
         (tmp_path / name).chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
-    given = {"SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": "2", "SLURM_ARRAY_TASK_ID": "3"}
-    env = {**os.environ, "PATH": path, **given}
+    variables = {"SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": "2", "SLURM_ARRAY_TASK_ID": "3"}
+    env = {**os.environ, "PATH": path, **variables}
     for example in (array, script):
         assert subprocess.run(["bash", "-u", "-c", example], env=env).returncode == code
-    asked = tmp_path / "asked"
-    assert asked.exists() == again
-    assert not again or asked.read_text() == "requeue 7\n"
+    requests = tmp_path / "asked"
+    assert requests.exists() == requeued
+    assert not requeued or requests.read_text() == "requeue 7\n"
 
 
 def test_airflow_and_kubernetes(batches):
@@ -90,13 +90,13 @@ def test_airflow_and_kubernetes(batches):
     compile(code, "batches.md", "exec")
     (text,) = (text for kind, text in batches if kind == "yaml")
     job = yaml.safe_load(text)["spec"]["jobTemplate"]["spec"]
-    told = dict(
+    commands = dict(
         re.findall(
             r"^\| (\d+) \|.*\| (.*) \|$", (DOCS / "reference" / "events.md").read_text(), re.M
         )
     )
-    assert told["2"] == "no"
-    assert told["143"] == "yes"
+    assert commands["2"] == "no"
+    assert commands["143"] == "yes"
     rules = job["podFailurePolicy"]["rules"]
     codes = {rule["action"]: rule["onExitCodes"]["values"] for rule in rules[:2]}
     assert codes == {"FailJob": [1, 2], "Ignore": [143]}

@@ -19,7 +19,9 @@ from delegraph.pipeline.run.execute import Executor
 
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
-    """No place for compiled kernels but the common folder, which is returned."""
+    """Make every folder for compiled kernels unwritable but the temporary one, which is
+    returned.
+    """
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -48,20 +50,20 @@ def test_a_cache_that_others_made_is_left(nowhere, capsys, whose):
 
 
 def test_an_option_given_twice(delegraph):
-    ran = delegraph("bfs", "graph", "--source", 1, "--source", 2, "-o", "out")
-    assert ran.code == 2
-    assert "--source is given twice" in ran.err
-    ran = delegraph("generate", "uniform", "--scale", 1, "--scale", 2, "-o", "out")
-    assert ran.code == 2
-    assert "--scale is given twice" in ran.err
+    run = delegraph("bfs", "graph", "--source", 1, "--source", 2, "-o", "out")
+    assert run.code == 2
+    assert "--source is given twice" in run.err
+    run = delegraph("generate", "uniform", "--scale", 1, "--scale", 2, "-o", "out")
+    assert run.code == 2
+    assert "--scale is given twice" in run.err
 
 
 @pytest.mark.parametrize("line", ["info none --json", "info --json --no-such-option"])
 def test_errors_are_documents_too(delegraph, line):
-    ran = delegraph(*line.split())
-    assert ran.code == 2
-    assert ran.json["exit_code"] == 2
-    assert ran.json["error"] in ran.err
+    run = delegraph(*line.split())
+    assert run.code == 2
+    assert run.json["exit_code"] == 2
+    assert run.json["error"] in run.err
 
 
 def test_what_is_there_already_says_so(ok, edge_list, tmp_path):
@@ -72,8 +74,8 @@ def test_what_is_there_already_says_so(ok, edge_list, tmp_path):
         ("bfs", edges, "--source", 0),
     ):
         line = (*line, "-o", tmp_path / line[0])
-        first, again = ok(*line, "--json"), ok(*line, "--json")
-        assert again.json == {**first.json, "already": True}
+        first, second = ok(*line, "--json"), ok(*line, "--json")
+        assert second.json == {**first.json, "already": True}
         assert first.json["already"] is False
         assert "already" in ok(*line).err
 
@@ -95,7 +97,7 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "told"),
+    ("line", "code", "message"),
     [
         ("DELEGRAPH info edges.parquet >&-", 2, "stdout is closed: redirect it to /dev/null"),
         ("DELEGRAPH info edges.parquet > /dev/full", 1, "No space left"),
@@ -113,12 +115,12 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
         ("umask 777; DELEGRAPH build edges.parquet -o ../o", 2, "umask"),
     ],
 )
-def test_surroundings(edge_list, tmp_path, line, code, told):
+def test_surroundings(edge_list, tmp_path, line, code, message):
     edge_list([0, 1], [1, 2], name="in/edges.parquet")
-    ran = shell(line, tmp_path / "in")
-    assert ran.returncode == code, ran.stderr
-    assert told in ran.stderr or (told in ran.stdout and "2>&1" in line)
-    assert len(ran.stderr.splitlines()) == bool(told) - ("2>&1" in line)
+    run = shell(line, tmp_path / "in")
+    assert run.returncode == code, run.stderr
+    assert message in run.stderr or (message in run.stdout and "2>&1" in line)
+    assert len(run.stderr.splitlines()) == bool(message) - ("2>&1" in line)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
     assert len(list((tmp_path / "in").iterdir())) == 1
 
@@ -128,9 +130,9 @@ def test_surroundings(edge_list, tmp_path, line, code, told):
 )
 def test_a_name_that_is_too_long(delegraph, tmp_path, monkeypatch, line):
     monkeypatch.chdir(tmp_path)
-    ran = delegraph(*line.replace("X", "x" * 300).split())
-    assert ran.code == 2
-    assert len(ran.err.splitlines()) == 1
+    run = delegraph(*line.replace("X", "x" * 300).split())
+    assert run.code == 2
+    assert len(run.err.splitlines()) == 1
     assert not list(tmp_path.iterdir())
 
 
@@ -139,10 +141,10 @@ def test_no_more_threads(delegraph, edge_list, tmp_path, monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(Executor, "_run", start)
-    ran = delegraph("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "o")
-    assert ran.code == 1
-    assert "the system cannot start more threads" in ran.err
-    assert len(ran.err.splitlines()) == 1
+    run = delegraph("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "o")
+    assert run.code == 1
+    assert "the system cannot start more threads" in run.err
+    assert len(run.err.splitlines()) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
 
 
@@ -156,14 +158,16 @@ def test_too_few_descriptors(delegraph, edge_list, tmp_path, monkeypatch):
         return real(path, *args, **named)
 
     monkeypatch.setattr(os, "open", few)
-    ran = delegraph("build", edges, "-o", tmp_path / "o")
-    assert ran.code == 1
-    assert "the limit on open files is too low" in ran.err
+    run = delegraph("build", edges, "-o", tmp_path / "o")
+    assert run.code == 1
+    assert "the limit on open files is too low" in run.err
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
 
 
 def test_causes_that_go_in_a_circle(delegraph, monkeypatch):
-    """A thread's exception may be raised again while its own consequence is handled."""
+    """An exception that is its own cause by way of another one is told in one line: a thread's
+    exception may be raised again while a consequence of the exception is handled.
+    """
     first, second = ValueError("one"), ValueError("two")
     first.__cause__, second.__cause__ = second, first
     monkeypatch.setattr("delegraph.cli.main._find_cache", Mock(side_effect=first))
@@ -172,9 +176,9 @@ def test_causes_that_go_in_a_circle(delegraph, monkeypatch):
 
 def test_too_few_descriptors_for_workers(delegraph, tmp_path, monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda what: (79, 79))
-    ran = delegraph("build", tmp_path, "-o", tmp_path / "o", "--workers", 2)
-    assert ran.code == 1
-    assert "--workers 2 needs 80 open files, but the limit is 79" in ran.err
+    run = delegraph("build", tmp_path, "-o", tmp_path / "o", "--workers", 2)
+    assert run.code == 1
+    assert "--workers 2 needs 80 open files, but the limit is 79" in run.err
 
 
 SWALLOWED = """

@@ -1,4 +1,4 @@
-"""Every command's help has examples, and they run: in order, in a folder with what they name."""
+"""Examples of every command's help run in order, in a folder that has the files they name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VERTICES = 1200
 
 
 def commands(context: click.Context) -> Iterator[tuple[str, str]]:
-    """The path of every command, and its help."""
+    """Yield the path and the help of a command and of all commands below it."""
     yield context.command_path, inspect.cleandoc(context.command.help or "")
     if isinstance(context.command, click.Group):
         for name in context.command.list_commands(context):
@@ -44,18 +44,20 @@ TOGETHER = {
     for command in HELP
     if command.count(" ") == 1
 } | {"delegraph": ["delegraph"]}
-"""Commands whose examples share a folder: a group, and what is in it."""
+"""Commands whose examples share a folder: a group, and the commands in the group."""
 
 LONG = {"delegraph batch", "delegraph bench", "delegraph demo"}
-"""Each of their examples starts processes, or runs many times."""
+"""Commands whose examples start processes or run many times."""
 
 
-def examples(told: str) -> list[str]:
-    return [line.strip() for line in told.splitlines() if line.startswith("delegraph ")]
+def examples(page: str) -> list[str]:
+    return [line.strip() for line in page.splitlines() if line.startswith("delegraph ")]
 
 
 def needs_gpu(words: list[str]) -> bool:
-    """By what it says itself; that it does need one is looked at, where there is none."""
+    """Return whether an example asks for a GPU; where there is none, ``run`` checks that the
+    example fails.
+    """
     made_there = any(re.fullmatch(r"kronecker:\d+", word) for word in words)
     return "cuda" in words or (made_there and "--algorithm" not in words)
 
@@ -66,7 +68,7 @@ def starts_workers(words: list[str]) -> bool:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory) -> Path:
-    """Files that the examples name."""
+    """Write the files that the examples name into a folder for all tests."""
     folder = tmp_path_factory.mktemp("examples")
     src, dst = random_edges(1, VERTICES, 8 * VERTICES)
     src, dst = np.r_[src, np.arange(VERTICES - 1)], np.r_[dst, np.arange(1, VERTICES)]
@@ -81,8 +83,8 @@ def shared(tmp_path_factory) -> Path:
     write("friends/0.parquet", src=["alice", "bob"], dst=["bob", "carol"])
     for part in ("part-0.parquet", "part-1.parquet"):
         write(part, **{"from": src, "to": dst})
-    for some in ("seeds.parquet", "some.parquet"):
-        write(some, vertex=[3, 17, 25])
+    for name in ("seeds.parquet", "some.parquet"):
+        write(name, vertex=[3, 17, 25])
     pairs = list(zip(src.tolist(), dst.tolist(), strict=True))[:50]
     with gzip.open(folder / "web.mtx.gz", "wt") as file:
         file.write("%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2\n2 3\n")
@@ -102,8 +104,8 @@ def shared(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def files(shared, ok, bucket, tmp_path, monkeypatch) -> Path:
-    """These files in a folder of the test's own; a store of them, and results. Edges, too, in an
-    object store, whose bucket stands for s3://bucket.
+    """Copy the shared files, a store of them and results into a folder of the test, and the edges
+    into an object store whose bucket stands for s3://bucket.
     """
     if not (shared / "graph.dg").exists():
         monkeypatch.chdir(shared)
@@ -119,7 +121,7 @@ def files(shared, ok, bucket, tmp_path, monkeypatch) -> Path:
 
 
 def run_all(files: Path, delegraph, command: str, workers: bool) -> None:
-    """Those that start workers, or the others."""
+    """Run the examples of a command's folder that start workers, or all other examples."""
     if command == "delegraph batch":
         clear(files / "graph.dg")  # a job makes it
     for path in TOGETHER[command]:
@@ -130,23 +132,23 @@ def run_all(files: Path, delegraph, command: str, workers: bool) -> None:
 
 
 def run(files: Path, delegraph, words: list[str]) -> None:
-    """One example; what stands where it writes is an earlier one's, and goes."""
-    words, into = (words[:-2], words[-1]) if ">" in words else (words, None)
+    """Run one example; an earlier example's output at the same path is removed first."""
+    words, target = (words[:-2], words[-1]) if ">" in words else (words, None)
     if "-o" in words:
         clear(files / words[words.index("-o") + 1])
     if "--memory-limit" in words:  # which this process, after other tests, may not meet
         alone = subprocess.run(processes.command(*words[1:]), capture_output=True, text=True)
         code, out, err = alone.returncode, alone.stdout, alone.stderr
     else:
-        done = delegraph(*words[1:])
-        code, out, err = done.code, done.out, done.err
+        answer = delegraph(*words[1:])
+        code, out, err = answer.code, answer.out, answer.err
     if needs_gpu(words) and not has_gpu():
         assert code == 2
         assert re.search("GPU|device|CUDA|CuPy", err), err
         return
     assert code == 0, f"{shlex.join(words)}: {err}"
-    if into is not None:
-        (files / into).write_text(out)
+    if target is not None:
+        (files / target).write_text(out)
 
 
 def clear(output: Path) -> None:

@@ -1,4 +1,4 @@
-"""More threads than are of use: they are bounded by one rule, and that is told."""
+"""More threads than are of use: one rule bounds their number, and a message says so."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def graph(edge_list):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command(ok, graph, tmp_path, name):
-    ran = ok(name, graph, *COMMANDS[name], "-o", tmp_path / "out", "--threads", MANY)
+    run = ok(name, graph, *COMMANDS[name], "-o", tmp_path / "out", "--threads", MANY)
     assert json.loads((tmp_path / "out.run.json").read_text())["threads"] == useful_threads(MANY)
-    assert f"--threads 100,000: {useful_threads(MANY)} threads are used" in ran.err
+    assert f"--threads 100,000: {useful_threads(MANY)} threads are used" in run.err
     if name == "bfs":
         ok("validate", graph, tmp_path / "out", "--threads", MANY)
 
@@ -45,7 +45,7 @@ def test_python(graph, tmp_path):
 
 def test_a_batch(ok, graph, tmp_path):
     jobs = tmp_path / "jobs.toml"
-    asked = f'command = "components"\ngraph = "{graph}"\noutput = "{tmp_path}/out"\n'
-    jobs.write_text(f'[defaults]\nthreads = {MANY}\n[[job]]\nname = "parts"\n{asked}')
+    job = f'command = "components"\ngraph = "{graph}"\noutput = "{tmp_path}/out"\n'
+    jobs.write_text(f'[defaults]\nthreads = {MANY}\n[[job]]\nname = "parts"\n{job}')
     ok("batch", "run", jobs)
     assert json.loads((tmp_path / "out.run.json").read_text())["threads"] == useful_threads(MANY)

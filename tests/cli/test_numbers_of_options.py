@@ -1,4 +1,6 @@
-"""Every option that takes a number refuses what is none, or too long or too large for one."""
+"""Every option that takes a number refuses words that are no number, are too long, or are too
+large.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +29,19 @@ def commands(group: click.Group, *above: str) -> Iterator[tuple[tuple[str, ...],
     """Yield all commands, by the words that call them."""
     context = click.Context(group)
     for name in group.list_commands(context):
-        found = group.get_command(context, name)
-        assert found is not None
-        if isinstance(found, click.Group):
-            yield from commands(found, *above, name)
+        subcommand = group.get_command(context, name)
+        assert subcommand is not None
+        if isinstance(subcommand, click.Group):
+            yield from commands(subcommand, *above, name)
         else:
-            yield (*above, name), found
+            yield (*above, name), subcommand
 
 
 def of_kind(*kinds: type) -> list:
     return [
         pytest.param(words, option.opts[-1], id=" ".join((*words, option.opts[-1])))
-        for words, found in commands(cli)
-        for option in found.params
+        for words, subcommand in commands(cli)
+        for option in subcommand.params
         if isinstance(option, click.Option) and isinstance(option.type, kinds)
     ]
 
@@ -49,23 +51,25 @@ NUMBERS = of_kind(click.types.FloatParamType)
 
 
 def test_click_parses_no_number():
-    """Its own types fail at long integers, and take nan."""
+    """No option has a number type of click's own: click's types fail at long integers and accept
+    nan.
+    """
     assert len(WHOLE) > 50
     assert len(NUMBERS) > 10
-    for _, found in commands(cli):
-        for option in found.params:
+    for _, subcommand in commands(cli):
+        for option in subcommand.params:
             if isinstance(option.type, click.types.IntParamType):
                 assert isinstance(option.type, WholeNumber), option.opts
             if isinstance(option.type, click.types.FloatParamType):
                 assert isinstance(option.type, Number), option.opts
 
 
-def refused(ran, option: str) -> None:
-    assert ran.code == 2, ran.err
-    last = ran.err.splitlines()[-1]
+def refused(run, option: str) -> None:
+    assert run.code == 2, run.err
+    last = run.err.splitlines()[-1]
     assert last.startswith(f"Error: Invalid value for '{option}"), last
     assert len(last) < 250
-    assert "Traceback" not in ran.err
+    assert "Traceback" not in run.err
 
 
 @pytest.mark.parametrize(("words", "option"), WHOLE)
@@ -112,17 +116,17 @@ def test_numbers_with_a_form_of_their_own(delegraph, option, values):
 )
 def test_values_that_the_graph_tells(delegraph, edge_list, tmp_path, words):
     edges = edge_list([0, 1], [1, 2], w=[1, 2])
-    ran = delegraph(words[0], edges, *words[1:], "-o", tmp_path / "out")
-    assert ran.code == 2, ran.err
-    (line,) = ran.err.splitlines()
+    run = delegraph(words[0], edges, *words[1:], "-o", tmp_path / "out")
+    assert run.code == 2, run.err
+    (line,) = run.err.splitlines()
     assert len(line) < 250
 
 
 @pytest.mark.parametrize("name", ["kronecker:" + LONG, f"grid:{LONG}x2", "grid:٣x2"])
 def test_recipes(delegraph, name):
-    ran = delegraph("bench", name)
-    assert ran.code == 2
-    assert len(ran.err.splitlines()) == 1
+    run = delegraph("bench", name)
+    assert run.code == 2
+    assert len(run.err.splitlines()) == 1
 
 
 def test_the_largest_that_are_taken(ok, edge_list, tmp_path):
@@ -193,10 +197,12 @@ def test_sources_of_any_length_from_python(edge_list, tmp_path):
 
 
 def test_expected_iterations_of_a_tolerance_next_to_nothing(edge_list, tmp_path):
-    """The rest is told by the quotient of the change and the tolerance, which must be finite."""
+    """The expected number of iterations comes from the quotient of change and tolerance, which must
+    be finite.
+    """
     edges = edge_list(*np.random.default_rng(1).integers(0, 50, (2, 200)))
-    found = package.pagerank(edges, output=tmp_path / "out", tolerance=2.3e-308, max_iterations=9)
-    assert found.record["pagerank"]["iterations"] == 9
+    result = package.pagerank(edges, output=tmp_path / "out", tolerance=2.3e-308, max_iterations=9)
+    assert result.record["pagerank"]["iterations"] == 9
 
 
 @pytest.mark.parametrize(
@@ -213,23 +219,23 @@ def test_expected_iterations_of_a_tolerance_next_to_nothing(edge_list, tmp_path)
 def test_files_of_vertices_that_are_none(delegraph, edge_list, tmp_path, words):
     edges, file = edge_list([0, 1], [1, 2]), tmp_path / "some.parquet"
 
-    def told() -> str:
-        ran = delegraph(words[0], edges, words[1], file, "-o", tmp_path / "out")
-        assert ran.code == 2, ran.err
-        (line,) = ran.err.splitlines()
+    def message() -> str:
+        run = delegraph(words[0], edges, words[1], file, "-o", tmp_path / "out")
+        assert run.code == 2, run.err
+        (line,) = run.err.splitlines()
         return line
 
     pq.write_table(pa.Table.from_arrays([pa.array([1])] * 2, ["vertex"] * 2), file)
-    assert "some.parquet: column 'vertex' occurs twice" in told()
+    assert "some.parquet: column 'vertex' occurs twice" in message()
     file.unlink()
     os.mkfifo(file)
-    assert "some.parquet is not a regular file" in told()
+    assert "some.parquet is not a regular file" in message()
     file.unlink()
     file.mkdir()
-    assert "some.parquet is a folder: name a file" in told()
+    assert "some.parquet is a folder: name a file" in message()
     file.rmdir()
     file.symlink_to("/dev/zero")
-    assert "some.parquet is not a regular file" in told()
+    assert "some.parquet is not a regular file" in message()
     file.unlink()
     file.symlink_to(tmp_path / "vertices")
     pq.write_table(pa.table({"vertex": [1]}), tmp_path / "vertices")
@@ -240,9 +246,9 @@ def test_more_vertices_than_memory_takes(delegraph, edge_list, tmp_path, monkeyp
     edges, file = edge_list([0, 1], [1, 2]), tmp_path / "some.parquet"
     pq.write_table(pa.table({"vertex": range(2000)}), file)
     monkeypatch.setattr("delegraph.pipeline.results.weights.machine_bytes", lambda: 100_000)
-    ran = delegraph("pagerank", edges, "--personalize", file, "-o", tmp_path / "out")
-    assert ran.code == 2
-    assert "its 2,000 rows take 128 kB of memory, but this machine has 100 kB" in ran.err
+    run = delegraph("pagerank", edges, "--personalize", file, "-o", tmp_path / "out")
+    assert run.code == 2
+    assert "its 2,000 rows take 128 kB of memory, but this machine has 100 kB" in run.err
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "huge", "deep"])
@@ -257,32 +263,34 @@ def test_small_files_that_are_none(delegraph, edge_list, tmp_path, kind, option)
         "deep": lambda: file.write_text("[" * 5000),
     }
     make[kind]()
-    ran = delegraph("build", edges, "-o", tmp_path / "out", option, file)
-    assert ran.code == 2, ran.err
-    assert "some.json" in ran.err.splitlines()[-1]
-    assert "Traceback" not in ran.err
+    run = delegraph("build", edges, "-o", tmp_path / "out", option, file)
+    assert run.code == 2, run.err
+    assert "some.json" in run.err.splitlines()[-1]
+    assert "Traceback" not in run.err
 
 
 @pytest.mark.parametrize(
     "value", [LONG, "x", "-1", "1", "999999", "2147483648"], ids=lambda v: v[:9]
 )
 def test_the_environment_of_jobs(value):
-    """A variable that a user sets makes no job of a command."""
+    """An environment variable that a user sets does not make a command a job of a batch."""
     env = {**os.environ, LIFELINE: value}
-    done = subprocess.run(command("info", "x"), env=env, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+    run = subprocess.run(command("info", "x"), env=env, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 2
+    (line,) = run.stderr.splitlines()
     assert f"{LIFELINE} is set, which only 'batch run' may do: unset it" in line
     assert len(line) < 250
 
 
 def test_warnings_of_libraries_are_a_line(edge_list, tmp_path):
-    """Numba's tells the whole value, and a traceback."""
+    """A warning of Numba's is told in one line: Numba's own text has the whole value and a
+    traceback.
+    """
     words = command("components", edge_list([0, 1], [1, 2]), "-o", tmp_path / "out")
     env = {**os.environ, "NUMBA_NUM_THREADS": LONG}
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    note, _ = done.stderr.splitlines()
+    run = subprocess.run(words, env=env, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    note, _ = run.stderr.splitlines()
     assert note.startswith("note: Environment variable 'NUMBA_NUM_THREADS' is defined but")
     assert len(note) < 250
 
@@ -299,14 +307,14 @@ def test_warnings_of_libraries_are_a_line(edge_list, tmp_path):
     ids=str,
 )
 def test_what_was_meant(delegraph, words, meant):
-    ran = delegraph(*words)
-    assert ran.code == 2
-    last = ran.err.splitlines()[-1]
+    run = delegraph(*words)
+    assert run.code == 2
+    last = run.err.splitlines()[-1]
     assert "did you mean" in last.lower()
     assert meant in last
 
 
 def test_what_nobody_meant(delegraph):
-    ran = delegraph("x" * 100_000)
-    assert ran.code == 2
-    assert "did you mean" not in ran.err
+    run = delegraph("x" * 100_000)
+    assert run.code == 2
+    assert "did you mean" not in run.err

@@ -18,7 +18,7 @@ IGNORED = (ROOT / ".dockerignore").read_text().split()
 
 
 def left_out(folder: str, names: list[str]) -> set[str]:
-    """The names in a folder that ``.dockerignore`` leaves out."""
+    """Return the names in a folder that ``.dockerignore`` leaves out."""
     inside = Path("/") / Path(folder).relative_to(ROOT)
     patterns = [f"/{each}" if "**/" not in each else each.removeprefix("**/") for each in IGNORED]
     return {name for name in names if any((inside / name).match(each) for each in patterns)}
@@ -26,7 +26,7 @@ def left_out(folder: str, names: list[str]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory) -> Path:
-    """A copy, since a build leaves folders behind."""
+    """Copy the sources of the package: a build leaves folders behind."""
     return shutil.copytree(ROOT, tmp_path_factory.mktemp("sources") / "src", ignore=left_out)
 
 
@@ -34,25 +34,27 @@ def sources(tmp_path_factory) -> Path:
 def test_wheel(sources, tmp_path):
     """``python -m build`` makes the wheel from the source distribution: pure, with all sources."""
     pytest.importorskip("build")
-    done = subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-m", "build", "-o", tmp_path, sources], capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
-    assert "would be ignored" not in done.stderr + done.stdout
+    assert run.returncode == 0, run.stderr
+    assert "would be ignored" not in run.stderr + run.stdout
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.name.endswith("-py3-none-any.whl")
-    held = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    names = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
     for layer in ("kernels", "partition", "pipeline", "cli"):
         for path in (ROOT / layer).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
-                assert f"delegraph/{path.relative_to(ROOT)}" in held
-    assert {"delegraph/__init__.py", "delegraph/py.typed"} <= held
-    assert not [name for name in held if "/tests/" in name]
+                assert f"delegraph/{path.relative_to(ROOT)}" in names
+    assert {"delegraph/__init__.py", "delegraph/py.typed"} <= names
+    assert not [name for name in names if "/tests/" in name]
 
 
 @pytest.mark.slow
 def test_dockerfile(sources, tmp_path):
-    """All steps but FROM run in an environment of their own; then the image's command runs."""
+    """All steps of the Dockerfile but FROM run in a new virtual environment; then the image's
+    command runs.
+    """
     folders = {"/src": sources, "/data": tmp_path / "data", "/var/cache": tmp_path / "cache"}
     folders["/tmp"] = tmp_path / "tmp"
     for folder in folders.values():
@@ -60,12 +62,12 @@ def test_dockerfile(sources, tmp_path):
     venv.create(tmp_path / "venv", with_pip=True)
     env = {**os.environ, "PATH": f"{tmp_path / 'venv' / 'bin'}:{os.environ['PATH']}"}
     env.pop("PYTHONPATH", None)
-    done, workdir, entry = [], "", ""
+    steps, workdir, entry = [], "", ""
     for line in (ROOT / "Dockerfile").read_text().splitlines():
         if not line or line.startswith("#"):
             continue
         step, text = line.split(" ", 1)
-        done.append(step)
+        steps.append(step)
         text = re.sub(rf"(?<![\w.])({'|'.join(folders)})\b", lambda at: str(folders[at[1]]), text)
         if step == "ARG":
             env["QUESTIONS"] = "components"  # one of them is enough here
@@ -76,13 +78,13 @@ def test_dockerfile(sources, tmp_path):
         elif step == "WORKDIR":
             workdir = text
         elif step == "RUN":
-            ran = subprocess.run(
+            run = subprocess.run(
                 text, shell=True, cwd=workdir, env=env, capture_output=True, text=True
             )
-            assert ran.returncode == 0, f"{text}\n{ran.stderr}"
+            assert run.returncode == 0, f"{text}\n{run.stderr}"
         elif step == "ENTRYPOINT":
             entry = text
-    assert done == ["FROM", "ARG", "ENV", "WORKDIR", "COPY", "RUN", "RUN", "WORKDIR", "ENTRYPOINT"]
+    assert steps == ["FROM", "ARG", "ENV", "WORKDIR", "COPY", "RUN", "RUN", "WORKDIR", "ENTRYPOINT"]
     assert entry == '["delegraph"]'
     _as_pulled(tmp_path)
     version = subprocess.run(
@@ -92,15 +94,15 @@ def test_dockerfile(sources, tmp_path):
     compiled = {path.name for path in Path(env["NUMBA_CACHE_DIR"]).rglob("*.nbi")}
     assert compiled
     question = ["delegraph", "components", "edges", "-o", "parts"]
-    made = ["delegraph", "generate", "kronecker", "--scale", "6", "-o", "edges"]
+    words = ["delegraph", "generate", "kronecker", "--scale", "6", "-o", "edges"]
     before = _times(env["NUMBA_CACHE_DIR"])
-    for command in (made, question):
+    for command in (words, question):
         subprocess.run(command, cwd=workdir, env=env, check=True, capture_output=True)
     assert _times(env["NUMBA_CACHE_DIR"]) == before, "a container compiles kernels anew"
 
 
 def _as_pulled(folder: Path) -> None:
-    """Times of files in whole seconds, as an image holds them that comes from a registry."""
+    """Set the times of files to whole seconds, as in an image that comes from a registry."""
     for path in folder.rglob("*.py"):
         os.utime(path, (path.stat().st_atime, int(path.stat().st_mtime)))
 

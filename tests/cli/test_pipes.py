@@ -1,4 +1,4 @@
-"""Pipes in the place of files: no command waits for one that nobody writes to."""
+"""Pipes in the place of files: no command waits for a pipe that nobody writes to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COMMANDS = {
 
 @pytest.fixture
 def pipes(edge_list, tmp_path, monkeypatch):
-    """A pipe, ``pipe.parquet``, one in ``folder`` and one for a record."""
+    """Make three pipes: ``pipe.parquet``, one in ``folder`` and one in the place of a record."""
     monkeypatch.chdir(tmp_path)
     edges = edge_list([0, 1], [1, 2], "e.parquet")
     dg.build(edges, "e.dg")
@@ -56,8 +56,8 @@ def wake(pipes: list[Path]) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_pipe_is_refused_at_once(delegraph, pipes, command):
-    ran = delegraph(*(word.replace("PIPE", "pipe.parquet") for word in command.split()))
-    assert ran.code == 2
-    assert COMMANDS[command] in ran.err
-    assert len(ran.err.splitlines()) == 1
+    run = delegraph(*(word.replace("PIPE", "pipe.parquet") for word in command.split()))
+    assert run.code == 2
+    assert COMMANDS[command] in run.err
+    assert len(run.err.splitlines()) == 1
     assert not Path("out").exists()

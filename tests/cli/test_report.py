@@ -1,4 +1,4 @@
-"""``delegraph report``: what it takes, what it refuses, and what it may replace."""
+"""``delegraph report``: inputs that it reads, inputs that it refuses, files that it may replace."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def test_a_store_a_result_a_batch_and_a_bench(ok, store, tmp_path, monkeypatch):
         ("jobs.toml", "Batch"),
         ("jobs.toml.batch/", "Batch"),
     ):
-        ran = ok("report", path, "-o", "page.html", "--overwrite")
-        assert ran.out == ""
-        assert ran.err == "page.html: written\n"
-        made = read_page(tmp_path / "page.html")
-        assert made.text.startswith(kind)
-        assert made.root.findtext("head/title", "").endswith(kind)
+        run = ok("report", path, "-o", "page.html", "--overwrite")
+        assert run.out == ""
+        assert run.err == "page.html: written\n"
+        html = read_page(tmp_path / "page.html")
+        assert html.text.startswith(kind)
+        assert html.root.findtext("head/title", "").endswith(kind)
     assert ok("report", "graph.dg", "-o", "quiet.html", "--quiet").err == ""
 
 
@@ -53,7 +53,7 @@ def test_what_it_is_not_about(delegraph, store, tmp_path, edge_list):
     (tmp_path / "some.json").write_text(json.dumps({"error": "no", "exit_code": 2}))
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "text").write_text("{ no JSON")
-    for path, told in (
+    for path, message in (
         (tmp_path / "none", "not a result"),
         (tmp_path / "empty", "not a result"),
         (tmp_path / "edges.parquet", "column distance, parent, vertex is missing"),
@@ -63,11 +63,11 @@ def test_what_it_is_not_about(delegraph, store, tmp_path, edge_list):
         (tmp_path / "graph.dg.run.json", "the run record of an output"),
         (tmp_path / ("x" * 255), "not a result"),
     ):
-        ran = delegraph("report", path, "-o", tmp_path / "page.html")
-        assert ran.code == 2
-        assert ran.out == ""
-        (line,) = ran.err.splitlines()
-        assert told in line
+        run = delegraph("report", path, "-o", tmp_path / "page.html")
+        assert run.code == 2
+        assert run.out == ""
+        (line,) = run.err.splitlines()
+        assert message in line
         assert "report takes a store, a result, a batch or bench's JSON" in line
         assert not (tmp_path / "page.html").exists()
 
@@ -76,43 +76,43 @@ def test_what_it_may_replace(delegraph, ok, store, tmp_path):
     out = tmp_path / "page.html"
     ok("report", store, "-o", out)
     before = out.read_bytes()
-    ran = delegraph("report", store, "-o", out)
-    assert ran.code == 2
-    assert "--overwrite" in ran.err
+    run = delegraph("report", store, "-o", out)
+    assert run.code == 2
+    assert "--overwrite" in run.err
     assert out.read_bytes() == before
     out.write_text("<html>mine</html>")
-    ran = delegraph("report", store, "-o", out, "--overwrite")
-    assert ran.code == 2
-    assert "is not a report that delegraph wrote" in ran.err
+    run = delegraph("report", store, "-o", out, "--overwrite")
+    assert run.code == 2
+    assert "is not a report that delegraph wrote" in run.err
     assert out.read_text() == "<html>mine</html>"
 
 
 def test_where_it_may_not_write(delegraph, store, tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    for out, told in (
+    for out, message in (
         (tmp_path / "pipe", "is not a report that delegraph wrote"),
         (store / "page.html", "lies in the input's folder"),
         (tmp_path, "is not a report that delegraph wrote"),
         ("/proc/page.html", "/proc/page.html cannot be written: "),
     ):
-        ran = delegraph("report", store, "-o", out)
-        assert ran.code == 2
-        assert told in ran.err
-        assert len(ran.err.splitlines()) == 1
+        run = delegraph("report", store, "-o", out)
+        assert run.code == 2
+        assert message in run.err
+        assert len(run.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_four_at_once_to_one_page(ok, store, tmp_path, monkeypatch, overwrite):
-    """One writes it; the others are told that it does."""
-    page, begun, ended = tmp_path / "page.html", [], []
+    """One of four reports at once writes the page, and the three others raise BusyError."""
+    page, starts, ended = tmp_path / "page.html", [], []
     if overwrite:
         ok("report", store, "-o", page)
     render = write.render
 
-    def slowly(made):
-        begun.append(made)
-        wait_until(lambda: len(begun) + len(ended) == 4)
-        return render(made)
+    def slowly(document):
+        starts.append(document)
+        wait_until(lambda: len(starts) + len(ended) == 4)
+        return render(document)
 
     def run():
         try:

@@ -76,47 +76,49 @@ def test_a_command(delegraph, edge_list, tmp_path, monkeypatch, name):
         loud = ["--log-format", "json", "--heartbeat", heartbeat, "--debug"]
         knows = words[0] in ("build", "bfs", "pagerank")
         for more in ([], ["--debug"], loud if knows else []):
-            ran = delegraph(*words, *more)
-            assert ran.code in (1, 2), url
-            assert no_secret(ran.out), url
-            assert no_secret(ran.err), url
+            run = delegraph(*words, *more)
+            assert run.code in (1, 2), url
+            assert no_secret(run.out), url
+            assert no_secret(run.err), url
         assert not heartbeat.exists() or no_secret(heartbeat.read_text())
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left <= {edges.name, "beat.json"}
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names <= {edges.name, "beat.json"}
 
 
 @pytest.mark.parametrize("url", URLS)
 def test_python(url):
     for call in (package.open, package.info, lambda url: package.build("none", url)):
-        with pytest.raises(DelegraphError) as told:
+        with pytest.raises(DelegraphError) as error_info:
             call(url)
-        assert no_secret(str(told.value))
+        assert no_secret(str(error_info.value))
 
 
 def test_a_batch(delegraph, edge_list, tmp_path, monkeypatch):
-    """The error comes before anything runs, and neither log nor ledger keeps the secret."""
+    """A batch with a secret in a URL is refused before any job runs, and neither log nor ledger
+    keeps the secret.
+    """
     monkeypatch.chdir(tmp_path)
     edges = edge_list([1, 2], [2, 3])
     jobs = tmp_path / "jobs.toml"
     for url in (url for url in URLS if "://" in url):  # else it is a folder's name
-        asked = f'command = "bfs"\ngraph = "{url}"\nsource = 1\noutput = "out"\n'
+        graph_job = f'command = "bfs"\ngraph = "{url}"\nsource = 1\noutput = "out"\n'
         other = f'command = "bfs"\ngraph = "{edges}"\nsource = 1\noutput = "{url}"\n'
-        for job in (asked, other):
+        for job in (graph_job, other):
             jobs.write_text(f'[[job]]\nname = "one"\n{job}')
             for args in (("batch", "run", jobs), ("batch", "plan", jobs, "--json")):
-                ran = delegraph(*args)
-                assert ran.code in (1, 2), (url, ran)
-                assert no_secret(ran.out + ran.err), url
-            told = [path for path in tmp_path.rglob("*") if path.is_file() and path != jobs]
-            assert all(no_secret(path.read_bytes().decode(errors="replace")) for path in told)
+                run = delegraph(*args)
+                assert run.code in (1, 2), (url, run)
+                assert no_secret(run.out + run.err), url
+            files = [path for path in tmp_path.rglob("*") if path.is_file() and path != jobs]
+            assert all(no_secret(path.read_bytes().decode(errors="replace")) for path in files)
 
 
 def test_what_a_library_quotes(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "topsecret")
     text = "AWS Error ACCESS_DENIED at https://b.host/k?X-Amz-Signature=half: topsecret"
-    told = str(remote._told(url_of("s3://bucket/key"), text))
-    assert no_secret(told)
-    assert "https://b.host/k?X-Amz-Signature=..." in told
+    message = str(remote._told(url_of("s3://bucket/key"), text))
+    assert no_secret(message)
+    assert "https://b.host/k?X-Amz-Signature=..." in message
 
 
 @pytest.mark.parametrize(

@@ -27,14 +27,14 @@ def test_walkthrough(name, ok, tmp_path, monkeypatch):
     (tmp_path / "docs" / "examples").symlink_to(ROOT / "docs" / "examples")
     monkeypatch.chdir(tmp_path)
     messages = ""
-    done: list[str] = []
+    examples: list[str] = []
     names: dict[str, object] = {}
 
     def delegraph(*words: str) -> str:
         nonlocal messages
-        ran = ok(*words)
-        messages += ran.err
-        return ran.out
+        run = ok(*words)
+        messages += run.err
+        return run.out
 
     for block in walkthroughs.blocks((ROOT / name).read_text()):
         if block.kind == "pycon":
@@ -43,7 +43,7 @@ def test_walkthrough(name, ok, tmp_path, monkeypatch):
         for command, shown in walkthroughs.commands(block):
             printed = walkthroughs.run(command, delegraph)
             assert walkthroughs.matches(shown, printed), f"{command} printed:\n{printed}"
-            done.append(command)
-    assert done
-    assert len(set(done)) == len(done)
+            examples.append(command)
+    assert examples
+    assert len(set(examples)) == len(examples)
     assert "already" not in messages, "a command did nothing"

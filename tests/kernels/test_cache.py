@@ -1,4 +1,6 @@
-"""Compiled kernels on disk: what is damaged is made anew, what cannot be kept is not needed."""
+"""Compiled kernels on disk: a damaged file is compiled anew, and an unwritable cache is not
+needed.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def twice(value):
 
 
 def compile_it() -> list[str]:
-    """As a new process does, and call it; what there is to tell."""
+    """Compile and call a kernel as a new process does, and return the notes about the cache."""
     compiled.notes.clear()
     dispatcher = compiled.compiled(plus_one)
     dispatcher.compile((types.int64,))
@@ -41,14 +43,14 @@ def compile_it() -> list[str]:
     return list(compiled.notes)
 
 
-@pytest.mark.parametrize("kept", [0, 20])
+@pytest.mark.parametrize("size", [0, 20])
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
-def test_a_file_that_was_cut_off(cache, kind, kept):
+def test_a_file_that_was_cut_off(cache, kind, size):
     assert compile_it() == []
     for path in cache.rglob(f"*.{kind}"):
-        os.truncate(path, kept)
-    (told,) = compile_it()
-    assert "damaged; compiling the kernels again" in told
+        os.truncate(path, size)
+    (note,) = compile_it()
+    assert "damaged; compiling the kernels again" in note
     assert compile_it() == []
 
 
@@ -58,9 +60,9 @@ def full(*args):
 
 def test_a_disk_that_is_full(cache, monkeypatch):
     monkeypatch.setattr(IndexDataCacheFile, "_save_data", full)
-    (told,) = compile_it()
-    assert f"{cache}/" in told
-    assert "cannot be cached: No space left" in told
+    (note,) = compile_it()
+    assert f"{cache}/" in note
+    assert "cannot be cached: No space left" in note
 
 
 def test_a_damaged_one_that_cannot_be_replaced(cache, monkeypatch):
@@ -68,8 +70,8 @@ def test_a_damaged_one_that_cannot_be_replaced(cache, monkeypatch):
     for path in cache.rglob("*.nbi"):
         os.truncate(path, 1)
     monkeypatch.setattr(IndexDataCacheFile, "_save_index", full)
-    (told,) = compile_it()
-    assert "damaged" in told
+    (note,) = compile_it()
+    assert "damaged" in note
 
 
 def test_no_folder_for_it(cache, monkeypatch):
@@ -84,48 +86,48 @@ def test_what_another_process_compiles_is_loaded(cache, monkeypatch):
     theirs, ours = compiled.compiled(plus_one), compiled.compiled(plus_one)
     signature = (types.int64,)
     monkeypatch.setitem(compiled._declared, DECLARED.__name__, [(ours, signature)])
-    held = theirs._cache.lock(0)
-    assert held is not None
+    lock = theirs._cache.lock(0)
+    assert lock is not None
 
     def compile_there() -> None:
         theirs.compile(signature)
-        os.close(held)
+        os.close(lock)
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(time.sleep, 0.1)
-        done = pool.submit(compile_there)
+        future = pool.submit(compile_there)
         compiled.compile_kernels(DECLARED)
-        done.result()
+        future.result()
     assert sum(ours.stats.cache_hits.values()) == 1
     assert not ours.stats.cache_misses
     assert ours(3) == 4
 
 
 def test_a_process_that_is_stuck_is_not_waited_for(cache, monkeypatch):
-    """What it is at comes last, and then is compiled here, too."""
+    """A kernel that another, stuck process compiles comes last, and is then compiled here, too."""
     dispatchers = [compiled.compiled(function) for function in (plus_one, twice)]
     wanted = [(dispatcher, (types.int64,)) for dispatcher in dispatchers]
     monkeypatch.setitem(compiled._declared, DECLARED.__name__, wanted)
     monkeypatch.setattr(compiled, "_PATIENCE", 0.1)
     order, compile_one = [], compiled._compile
 
-    def noted(dispatcher, *of):
-        did = compile_one(dispatcher, *of)
+    def noted(dispatcher, *signature):
+        did = compile_one(dispatcher, *signature)
         order.append((dispatcher.__name__, did))
         return did
 
     monkeypatch.setattr(compiled, "_compile", noted)
-    held = dispatchers[0]._cache.lock(0)
-    assert held is not None
+    lock = dispatchers[0]._cache.lock(0)
+    assert lock is not None
     compiled.compile_kernels(DECLARED)
-    os.close(held)
+    os.close(lock)
     assert order == [("plus_one", False), ("twice", True), ("plus_one", False)]
     assert [dispatcher(3) for dispatcher in dispatchers] == [4, 6]
     assert all(len(dispatcher.signatures) == 1 for dispatcher in dispatchers)
 
 
 def test_without_locks(cache, monkeypatch):
-    """As where a file system has none."""
+    """Kernels compile without locks, as on a file system that has none."""
     dispatcher = compiled.compiled(plus_one)
     monkeypatch.setitem(compiled._declared, DECLARED.__name__, [(dispatcher, (types.int64,))])
     monkeypatch.setattr(fcntl, "flock", full)

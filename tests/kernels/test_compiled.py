@@ -1,4 +1,4 @@
-"""What is compiled beforehand is all that is called: no kernel waits for a compiler in its work."""
+"""Kernels compiled beforehand are all that a run calls: no kernel waits for a compiler at work."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def test_nothing_is_compiled_later(edge_list, tmp_path, id_type):
     ends = [end.astype(str).tolist() if id_type == "string" else end for end in (src, dst)]
     path = edge_list(*ends, id_type=id_type, weight=rng.integers(1, 9, len(src)))
     command = [sys.executable, "-c", CALLS, tmp_path, path]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 def test_each_type_is_a_variant():
@@ -97,8 +97,8 @@ def test_each_type_is_a_variant():
         return offsets[-1]
 
     compile_kernels(sys.modules[__name__], offsets={np.uint32, np.uint64})
-    assert [str(some.dtype) for some, _ in last.signatures] == ["uint32", "uint64"]
-    assert all(isinstance(of, types.Array) for of, _ in last.signatures)
+    assert [str(array.dtype) for array, _ in last.signatures] == ["uint32", "uint64"]
+    assert all(isinstance(array, types.Array) for array, _ in last.signatures)
 
 
 def test_a_type_that_is_not_told():

@@ -1,4 +1,4 @@
-"""Every CUDA source compiles, for devices of several ages, where there is none."""
+"""Every CUDA source compiles for devices of several ages, on a machine without a device."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ BOOLS = ("false", "true")
 
 
 def instances(architecture: int) -> dict[str, list[str]]:
-    """Of each source the functions that the package asks for; of large ones, for older devices,
-    each choice once.
+    """Return the functions of each source that the package asks for; for older devices, large
+    sources have each choice once.
     """
     blocks = (device._PORTABLE_BLOCKS, device.MOST_BLOCKS) if architecture >= 90 else (1,)
     wide = ", ".join(map(str, gpu_search.WIDE_LAUNCH))
@@ -103,10 +103,10 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset, distance, tiered in searches
         ],
         "rows/grid_rows.cu": [
-            f"place_tile<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)
+            f"place_tile<{to}, {kind}>" for to, kind in itertools.product(OFFSETS, OFFSETS)
         ],
         "rows/delegate_rows.cu": [
-            *(f"place_targets<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)),
+            *(f"place_targets<{to}, {kind}>" for to, kind in itertools.product(OFFSETS, OFFSETS)),
             *("mark_ghosts", "number_targets", "list_ghosts"),
         ],
         "bfs/derive.cu": [
@@ -129,9 +129,9 @@ def instances(architecture: int) -> dict[str, list[str]]:
         + [f"add_weights<{offset}, {kind}>" for offset in OFFSETS for kind in ("u32", "float")],
         "rows/stored_rows.cu": [
             *(
-                f"{name}<{to}, {of}>"
+                f"{name}<{to}, {kind}>"
                 for name in ("place_entries", "place_reversed")
-                for to, of in itertools.product(OFFSETS, OFFSETS)
+                for to, kind in itertools.product(OFFSETS, OFFSETS)
             ),
             *(f"key_entries<{offset}>" for offset in OFFSETS),
             "count_targets",
@@ -201,9 +201,9 @@ def instances(architecture: int) -> dict[str, list[str]]:
 def nvrtc() -> ctypes.CDLL:
     spec = find_spec("nvidia")
     places = spec.submodule_search_locations if spec else None
-    found = [path for place in places or () for path in Path(place).rglob("libnvrtc.so.*")]
-    assert found, "the package nvidia-cuda-nvrtc is among the test requirements"
-    return ctypes.CDLL(str(found[0]))
+    libraries = [path for place in places or () for path in Path(place).rglob("libnvrtc.so.*")]
+    assert libraries, "the package nvidia-cuda-nvrtc is among the test requirements"
+    return ctypes.CDLL(str(libraries[0]))
 
 
 def test_all_sources_are_here():
@@ -228,8 +228,8 @@ def compile_with(nvrtc, name: str, target: str, functions: list[str], more: str 
     assert not failed, log.value.decode()
     for function in functions:
         lowered = ctypes.c_char_p()
-        found = nvrtc.nvrtcGetLoweredName(program, function.encode(), ctypes.byref(lowered))
-        assert found == 0
+        error = nvrtc.nvrtcGetLoweredName(program, function.encode(), ctypes.byref(lowered))
+        assert error == 0
         assert lowered.value
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
@@ -240,21 +240,24 @@ LARGE = [name for name in SOURCES if name.endswith("_search.cu")]
 
 @pytest.mark.parametrize("name", mostly_slow(LARGE) + [n for n in SOURCES if n not in LARGE])
 def test_a_source_compiles(nvrtc, name):
-    """One choice, and as far as PTX: most of the time goes into machine code."""
+    """The first instance of each source compiles to PTX: most of the time goes into machine
+    code.
+    """
     compile_with(nvrtc, name, "compute_90", instances(80)[name][:1])
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", instances(90))
 def test_machine_code_of_a_source(nvrtc, name):
-    """For the newest architecture each instance, side by side, as this takes long; for older ones
-    one of each function."""
+    """Every instance compiles to machine code for the newest architecture, several at a time as
+    compiling takes long; for older ones, one instance of each function does.
+    """
     work = [("sm_90", [one]) for one in instances(90)[name]]
     for age in (80, 75):
         one_each = {one.partition("<")[0]: one for one in instances(age)[name]}
         work.append((f"sm_{age}", [*one_each.values()]))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda some: compile_with(nvrtc, name, *some), work))
+        list(pool.map(lambda arguments: compile_with(nvrtc, name, *arguments), work))
 
 
 STRUCTURES = [

@@ -1,6 +1,6 @@
-"""Preparation on a GPU against the CPU's: the same rows, the same bytes, the same verdicts.
+"""Preparation on a GPU has the same rows, bytes and verdicts as on a CPU.
 
-Everything runs twice: races need not show at once.
+Every test runs twice: races need not show at once.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def test_rows_are_those_of_the_cpu(device, kind, scale, seed, again):
     for first, last in RANGES:
         wanted = np.empty((2, last - first), np.int64)
         getattr(cpu_generate, kind)(first, scale, seed, *wanted)
-        found = getattr(gpu_generate, kind)(device, first, last, scale, seed)
-        assert [column.get().tolist() for column in found] == wanted.tolist()
+        columns = getattr(gpu_generate, kind)(device, first, last, scale, seed)
+        assert [column.get().tolist() for column in columns] == wanted.tolist()
 
 
 @pytest.mark.parametrize("keep_below", [0, 1 << 31, 3 << 30, 1 << 32])
@@ -62,9 +62,9 @@ def test_a_grid_is_that_of_the_cpu(device, shape, keep_below, again):
     for first, last in ((0, 2 * cells), (cells // 3, cells)):
         wanted = np.empty((2, last - first), np.int64)
         src, dst = wanted
-        kept = cpu_generate.grid(first, last, height, width, keep_below, 9, src, dst)
-        found = gpu_generate.grid(device, first, last, height, width, keep_below, 9)
-        assert [column.get().tolist() for column in found] == wanted[:, :kept].tolist()
+        count = cpu_generate.grid(first, last, height, width, keep_below, 9, src, dst)
+        columns = gpu_generate.grid(device, first, last, height, width, keep_below, 9)
+        assert [column.get().tolist() for column in columns] == wanted[:, :count].tolist()
 
 
 # Rows from edges on the device
@@ -94,16 +94,16 @@ def graphs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def definition(src, dst, directed: bool):
-    """(ids by position, degree, out-degree, and both ways' sorted (row, target)), by NumPy."""
-    kept = src != dst
+    """Return (ids by position, degree, out-degree, both ways' sorted (row, target)), by NumPy."""
+    no_loop = src != dst
     size = int(max(src.max(), dst.max())) + 1
-    degree = np.bincount(np.concatenate([src[kept], dst[kept]]), minlength=size)
-    out_degree = np.bincount(src[kept], minlength=size)
+    degree = np.bincount(np.concatenate([src[no_loop], dst[no_loop]]), minlength=size)
+    out_degree = np.bincount(src[no_loop], minlength=size)
     occurring = np.unique(np.concatenate([src, dst]))
     ids = occurring[reference.degree_order(degree[occurring])]
     position = np.zeros(size, np.int64)
     position[ids] = np.arange(len(ids))
-    pairs = position[src[kept]], position[dst[kept]]
+    pairs = position[src[no_loop]], position[dst[no_loop]]
     ways = [pairs, pairs[::-1]]
     if not directed:
         ways = [tuple(np.concatenate([pairs[way], pairs[1 - way]]) for way in (0, 1))] * 2
@@ -119,17 +119,17 @@ def test_rows_against_the_definition(device, name, directed, again):
     cut = len(src) // 3
     blocks = [(u[:cut], v[:cut]), (u[cut:], v[cut:])]
     domain = int(max(src.max(), dst.max())) + 1 + 100
-    found = gpu_prepare.prepare(device, blocks, domain, directed)
+    prepared = gpu_prepare.prepare(device, blocks, domain, directed)
     assert not blocks
     ids, degree, rows_from, keys = definition(src, dst, directed)
-    assert found.vertices == len(ids)
-    assert found.self_loops == np.count_nonzero(src == dst)
-    assert found.id_of_position.get().tolist() == ids.tolist()
-    assert found.degree.get().tolist() == degree.tolist()
-    assert found.rows_from.get().tolist() == rows_from.tolist()
+    assert prepared.vertices == len(ids)
+    assert prepared.self_loops == np.count_nonzero(src == dst)
+    assert prepared.id_of_position.get().tolist() == ids.tolist()
+    assert prepared.degree.get().tolist() == degree.tolist()
+    assert prepared.rows_from.get().tolist() == rows_from.tolist()
     ways = [
-        (found.offsets, found.targets),
-        (found.reverse_offsets, found.reverse_targets),
+        (prepared.offsets, prepared.targets),
+        (prepared.reverse_offsets, prepared.reverse_targets),
     ]
     for (offsets, targets), wanted in zip(ways, keys, strict=True):
         assert offsets.dtype == targets.dtype == np.uint32
@@ -141,20 +141,22 @@ def test_rows_against_the_definition(device, name, directed, again):
 
 
 def test_counters_of_64_bits(device, monkeypatch, again):
-    """As 2^31 rows need them."""
+    """Counters of 64 bits, which 2^31 rows need, give the same result."""
     monkeypatch.setattr(gpu_prepare, "degree_dtype", lambda rows: np.uint64)
     src, dst = graphs()["skewed"]
     edges = to_device(device, src.astype(np.uint32), dst.astype(np.uint32))
-    found = gpu_prepare.prepare(device, [edges], 3000, True)
+    prepared = gpu_prepare.prepare(device, [edges], 3000, True)
     ids, degree, rows_from, _ = definition(src, dst, True)
-    assert found.degree.dtype == np.uint64
-    assert found.id_of_position.get().tolist() == ids.tolist()
-    assert found.degree.get().tolist() == degree.tolist()
-    assert found.rows_from.get().tolist() == rows_from.tolist()
+    assert prepared.degree.dtype == np.uint64
+    assert prepared.id_of_position.get().tolist() == ids.tolist()
+    assert prepared.degree.get().tolist() == degree.tolist()
+    assert prepared.rows_from.get().tolist() == rows_from.tolist()
 
 
 def test_what_is_held_is_within_what_is_said(device):
-    """By the memory pool's own count, which a limit of just that much must satisfy."""
+    """Preparation holds no more than ``bytes_needed`` says: the memory pool's limit is that
+    number.
+    """
     rows, domain = 4_000_000, 1 << 19
     for directed in (False, True):
         need = gpu_prepare.bytes_needed(rows, domain, directed)
@@ -165,9 +167,9 @@ def test_what_is_held_is_within_what_is_said(device):
             pool.set_limit(size=before + need)
             try:
                 blocks = [gpu_generate.uniform(device, 0, rows, 19, 1)]
-                found = gpu_prepare.prepare(device, blocks, domain, directed)
-                assert found.vertices <= domain
-                del found
+                prepared = gpu_prepare.prepare(device, blocks, domain, directed)
+                assert prepared.vertices <= domain
+                del prepared
             finally:
                 pool.set_limit(size=limit)
                 pool.free_all_blocks()
@@ -217,7 +219,9 @@ def test_a_store_has_the_bytes_of_the_cpus(
 
 
 def check_weights(ok, edge_list, folder: Path, on: Device, kind: str, duplicates: str, *options):
-    """Of floats, some that are far apart; each edge stands there twice, about."""
+    """Check that stores of rows with weights, some far apart and most edges repeated, are the same
+    from CPU and GPU.
+    """
     src, dst = random_edges(8, 300, 60_000)
     weight = np.random.default_rng(8).integers(0, 1000, len(src))
     column = pa.array(weight if kind == "uint32" else 1.7 ** weight.clip(0, 100) / 3)
@@ -242,7 +246,7 @@ def test_a_store_with_weights_has_the_bytes_of_the_cpus(
 
 @pytest.mark.parametrize("through", ["memory", "files"])
 def test_a_store_with_weights_emulated(emulated, ok, edge_list, tmp_path, through):
-    """Of 64 bits: how many are rounded is counted alike."""
+    """A store of 64-bit weights counts the rounded ones like the CPU's."""
     more = ["--partitions", 3] if through == "memory" else ["--scratch", tmp_path]
     check_weights(ok, edge_list, tmp_path, emulated[0], "float64", "sum", *more)
     info = open_store(tmp_path / "gpu.dg").info.weights
@@ -265,26 +269,26 @@ def test_stores_of_odd_graphs(device, ok, edge_list, tmp_path, name, options, ag
 
 
 def test_a_hub_of_many_ranges(device, ok, edge_list, tmp_path):
-    """Rows of more than a shard's edges, and shards of many rows."""
+    """A hub has more edges than a shard, and other shards have many rows."""
     src, dst = star(1 << 21)
     more = random_edges(7, 1 << 20, 1 << 22)
     path = edge_list(np.concatenate([src, more[0]]), np.concatenate([dst, more[1]]))
     for options in ((), ("--partitions", 2, "--directed")):
         wanted = build(ok, path, tmp_path / "cpu.dg", *options, *ON_CPU, "--overwrite")
-        found = build(ok, path, tmp_path / "gpu.dg", *options, "--overwrite", "--device", "cuda")
-        assert found == wanted
+        on_gpu = build(ok, path, tmp_path / "gpu.dg", *options, "--overwrite", "--device", "cuda")
+        assert on_gpu == wanted
 
 
 def test_too_little_device_memory_is_the_cpus_turn(device, delegraph, edge_list, tmp_path):
     path = edge_list(*random_edges(3, 2000, 30_000))
-    ran = delegraph("build", path, "-o", tmp_path / "cpu.dg", *ON_CPU)
-    assert ran.code == 0
+    run = delegraph("build", path, "-o", tmp_path / "cpu.dg", *ON_CPU)
+    assert run.code == 0
     limited = ("--device", "cuda", "--device-memory-limit", "1MB")
     for name in ("first", "again"):
         output = tmp_path / f"{name}.dg"
-        ran = delegraph("build", path, "-o", output, *limited)
-        assert ran.code == 0, ran.err
-        assert [line for line in ran.err.splitlines() if "CPU" in line and "1 MB" in line]
+        run = delegraph("build", path, "-o", output, *limited)
+        assert run.code == 0, run.err
+        assert [line for line in run.err.splitlines() if "CPU" in line and "1 MB" in line]
         assert digest(output) == digest(tmp_path / "cpu.dg")
         assert device_of(output) == "cpu"
 
@@ -292,11 +296,11 @@ def test_too_little_device_memory_is_the_cpus_turn(device, delegraph, edge_list,
 def test_a_device_that_is_not_there(device, delegraph, edge_list, tmp_path):
     path = edge_list([0, 1], [1, 2])
     for wrong in ("cuda:99", "gpu", "cuda:-1"):
-        ran = delegraph("build", path, "-o", tmp_path / "graph.dg", "--device", wrong)
-        assert ran.code == 2
-        assert wrong in ran.err.splitlines()[-1]
-    ran = delegraph("build", path, "-o", tmp_path / "graph.dg", "--device", "cuda", "--workers", 99)
-    assert ran.code == 2
+        run = delegraph("build", path, "-o", tmp_path / "graph.dg", "--device", wrong)
+        assert run.code == 2
+        assert wrong in run.err.splitlines()[-1]
+    run = delegraph("build", path, "-o", tmp_path / "graph.dg", "--device", "cuda", "--workers", 99)
+    assert run.code == 2
     assert sorted(file.name for file in tmp_path.iterdir()) == [path.name]
 
 
@@ -305,9 +309,9 @@ def test_a_damaged_input_leaves_nothing(device, delegraph, edge_list, tmp_path):
     data = bytearray(path.read_bytes())
     data[len(data) // 3 : len(data) // 3 + 2000] = bytes(2000)
     path.write_bytes(data)
-    ran = delegraph("build", path, "-o", tmp_path / "graph.dg", "--device", "cuda")
-    assert ran.code != 0
-    assert len(ran.err.strip().splitlines()) == 1
+    run = delegraph("build", path, "-o", tmp_path / "graph.dg", "--device", "cuda")
+    assert run.code != 0
+    assert len(run.err.strip().splitlines()) == 1
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
@@ -325,7 +329,7 @@ def test_real_graphs(device, ok, real_graph, tmp_path):
 
 
 def searched(src, dst, source: int, max_depth: int | None):
-    """(offsets, targets, distance, parent) of an undirected search by NumPy, by id."""
+    """Return (offsets, targets, distance, parent) of an undirected search by NumPy, by id."""
     n = int(max(src.max(), dst.max())) + 1
     u, v = np.concatenate([src, dst]), np.concatenate([dst, src])
     keys = np.unique((u << 32 | v)[u != v])
@@ -334,17 +338,17 @@ def searched(src, dst, source: int, max_depth: int | None):
     distance, parent = np.full(n, -1, np.int32), np.full(n, UNREACHED, np.uint32)
     distance[source] = level = 0
     while max_depth is None or level < max_depth:
-        found = (distance[rows] == level) & (distance[targets] < 0)
-        if not found.any():
+        new = (distance[rows] == level) & (distance[targets] < 0)
+        if not new.any():
             break
         level += 1
-        distance[targets[found]] = level
-        parent[targets[found]] = rows[found]
+        distance[targets[new]] = level
+        parent[targets[new]] = rows[new]
     return offsets, targets, distance, parent
 
 
 def judged(offsets, targets, distance, parent, source, max_depth) -> check.Violations:
-    """By the CPU."""
+    """Return the violations that the CPU finds."""
     violations = check.Violations()
     check.check_tree(distance, parent, source, max_depth, violations)
     joined = np.zeros(len(parent), np.uint8)
@@ -414,7 +418,7 @@ PLANTED = {
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
 @pytest.mark.parametrize("wide", [False, True], ids=["narrow", "wide"])
 def test_planted_violations_are_found(device, plant, wide, again):
-    """wide: distances of 32 bits and offsets of 64."""
+    """Planted violations are found; wide: distances of 32 bits and offsets of 64."""
     for seed in range(4):
         src, dst = random_edges(seed, 4000, 9000)
         src, dst = np.append(src, np.zeros(3000, np.int64)), np.append(dst, np.arange(3000, 6000))
@@ -433,13 +437,13 @@ def test_planted_violations_are_found(device, plant, wide, again):
             distance if wide else narrow,
             parent,
         )
-        found = gpu_check.check(device, Rows(starts, ends), levels, parents, source, max_depth)
-        assert found.count == wanted.count
-        assert found.example == wanted.example
+        violations = gpu_check.check(device, Rows(starts, ends), levels, parents, source, max_depth)
+        assert violations.count == wanted.count
+        assert violations.example == wanted.example
         rows = np.arange(len(parent), dtype=np.uint64 if wide else np.uint32)
         reached = distance >= 0
-        given = gpu_check.reached(device, levels, to_device(device, rows)[0])
-        assert given == (np.count_nonzero(reached), rows[reached].sum())
+        reached_sums = gpu_check.reached(device, levels, to_device(device, rows)[0])
+        assert reached_sums == (np.count_nonzero(reached), rows[reached].sum())
 
 
 def test_a_parent_that_is_no_vertex(device):
@@ -450,6 +454,6 @@ def test_a_parent_that_is_no_vertex(device):
     starts, ends, levels, parents = to_device(
         device, offsets.astype(np.uint32), targets, narrow, parent
     )
-    found = gpu_check.check(device, Rows(starts, ends), levels, parents, 0)
-    assert found.count == {1: 1, 2: 1, 3: 0, 4: 0, 5: 1}
-    assert found.example == {1: (v,), 2: (v,), 5: (v, len(parent) + 1000)}
+    violations = gpu_check.check(device, Rows(starts, ends), levels, parents, 0)
+    assert violations.count == {1: 1, 2: 1, 3: 0, 4: 0, 5: 1}
+    assert violations.example == {1: (v,), 2: (v,), 5: (v, len(parent) + 1000)}

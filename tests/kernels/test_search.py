@@ -24,7 +24,7 @@ from support.searches import DIRECTIONS, violations_of
 
 @pytest.fixture(autouse=True)
 def shared_limits(monkeypatch):
-    """Tests may set from which size on threads share a step; it is put back after each."""
+    """Restore after each test the sizes from which threads share a step: tests may set them."""
     monkeypatch.setattr(cpu, "_SHARED_PUSH", cpu._SHARED_PUSH)
     monkeypatch.setattr(cpu, "_SHARED_WORDS", cpu._SHARED_WORDS)
 
@@ -41,31 +41,33 @@ def test_search_against_definition(name, backend, graph, data):
     src, dst, vertices, directed = graph
     source = data.draw(st.integers(0, vertices - 1))
     expected = reference.distances(src, dst, vertices, source, directed)
-    found = search(
+    result = search(
         make_graph(*graph),
         source,
         backend,
         direction=DIRECTIONS[name],
     )
-    assert found.distance.tolist() == expected.tolist()
-    assert not violations_of(src, dst, directed, found.distance, found.parent, source)
-    assert found.reached == np.count_nonzero(expected >= 0)
-    assert found.depth == expected.max()
+    assert result.distance.tolist() == expected.tolist()
+    assert not violations_of(src, dst, directed, result.distance, result.parent, source)
+    assert result.reached == np.count_nonzero(expected >= 0)
+    assert result.depth == expected.max()
 
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", mostly_slow(DIRECTIONS, "alternating"))
 def test_shared_work_is_right_every_time(name, directed):
-    """Large enough that several threads share each step; repeated to catch races."""
+    """Searches large enough that several threads share each step are right, repeated to catch
+    races.
+    """
     vertices = 60_000
     src, dst = random_edges(7, vertices, 600_000)
     graph = make_graph(src, dst, vertices, directed)
     expected = reference.distances(src, dst, vertices, 5, directed)
     backend = CpuBackend(4)
     for _ in range(10):
-        found = search(graph, 5, backend, direction=DIRECTIONS[name])
-        assert np.array_equal(found.distance, expected)
-        assert not violations_of(src, dst, directed, found.distance, found.parent, 5)
+        result = search(graph, 5, backend, direction=DIRECTIONS[name])
+        assert np.array_equal(result.distance, expected)
+        assert not violations_of(src, dst, directed, result.distance, result.parent, 5)
 
 
 @given(graphs(), st.data(), st.integers(1, 4), st.integers(1, 3))
@@ -106,9 +108,9 @@ def test_scans_then_rows_against_definition(graph, data, scans, threads):
     for _ in range(scans):
         state.advance(Team(threads))
     backend = CpuBackend(threads)
-    found = resume(state.by_rows(Team(threads)), backend)
-    assert found.distance.tolist() == expected.tolist()
-    assert not violations_of(src, dst, directed, found.distance, found.parent, source)
+    result = resume(state.by_rows(Team(threads)), backend)
+    assert result.distance.tolist() == expected.tolist()
+    assert not violations_of(src, dst, directed, result.distance, result.parent, source)
 
 
 @given(graphs(), st.data(), st.integers(0, 4))
@@ -118,9 +120,9 @@ def test_depth_limit(graph, data, max_depth):
     expected = reference.distances(src, dst, vertices, source, directed)
     expected[expected > max_depth] = -1
     backend = CpuBackend(1)
-    found = search(make_graph(*graph), source, backend, max_depth)
-    assert found.distance.tolist() == expected.tolist()
-    assert not violations_of(src, dst, directed, found.distance, found.parent, source, max_depth)
+    result = search(make_graph(*graph), source, backend, max_depth)
+    assert result.distance.tolist() == expected.tolist()
+    assert not violations_of(src, dst, directed, result.distance, result.parent, source, max_depth)
 
 
 @pytest.mark.parametrize("towards", ["push", "pull"])
@@ -129,10 +131,10 @@ def test_backends_count_the_same_work(towards):
     graph = make_graph(src, dst, 300, directed=False)
     counted = {}
     for name, backend in zip(("reference", "cpu"), BACKENDS, strict=False):
-        found = search(graph, 1, backend, direction=DIRECTIONS[towards])
+        result = search(graph, 1, backend, direction=DIRECTIONS[towards])
         counted[name] = [
             (step["level"], step["frontier"], step["found"], step["edges_examined"])
-            for step in found.supersteps
+            for step in result.supersteps
         ]
     assert counted["reference"] == counted["cpu"]
 
@@ -140,8 +142,8 @@ def test_backends_count_the_same_work(towards):
 def test_large_frontiers_take_both_directions():
     src, dst = random_edges(7, 60_000, 600_000)
     graph = make_graph(src, dst, 60_000, directed=False)
-    found = search(graph, 5, CpuBackend(1))
-    assert {step["direction"]["all"] for step in found.supersteps} == {"push", "pull"}
+    result = search(graph, 5, CpuBackend(1))
+    assert {step["direction"]["all"] for step in result.supersteps} == {"push", "pull"}
 
 
 def test_wide_offsets():
@@ -152,8 +154,8 @@ def test_wide_offsets():
     wide = Graph.undirected(offsets, graph.targets)
     expected = reference.distances(src, dst, 300, 1)
     for direction in DIRECTIONS.values():
-        found = search(wide, 1, CpuBackend(2), direction=direction)
-        assert np.array_equal(found.distance, expected)
+        result = search(wide, 1, CpuBackend(2), direction=direction)
+        assert np.array_equal(result.distance, expected)
 
 
 def test_teams_have_threads():
@@ -163,14 +165,14 @@ def test_teams_have_threads():
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_team_begins_nothing_after_a_failure(threads):
-    begun = []
+    starts = []
 
     def work(i: int) -> None:
-        begun.append(i)
+        starts.append(i)
         if i == 2:
             raise ValueError("the third")
         time.sleep(0.01)
 
     with pytest.raises(ValueError, match="the third"):
         Team(threads).map(work, range(1000))
-    assert len(begun) < 10
+    assert len(starts) < 10

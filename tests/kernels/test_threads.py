@@ -1,4 +1,4 @@
-"""Threads that begin, those that do not, and how many are of use."""
+"""Threads that start, threads that fail to start, and the number of threads that is of use."""
 
 from __future__ import annotations
 
@@ -35,28 +35,30 @@ BEGIN = ["threading.Thread(target=print).start()", "ThreadPoolExecutor(1).submit
 @pytest.mark.parametrize("begin", BEGIN)
 @pytest.mark.parametrize(("how", "seconds"), [("raise MemoryError", 600), ("pass", 0.1)])
 def test_a_thread_that_does_not_begin(begin, how, seconds):
-    """Python's own ``start`` waits for it without end; in a process of its own, as it is changed
-    there.
+    """A thread that cannot start raises an error, where Python's own ``start`` waits without end;
+    the test replaces ``start`` in a process of its own.
     """
     program = FAILING.format(how=how, seconds=seconds, begin=begin) + "sys.stdout.flush()\n"
     program += "import os; os._exit(0)\n"  # a pool's lock is held, and its threads are waited for
-    ran = subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
     )
-    assert ran.stdout == "can't start new thread: no memory for its first steps\n", ran.stderr
-    assert "Traceback" not in ran.stderr
+    assert run.stdout == "can't start new thread: no memory for its first steps\n", run.stderr
+    assert "Traceback" not in run.stderr
 
 
 @pytest.mark.parametrize("what", ["start", "run"])
 def test_a_team_that_is_not_complete(monkeypatch, what):
-    """Its threads end what they do before the error is told, and wait for no other."""
-    start, begun = threading.Thread.start, []
+    """A team that cannot start all its threads ends the work of the started ones before it raises,
+    and waits for no other.
+    """
+    start, started = threading.Thread.start, []
 
     def few(thread):
-        if len(begun) == 2:
+        if len(started) == 2:
             gate.set()
             raise RuntimeError(threads.CANNOT_START)
-        begun.append(thread)
+        started.append(thread)
         start(thread)
 
     team, gate = Team(4), threading.Event()
@@ -70,14 +72,14 @@ def test_a_team_that_is_not_complete(monkeypatch, what):
         begin()
     del begin
     del team
-    for thread in begun:
+    for thread in started:
         thread.join(30)
         assert not thread.is_alive()
 
 
 def test_how_many_are_of_use(monkeypatch):
     monkeypatch.setattr(threads, "available_threads", lambda: 3)
-    assert [threads.useful_threads(asked) for asked in (None, 1, 64, 65, 10**5)] == [
+    assert [threads.useful_threads(limit) for limit in (None, 1, 64, 65, 10**5)] == [
         3,
         1,
         64,
@@ -85,4 +87,4 @@ def test_how_many_are_of_use(monkeypatch):
         64,
     ]
     monkeypatch.setattr(threads, "available_threads", lambda: 100)
-    assert [threads.useful_threads(asked) for asked in (None, 300, 10**5)] == [100, 300, 400]
+    assert [threads.useful_threads(limit) for limit in (None, 300, 10**5)] == [100, 300, 400]

@@ -1,4 +1,4 @@
-"""Ids of every kind in, the same ids out."""
+"""Ids of every kind come out of a search as they went in."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ def test_unsigned_and_signed_meet_in_a_signed_type(ok, tmp_path):
 
 @pytest.mark.parametrize("statistics", [True, False])
 def test_sparse_ids_give_the_distances_of_dense_ones(ok, tmp_path, statistics):
-    """Over many row groups, and with files that tell nothing of their ids."""
+    """Sparse ids and strings give the distances of dense ids, over many row groups, with and
+    without statistics in files.
+    """
     src, dst = random_edges(5, 2000, 9000)
     spread = np.random.default_rng(0).permutation(2000) * 9_876_543_211 - 2**40
     names = {
@@ -90,7 +92,7 @@ def test_sparse_ids_give_the_distances_of_dense_ones(ok, tmp_path, statistics):
         "sparse": (spread[src], spread[dst]),
         "strings": ([f"v{u}" for u in src], [f"v{v}" for v in dst]),
     }
-    found = {}
+    results = {}
     for name, (u, v) in names.items():
         path = tmp_path / f"{name}.parquet"
         pq.write_table(
@@ -98,17 +100,19 @@ def test_sparse_ids_give_the_distances_of_dense_ones(ok, tmp_path, statistics):
         )
         start = {"dense": src[0], "sparse": spread[src[0]], "strings": f"v{src[0]}"}[name]
         ok("bfs", path, f"--source={start}", "-o", tmp_path / name)
-        found[name] = distances_of(tmp_path / name)
+        results[name] = distances_of(tmp_path / name)
     expected = reference.distances(src, dst, 2000, src[0]).tolist()
     present = np.unique(np.concatenate([src, dst])).tolist()
     wanted = {v: None if expected[v] < 0 else expected[v] for v in present}
-    assert found["dense"] == wanted
-    assert found["sparse"] == {int(spread[v]): hops for v, hops in wanted.items()}
-    assert found["strings"] == {f"v{v}": hops for v, hops in wanted.items()}
+    assert results["dense"] == wanted
+    assert results["sparse"] == {int(spread[v]): hops for v, hops in wanted.items()}
+    assert results["strings"] == {f"v{v}": hops for v, hops in wanted.items()}
 
 
 def test_few_ids_of_a_wide_range_are_renumbered(ok, tmp_path):
-    """Dense enough for a table by the number of rows, but not by the number of vertices."""
+    """Ids dense enough for a table by the number of rows, but not by the number of vertices, give
+    right distances.
+    """
     table = pa.table({"src": np.tile([0, 50_000], 20_000), "dst": np.tile([50_000, 9], 20_000)})
     pq.write_table(table, tmp_path / "e.parquet")
     ok("bfs", tmp_path / "e.parquet", "--source", 9, "-o", tmp_path / "out")

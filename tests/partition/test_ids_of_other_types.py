@@ -31,23 +31,25 @@ KINDS = {
     "decimal of cents": pa.decimal128(20, 2),
 }
 BACK = {"uuid": pa.uuid(), "bytes": pa.binary(16), "binary": pa.binary(16)}
-"""Types in results; others come back as int64."""
+"""Types of ids in results, for kinds whose ids do not come back as int64."""
 
 
 def column_of(kind: str, ids) -> pa.Array:
-    """Vertices as ids of a kind, in the same order: sparse ones, some of them negative."""
-    given = KINDS[kind]
+    """Return vertices as ids of a kind, in the same order; ids are sparse, and some are
+    negative.
+    """
+    id_type = KINDS[kind]
     if kind in BACK:
         every = [(int(v) ** 3 * 7919).to_bytes(16, "big") for v in ids]
-        return pa.array(every, pa.binary(16)).cast(given)
+        return pa.array(every, pa.binary(16)).cast(id_type)
     numbers = [int(v) * 7919 - 100_000 for v in ids]
-    if pa.types.is_decimal(given):
-        return pa.array([Decimal(number) for number in numbers], given)
-    return pa.array(np.array(numbers, given.to_pandas_dtype()))
+    if pa.types.is_decimal(id_type):
+        return pa.array([Decimal(number) for number in numbers], id_type)
+    return pa.array(np.array(numbers, id_type.to_pandas_dtype()))
 
 
 def values_of(kind: str, ids) -> list:
-    """The same as results have them."""
+    """Return vertices as ids of a kind, as values of the type that results have."""
     column = column_of(kind, ids)
     return column.cast(BACK.get(kind, pa.int64())).to_pylist()
 
@@ -65,7 +67,9 @@ def graph():
 
 @pytest.fixture(scope="module", params=mostly_slow(KINDS, "uuid", "double"))
 def edges(request, graph, tmp_path_factory):
-    """A kind, and a folder of an edge list of several row groups, in two files."""
+    """Write an edge list of a kind of ids in two files of several row groups; give the kind and the
+    folder.
+    """
     kind, (src, dst, _) = request.param, graph
     folder = tmp_path_factory.mktemp("in")
     for number, part in enumerate((slice(0, 500), slice(500, None))):
@@ -74,19 +78,21 @@ def edges(request, graph, tmp_path_factory):
     return kind, folder
 
 
-def check_search(found: pa.Table, kind: str, graph) -> None:
-    """Against the definition: distances, and a parent one nearer for each that is reached."""
+def check_search(table: pa.Table, kind: str, graph) -> None:
+    """Check distances against the definition, and that each reached vertex has a parent one nearer
+    to the source.
+    """
     src, dst, distance = graph
     present = np.unique(np.concatenate([src, dst]))
     back = BACK.get(kind, pa.int64())
-    assert found.schema.field("vertex").type == found.schema.field("parent").type == back
+    assert table.schema.field("vertex").type == table.schema.field("parent").type == back
     names = values_of(kind, present)
-    assert found["vertex"].to_pylist() == names, "by rising id"
+    assert table["vertex"].to_pylist() == names, "by rising id"
     wanted = [None if d < 0 else d for d in distance[present].tolist()]
-    assert found["distance"].to_pylist() == wanted
+    assert table["distance"].to_pylist() == wanted
     number = dict(zip(names, present.tolist(), strict=True))
     joined = {*zip(src.tolist(), dst.tolist(), strict=True)}
-    for vertex, parent in zip(present.tolist(), found["parent"].to_pylist(), strict=True):
+    for vertex, parent in zip(present.tolist(), table["parent"].to_pylist(), strict=True):
         if parent is None:
             assert distance[vertex] <= 0
         else:
@@ -95,7 +101,9 @@ def check_search(found: pa.Table, kind: str, graph) -> None:
 
 
 def test_searches_of_edge_lists_and_stores(edges, graph, tmp_path, monkeypatch):
-    """Scanned, through a store in memory and through one whose ids went through files."""
+    """Searches scan an edge list, read a store built in memory, and read a store whose ids went
+    through files.
+    """
     kind, folder = edges
     source = typed(values_of(kind, graph[0][:1])[0])
     monkeypatch.setattr(dictionary, "RANGE_BYTES", 1 << 10)  # several of them
@@ -126,7 +134,7 @@ def test_searches_of_edge_lists_and_stores(edges, graph, tmp_path, monkeypatch):
 
 
 def test_on_disk(edges, graph, tmp_path):
-    """A store whose edges are read as they are needed."""
+    """A search with little memory reads a store's edges from disk as they are needed."""
     kind, folder = edges
     dg.build(folder, tmp_path / "graph.dg", partitions=2)
     source = typed(values_of(kind, graph[0][:1])[0])
@@ -141,29 +149,29 @@ def test_on_disk(edges, graph, tmp_path):
 
 
 def test_from_python(edges, graph):
-    """Of files and of a table; sources as values of Python."""
+    """Python opens files and a table of every kind of ids, with sources as Python values."""
     kind, folder = edges
     src, dst, _ = graph
     first = values_of(kind, src[:1])[0]
-    given = [first, float(first), str(float(first))] if kind not in BACK else [first, typed(first)]
+    ids = [first, float(first), str(float(first))] if kind not in BACK else [first, typed(first)]
     table = pa.table({"src": column_of(kind, src), "dst": column_of(kind, dst)})
     for opened in (folder, table):
-        with dg.open(opened) as held:
-            for source in given:
-                check_search(held.bfs(source).table, kind, graph)
-            components = held.components()
+        with dg.open(opened) as graph_opened:
+            for source in ids:
+                check_search(graph_opened.bfs(source).table, kind, graph)
+            components = graph_opened.components()
             assert components["component"].type == BACK.get(kind, pa.int64())
-            found = held.bfs(sources=[first]).table
-            assert set(found["source"].to_pylist()) == {first}
-            nearest = held.bfs(sources=[first], together=True)["nearest"].to_pylist()
+            result = graph_opened.bfs(sources=[first]).table
+            assert set(result["source"].to_pylist()) == {first}
+            nearest = graph_opened.bfs(sources=[first], together=True)["nearest"].to_pylist()
             assert set(nearest) <= {first, None}
             if kind not in BACK:
-                assert any("results name ids as int64" in note for note in held.notes)
-            assert typed(first) in repr(held.bfs(first))
+                assert any("results name ids as int64" in note for note in graph_opened.notes)
+            assert typed(first) in repr(graph_opened.bfs(first))
 
 
 def test_sources_in_a_file(edges, graph, tmp_path, ok):
-    """Of the graph's type, or of another that means the same."""
+    """Sources in a file have the graph's type of ids, or another type that has the same values."""
     kind, folder = edges
     first = values_of(kind, graph[0][:2])
     same = ["uuid", "bytes", "binary"] if kind in BACK else ["double", "decimal"]
@@ -179,12 +187,12 @@ def test_sources_in_a_file(edges, graph, tmp_path, ok):
     listed = ",".join(sorted({typed(value) for value in first}))
     ok("bfs", folder, f"--sources={listed}", "--together", "-o", tmp_path / "together")
     ok("validate", folder, tmp_path / "together")
-    found = pq.read_table(tmp_path / "together")["nearest"]
-    assert set(found.to_pylist()) - {None} == set(first)
+    nearest = pq.read_table(tmp_path / "together")["nearest"]
+    assert set(nearest.to_pylist()) - {None} == set(first)
 
 
 def test_other_commands(edges, ok, tmp_path):
-    """That name vertices."""
+    """Commands that name vertices show ids of every kind."""
     _, folder = edges
     dg.build(folder, tmp_path / "graph.dg")
     ok("info", tmp_path / "graph.dg")
@@ -192,12 +200,12 @@ def test_other_commands(edges, ok, tmp_path):
         out = tmp_path / words[0]
         ok(words[0], tmp_path / "graph.dg", *words[1:], "-o", out)
         ok("validate", tmp_path / "graph.dg", out)
-        told = ok("info", out, "--json").json
+        facts = ok("info", out, "--json").json
         if words[0] == "pagerank":
             vertex = pq.read_table(out)["vertex"].to_pylist()
-            assert told["top"][0][0] in [shown_id(value) for value in vertex]
+            assert facts["top"][0][0] in [shown_id(value) for value in vertex]
             ok("report", out, "-o", tmp_path / "page.html")
-            assert str(told["top"][0][0]) in (tmp_path / "page.html").read_text()
+            assert str(facts["top"][0][0]) in (tmp_path / "page.html").read_text()
             ok("convert", out, "-o", tmp_path / "ranks.txt")
             first = (tmp_path / "ranks.txt").read_text().split()[0]
             assert first == typed(vertex[0])
@@ -211,16 +219,16 @@ def test_other_commands(edges, ok, tmp_path):
 def test_a_uuid_that_is_no_vertex(edges, delegraph, tmp_path):
     kind, folder = edges
     wrong = str(UUID(int=1)) if kind in BACK else "1"
-    ran = delegraph("bfs", folder, "--source", wrong, "-o", tmp_path / "out")
-    assert ran.code == 2
-    told = repr(wrong) if kind in BACK else wrong
-    assert f"source {told} is not a vertex of the graph" in ran.err
+    run = delegraph("bfs", folder, "--source", wrong, "-o", tmp_path / "out")
+    assert run.code == 2
+    name = repr(wrong) if kind in BACK else wrong
+    assert f"source {name} is not a vertex of the graph" in run.err
 
 
 @pytest.mark.slow
 @given(st.data())
 def test_components_against_the_definition(data):
-    """Random graphs of a random kind, each vertex by the least id of its component."""
+    """Components of random graphs with a random kind of ids name each vertex's least id."""
     kind = data.draw(st.sampled_from(list(KINDS)))
     rows = data.draw(st.lists(st.tuples(*[st.integers(0, 30)] * 2), min_size=1, max_size=25))
     src, dst = np.array(rows).T
@@ -230,7 +238,7 @@ def test_components_against_the_definition(data):
         np.minimum.at(label, src, label[dst])
     present = np.unique(np.concatenate([src, dst]))
     table = pa.table({"src": column_of(kind, src), "dst": column_of(kind, dst)})
-    with dg.open(table, device="cpu", threads=1) as held:
-        found = held.components().table
-    assert found["vertex"].to_pylist() == values_of(kind, present)
-    assert found["component"].to_pylist() == values_of(kind, label[present])
+    with dg.open(table, device="cpu", threads=1) as opened:
+        result = opened.components().table
+    assert result["vertex"].to_pylist() == values_of(kind, present)
+    assert result["component"].to_pylist() == values_of(kind, label[present])

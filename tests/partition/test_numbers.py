@@ -20,7 +20,7 @@ LONG = "9" * 5000
 
 
 @pytest.mark.parametrize(
-    ("text", "limits", "told"),
+    ("text", "limits", "reason"),
     [
         (LONG, (1, 9), "is more than 9"),
         (f"-{LONG}", (1, 9), "is less than 1"),
@@ -34,8 +34,8 @@ LONG = "9" * 5000
     ],
     ids=lambda value: shown(value)[:30],
 )
-def test_what_is_no_integer(text, limits, told):
-    with pytest.raises(InputError, match=told) as raised:
+def test_what_is_no_integer(text, limits, reason):
+    with pytest.raises(InputError, match=reason) as raised:
         parse_integer(text, *limits)
     assert len(str(raised.value)) < 100
 
@@ -47,7 +47,7 @@ def test_integers():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("nan", "is not a finite number"),
         ("-inf", "is not a finite number"),
@@ -65,8 +65,8 @@ def test_integers():
     ],
     ids=lambda value: shown(value)[:30],
 )
-def test_what_is_no_number(text, told):
-    with pytest.raises(InputError, match=told) as raised:
+def test_what_is_no_number(text, reason):
+    with pytest.raises(InputError, match=reason) as raised:
         parse_number(text)
     assert len(str(raised.value)) < 100
 
@@ -114,7 +114,7 @@ def test_shown_in_one_line():
     itself: list = []
     itself.append(itself)
     for value in ("a\nb" * 99, "\x1b[31m" * 99, 10**5000, -(10**5000), [10**5000], itself):
-        told = shown(value)
-        assert len(told) < 100
-        assert told.isprintable()
+        text = shown(value)
+        assert len(text) < 100
+        assert text.isprintable()
     assert shown(10**5000) == "a number of about 5,000 digits"

@@ -50,8 +50,8 @@ def test_the_same_store(tmp_path, kind, strings):
     with delegraph.open(tmp_path / "wanted.dg") as one, delegraph.open(kind(table)) as other:
         source = table["src"][0].as_py()
         assert one.bfs(source).distance.equals(other.bfs(source).distance)
-        found = (graph.components().to_pandas() for graph in (one, other))
-        assert next(found).equals(next(found))
+        frames = (graph.components().to_pandas() for graph in (one, other))
+        assert next(frames).equals(next(frames))
     if not (strings and kind in (pandas_frame, polars_frame)):  # whose strings are large ones
         for folder in (tmp_path / "wanted.dg", tmp_path / "found.dg"):
             (folder / "manifest.json").unlink()  # which names the input, by its pages
@@ -60,7 +60,7 @@ def test_the_same_store(tmp_path, kind, strings):
 
 @pytest.mark.parametrize("kind", [arrow_table, arrow_stream, pandas_frame, polars_frame])
 def test_other_columns_are_left_alone(kind):
-    """Those, too, that Parquet cannot hold."""
+    """Other columns of a table are left alone, even columns that Parquet cannot hold."""
     table = pa.table({"src": [0, 1], "dst": [1, 2], "w": [3, 4], "why": [{}, {}]})
     if kind is pandas_frame:
         frame = kind(table)

@@ -40,8 +40,8 @@ def store(edge_list, edges, tmp_path):
 
 def wanted(edges, source: int, directed: bool = False) -> dict[int, int | None]:
     src, dst = edges
-    found = reference.distances(src, dst, 3000, source, directed)
-    return {int(v): int(found[v]) if found[v] >= 0 else None for v in np.union1d(src, dst)}
+    hops = reference.distances(src, dst, 3000, source, directed)
+    return {int(v): int(hops[v]) if hops[v] >= 0 else None for v in np.union1d(src, dst)}
 
 
 def by_vertex(result) -> dict[int, int | None]:
@@ -90,7 +90,9 @@ def test_what_it_shows(store, edges):
 
 
 def test_it_says_why_no_device_is_used(store, monkeypatch):
-    """Where a limit of its memory was given, so that one was expected."""
+    """A graph's notes say why no device is used when a limit of its memory is given, as the user
+    then expects a device.
+    """
 
     def none(number: int, limit: int | None) -> None:
         raise DeviceError("there is no GPU")
@@ -140,14 +142,14 @@ def test_bad_input(store, edge_list, edges, tmp_path):
 
 
 def test_several_at_once(store, edge_list, edges):
-    """From several threads, on several graphs."""
+    """Several threads search several graphs at once."""
     sources = edges[0][:8].tolist()
     with delegraph.open(store) as one, delegraph.open(edge_list(*edges)) as two:
-        found: dict[tuple[int, int], dict] = {}
+        results: dict[tuple[int, int], dict] = {}
 
         def search(source: int) -> None:
             for number, graph in enumerate((one, two)):
-                found[number, source] = by_vertex(graph.bfs(source))
+                results[number, source] = by_vertex(graph.bfs(source))
 
         threads = [threading.Thread(target=search, args=[source]) for source in sources]
         for thread in threads:
@@ -155,7 +157,7 @@ def test_several_at_once(store, edge_list, edges):
         for thread in threads:
             thread.join()
     for source in sources:
-        assert found[0, source] == found[1, source] == wanted(edges, source)
+        assert results[0, source] == results[1, source] == wanted(edges, source)
 
 
 HELD = """
@@ -180,12 +182,12 @@ print(before, max(opened), resident_bytes())
 
 @pytest.mark.parametrize("limit", ["10GB"])
 def test_closed_memory_is_given_back(edge_list, tmp_path, limit):
-    """20 MB of targets: held while it is open, and not after it."""
+    """A closed graph gives back its 20 MB of targets, which an open graph holds."""
     src, dst = random_edges(2, 300_000, 2_500_000)
     delegraph.build(edge_list(src, dst), tmp_path / "graph.dg")
     command = [sys.executable, "-c", HELD, tmp_path / "graph.dg", str(src[0]), limit]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ})
-    before, opened, after = map(int, done.stdout.split())
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ})
+    before, opened, after = map(int, run.stdout.split())
     assert opened - before > 15 << 20
     assert after - before < 5 << 20
 
@@ -200,14 +202,14 @@ def test_streamed_where_it_does_not_fit(edge_list, tmp_path):
     limit = held_now() + loaded.steps[0].task_bytes + CODE_BYTES - (16 << 20)
     with delegraph.open(tmp_path / "graph.dg", threads=1, memory_limit=limit) as graph:
         assert not graph.plan().shape.in_memory
-        found = graph.bfs(source)
-        assert found.distance.equals(wanted.distance)
-        assert sum(step["bytes_read"] for step in found.supersteps) > 0
+        result = graph.bfs(source)
+        assert result.distance.equals(wanted.distance)
+        assert sum(step["bytes_read"] for step in result.supersteps) > 0
         assert graph.bfs(source).distance.equals(wanted.distance)
 
 
 def test_numbers_of_numpy(store, edges, tmp_path):
-    """They are what Python's are, in records, too."""
+    """Numbers of NumPy's types are accepted like Python's, and written to records."""
     source = edges[0][0]
     with delegraph.open(store) as opened:
         graph: Any = opened
@@ -227,7 +229,7 @@ def test_numbers_of_numpy(store, edges, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ask", "said"),
+    ("ask", "reason"),
     [
         (lambda graph: graph.pagerank(iterations=1.5), "iterations must be a whole number"),
         (lambda graph: graph.closeness(sources=2, seed=-1), "seed must be a whole number"),
@@ -247,19 +249,19 @@ def test_numbers_of_numpy(store, edges, tmp_path):
         (lambda graph: PACKAGE.bench("x", sources=0), "0 searches: at least one"),
     ],
 )
-def test_options_of_a_wrong_type(store, ask, said):
-    with delegraph.open(store) as graph, pytest.raises(InputError, match=said):
+def test_options_of_a_wrong_type(store, ask, reason):
+    with delegraph.open(store) as graph, pytest.raises(InputError, match=reason):
         ask(graph)
 
 
 def test_sources_in_text(store, edges):
     first, second = edges[0][:2].tolist()
     with delegraph.open(store) as graph:
-        asked = (
+        results = (
             graph.closeness(sources=f"{first},{second}"),
             graph.closeness(sources=[first, second]),
         )
-        assert asked[0].table.equals(asked[1].table)
+        assert results[0].table.equals(results[1].table)
 
 
 def test_from_another_folder(store, edge_list, edges, tmp_path, monkeypatch):

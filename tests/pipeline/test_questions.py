@@ -22,7 +22,7 @@ from delegraph.pipeline.questions.parameters import REQUIRED, Choice, Flag, Para
 from support import python_functions
 
 ANY: Any = delegraph
-"""The functions, with arguments that type checkers refuse."""
+"""The package, as a type whose functions accept arguments that type checkers refuse."""
 
 EDGES = pa.table({"src": [1, 2, 3, 5], "dst": [2, 3, 4, 6], "w": [1, 1, 1, 1]})
 
@@ -38,7 +38,7 @@ def test_signatures_are_as_declared():
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_question(name):
-    """Its command, its function and its method have the same parameters and defaults."""
+    """A question's command, function and method have the same parameters and defaults."""
     question = QUESTIONS[name]
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
@@ -56,7 +56,7 @@ def test_question(name):
 
 @pytest.mark.parametrize("name", FORMS)
 def test_form(name):
-    """Its references lead somewhere."""
+    """References of a form lead to an algorithm, a program and a judge."""
     form = FORMS[name]
     assert callable(load(form.algorithm))
     assert form.program is None or callable(load(form.program))
@@ -65,7 +65,7 @@ def test_form(name):
 
 @pytest.mark.parametrize("name", ["components", "pagerank", "betweenness", "closeness"])
 def test_result_in_memory(tmp_path, name):
-    """Of a table or a path, without an output: the rows that the folder would have."""
+    """A result in memory of a table or a path, without an output, has the rows of the folder."""
     pq.write_table(EDGES, tmp_path / "edges.parquet")
     ask = getattr(delegraph, name)
     written = ask(tmp_path / "edges.parquet", output=tmp_path / "out")
@@ -78,15 +78,15 @@ def test_result_in_memory(tmp_path, name):
 
 
 def test_searches_in_memory():
-    found = delegraph.bfs(EDGES, 1)
-    assert found.distance.to_pylist() == [0, 1, 2, 3, None, None]
+    result = delegraph.bfs(EDGES, 1)
+    assert result.distance.to_pylist() == [0, 1, 2, 3, None, None]
     assert delegraph.bfs(EDGES, sources=[1, 5]).table.num_rows == 6
     assert delegraph.bfs(EDGES, sources="1,5", together=True)["nearest"].null_count == 0
     assert delegraph.sssp(EDGES, 1, weight="w")["distance"].to_pylist()[:4] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
-    ("ask", "told"),
+    ("ask", "reason"),
     [
         (lambda: ANY.bfs(EDGES), "give either --source"),
         (lambda: ANY.bfs(EDGES, 1, sources=[2]), "give either --source"),
@@ -107,10 +107,10 @@ def test_searches_in_memory():
         (lambda: ANY.closeness(EDGES, seed=None), "seed must be a whole number, not None"),
     ],
 )
-def test_values_that_are_refused(ask, told):
+def test_values_that_are_refused(ask, reason):
     with pytest.raises(delegraph.InputError) as raised:
         ask()
-    assert told in str(raised.value)
+    assert reason in str(raised.value)
 
 
 def test_unknown_options():
@@ -126,7 +126,9 @@ def test_numbers_of_numpy():
 
 
 def test_a_new_question():
-    """A declaration is all that a command needs: its options, checks and help follow."""
+    """A command needs only a declaration: its options, checks and help follow from the
+    declaration.
+    """
     question = QUESTIONS["components"]._replace(
         name="colours",
         summary="Colour the vertices.",
@@ -139,12 +141,12 @@ def test_a_new_question():
     )
     command = command_of(question)
     context = click.Context(command, info_name="colours")
-    told = command.get_help(context)
+    page = command.get_help(context)
     for words in ("Colour the vertices.", "--rounds", "[default: 3", "--strict-colours"):
-        assert words in told
-    assert told.index("--rounds INTEGER") < told.index("--memory-limit SIZE")
-    assert "--scheduler " not in told
-    assert "--help-all explains --scheduler" in told
+        assert words in page
+    assert page.index("--rounds INTEGER") < page.index("--memory-limit SIZE")
+    assert "--scheduler " not in page
+    assert "--help-all explains --scheduler" in page
     options = {option.name: option for option in command.params}
     with pytest.raises(click.BadParameter):
         options["rounds"].process_value(context, "0")

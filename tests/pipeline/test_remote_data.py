@@ -1,4 +1,4 @@
-"""Whole commands over what stands in an object store: they give what they give of files."""
+"""Whole commands over data in an object store give the results of files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MB = 10**6
 
 
 def of_file(path: Path, ids: str = "dense", edges: int = 3000) -> Path:
-    """A folder of two files, the second in several row groups."""
+    """Write a folder of two files, the second in several row groups."""
     path.mkdir()
     src, dst = random_edges(7, 500, edges)
     ends = [src, dst]
@@ -54,15 +54,15 @@ def parts_of(bucket, key: str) -> list[bytes]:
 
 @pytest.mark.parametrize("ids", [slow("dense"), "strings"])
 def test_a_build_is_the_same(bucket, tmp_path, ok, ids):
-    here = of_file(tmp_path / "edges", ids)
-    there = bucket.copy(here, "edges")
-    told = ok("build", there, "-o", tmp_path / "there.dg", "--weight", "w").err
-    ok("build", here, "-o", tmp_path / "here.dg", "--weight", "w")
+    local = of_file(tmp_path / "edges", ids)
+    remote_edges = bucket.copy(local, "edges")
+    first_run = ok("build", remote_edges, "-o", tmp_path / "there.dg", "--weight", "w").err
+    ok("build", local, "-o", tmp_path / "here.dg", "--weight", "w")
     assert digest(tmp_path / "there.dg") == digest(tmp_path / "here.dg")
-    again = ok("build", there, "-o", tmp_path / "there.dg", "--weight", "w").err
-    assert ("written" in told, "already built" in again) == (True, True)
+    rerun = ok("build", remote_edges, "-o", tmp_path / "there.dg", "--weight", "w").err
+    assert ("written" in first_run, "already built" in rerun) == (True, True)
     record = json.loads((tmp_path / "there.dg.run.json").read_text())
-    assert list(record["inputs"]) == [f"{there}/{name}.parquet" for name in "ab"]
+    assert list(record["inputs"]) == [f"{remote_edges}/{name}.parquet" for name in "ab"]
 
 
 def test_a_search_from_there_to_there(bucket, edges, tmp_path, ok, delegraph):
@@ -84,8 +84,8 @@ def test_a_search_from_there_to_there(bucket, edges, tmp_path, ok, delegraph):
     ok("bfs", graph, "--source", "2", "-o", out, "--overwrite", *one)
     ok("bfs", edges, "--source", "2", "-o", tmp_path / "here", "--overwrite", *one)
     assert parts_of(bucket, "results/one") == bytes_of(tmp_path / "here")
-    left = [path.name for path in tmp_path.rglob("*") if ".work" in path.name]
-    assert left == []  # of what was kept here meanwhile
+    names = [path.name for path in tmp_path.rglob("*") if ".work" in path.name]
+    assert names == []  # of what was kept here meanwhile
 
 
 def test_other_questions(bucket, edges, tmp_path, ok):
@@ -111,11 +111,11 @@ def test_file_urls_are_paths(edges, tmp_path, ok):
 
 def test_from_python(bucket, edges):
     with package.open(bucket.copy(edges, "edges")) as graph:
-        found = graph.bfs(1)
-        found.write(f"{bucket.url}/out")
+        result = graph.bfs(1)
+        result.write(f"{bucket.url}/out")
         with pytest.raises(InputError, match="--overwrite"):
-            found.write(f"{bucket.url}/out")
-        found.write(f"{bucket.url}/out", overwrite=True)
+            result.write(f"{bucket.url}/out")
+        result.write(f"{bucket.url}/out", overwrite=True)
     assert len(parts_of(bucket, "out")) == 1
     assert package.validate(str(edges), f"{bucket.url}/out")["valid"]
 
@@ -135,17 +135,17 @@ def test_from_python(bucket, edges):
 )
 def test_what_stays_here(bucket, edges, tmp_path, delegraph, monkeypatch, line):
     monkeypatch.chdir(tmp_path)
-    told = delegraph(*(word.format(edges=edges, bucket=bucket.url) for word in line))
-    assert (told.code, told.err.count("\n")) == (2, 1)
-    assert re.match(f"delegraph: .*{bucket.url}/.*(path|disk) of this machine", told.err)
+    run = delegraph(*(word.format(edges=edges, bucket=bucket.url) for word in line))
+    assert (run.code, run.err.count("\n")) == (2, 1)
+    assert re.match(f"delegraph: .*{bucket.url}/.*(path|disk) of this machine", run.err)
     assert bucket.names() == []
 
 
 def test_inputs_and_outputs_that_would_meet(bucket, edges, delegraph):
     graph = bucket.copy(edges, "edges")
     for out in (graph, f"{graph}/out", f"{bucket.url}/edges/a.parquet"):
-        told = delegraph("bfs", graph, "--source", "1", "-o", out)
-        assert told.code == 2
+        run = delegraph("bfs", graph, "--source", "1", "-o", out)
+        assert run.code == 2
     assert len(bucket.names()) == 2
 
 
@@ -159,15 +159,17 @@ def test_a_store_that_fails_is_tried_again_later(
     monkeypatch.setattr(remote, "ATTEMPTS", 1)
     remote._system.cache_clear()
     failing.fail_where(fault, lambda request: request.startswith("GET") and "b.parq" in request)
-    told = delegraph("bfs", graph, "--source", "1", "-o", f"{bucket.url}/out2")
-    assert told.code == 75
-    assert told.err.startswith(f"delegraph: {graph}/b.parquet: no usable answer after")
-    assert told.err.count("\n") == 1
+    run = delegraph("bfs", graph, "--source", "1", "-o", f"{bucket.url}/out2")
+    assert run.code == 75
+    assert run.err.startswith(f"delegraph: {graph}/b.parquet: no usable answer after")
+    assert run.err.count("\n") == 1
     assert not any("out2" in name for name in bucket.names())
 
 
 def test_killed_in_the_middle(failing, bucket, edges, tmp_path, ok, delegraph):
-    """While the result's parts are sent, a result of another search stands there."""
+    """A run killed while the parts of its result are sent leaves the result of an earlier search in
+    place.
+    """
     graph, out = bucket.copy(edges, "edges"), f"{bucket.url}/out"
     ok("bfs", graph, "--source", "1", "-o", out)
     before = bucket.names()
@@ -178,8 +180,8 @@ def test_killed_in_the_middle(failing, bucket, edges, tmp_path, ok, delegraph):
         wait_for_request(failing, "out/part-")
         process.kill()
     failing.heal()
-    left = set(bucket.names()) - set(before)
-    assert [name.startswith("out/_begun-") for name in left] == [True]
+    names = set(bucket.names()) - set(before)
+    assert [name.startswith("out/_begun-") for name in names] == [True]
     assert "valid" in ok("validate", edges, out).out
     assert ok("info", out, "--json").json["source"] == 1
     assert list(tmp_path.glob(".out-*.work"))
@@ -194,9 +196,9 @@ def test_two_runs_here_do_not_write_one_result(bucket, edges, delegraph, tmp_pat
     from delegraph.partition.disk.work import begin_work
 
     with begin_work(out, {}):
-        told = delegraph("bfs", edges, "--source", "1", "-o", out)
-    assert told.code == 75
-    assert f"another run is writing {out} at this moment" in told.err
+        run = delegraph("bfs", edges, "--source", "1", "-o", out)
+    assert run.code == 75
+    assert f"another run is writing {out} at this moment" in run.err
 
 
 @pytest.mark.slow
@@ -213,22 +215,24 @@ def test_workers_read_there(bucket, edges, tmp_path, ok):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ids", ["dense", "strings"])
-@pytest.mark.parametrize("asked", ["build", "components"])
-def test_a_memory_limit_is_kept(bucket, tmp_path, ids, asked):
+@pytest.mark.parametrize("name", ["build", "components"])
+def test_a_memory_limit_is_kept(bucket, tmp_path, ids, name):
     graph = bucket.copy(of_file(tmp_path / "edges", ids, 3_000_000), "edges")
-    line = command(asked, graph, "-o", tmp_path / "out")
+    line = command(name, graph, "-o", tmp_path / "out")
     peak_of([*line, "--memory-limit", "900MB"])  # a process that compiles holds more
-    code, _, told = peak_of([*line, "--overwrite", "--memory-limit", "1MB"])
-    found = re.search(r"--memory-limit ([\d.]+[MG]B) or more", told)
-    assert found, told
-    least = memory.parse_bytes(found[1]) + 2 * MB
-    code, peak, told = peak_of([*line, "--overwrite", "--memory-limit", str(least)])
-    assert (code, peak <= least) == (0, True), (told, peak, least)
+    code, _, stderr = peak_of([*line, "--overwrite", "--memory-limit", "1MB"])
+    match = re.search(r"--memory-limit ([\d.]+[MG]B) or more", stderr)
+    assert match, stderr
+    least = memory.parse_bytes(match[1]) + 2 * MB
+    code, peak, stderr = peak_of([*line, "--overwrite", "--memory-limit", str(least)])
+    assert (code, peak <= least) == (0, True), (stderr, peak, least)
 
 
 @pytest.mark.slow
 def test_processes_end(bucket, edges):
-    """Of Python, too, where nobody closes anything; also where an answer does not come."""
+    """A Python process that reads and writes in an object store ends without a warning, though
+    nobody closes anything.
+    """
     graph = bucket.copy(edges, "edges")
     code = (
         "import sys, delegraph\n"
@@ -238,6 +242,6 @@ def test_processes_end(bucket, edges):
         "print(found.reached)"
     )
     line = [sys.executable, "-X", "dev", "-c", code, graph, f"{bucket.url}/out"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120, env=os.environ)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout) > 1
+    run = subprocess.run(line, capture_output=True, text=True, timeout=120, env=os.environ)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert int(run.stdout) > 1

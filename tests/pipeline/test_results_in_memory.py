@@ -1,4 +1,4 @@
-"""All algorithms of a graph that is opened, and what they find, in memory."""
+"""Results in memory of all algorithms of an open graph."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ ALGORITHMS = ["components", "pagerank", "sssp", "closeness", "eccentricity", "be
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_as_by_the_function(store, source, tmp_path, name):
-    """The same values, the same files, a record with the same keys."""
+    """A result in memory has the values and files of the function with an output, and a record with
+    the same keys.
+    """
     options = options_of(name, source)
     getattr(delegraph, name)(store, output=tmp_path / "wanted", threads=1, **options)
     with delegraph.open(store, threads=1) as graph:
@@ -83,8 +85,8 @@ def test_as_by_the_function(store, source, tmp_path, name):
 
 @pytest.mark.parametrize("kind", ["edges", "edges with weights", "partitions", "from disk"])
 def test_of_any_graph(edges, store, source, tmp_path, monkeypatch, kind):
-    """An edge list is held in rows. A program for which that leaves no room has a temporary store
-    made, once, which goes with the graph.
+    """Results of any open graph are right; a program that has no room beside the rows of an edge
+    list gets a temporary store, made once and removed with the graph.
     """
     path, weight = edges, None if kind == "edges" else "weight"
     if kind == "partitions":
@@ -100,11 +102,11 @@ def test_of_any_graph(edges, store, source, tmp_path, monkeypatch, kind):
                     other.sssp(source)
                 continue
             options = each if name == "bfs" else options_of(name, source)
-            found = [getattr(graph, name)(**options).table for graph in (one, other)]
-            for column in found[0].column_names:
+            tables = [getattr(graph, name)(**options).table for graph in (one, other)]
+            for column in tables[0].column_names:
                 if column == "parent":
                     continue
-                values = [table[column].to_pandas() for table in found]
+                values = [table[column].to_pandas() for table in tables]
                 if column in ("pagerank", "betweenness"):
                     np.testing.assert_allclose(*values, rtol=1e-12)
                 else:
@@ -120,12 +122,12 @@ def test_of_any_graph(edges, store, source, tmp_path, monkeypatch, kind):
 
 
 def test_what_an_open_edge_list_gives_is_valid(edges, source, tmp_path):
-    """Of the graph that it was opened as, with its weights."""
+    """Results of an open edge list with weights are valid for the graph as it was opened."""
     with delegraph.open(edges, weight="weight", duplicates="max") as graph:
         for name, result in (("bfs", graph.bfs(source)), ("sssp", graph.sssp(source))):
             result.write(tmp_path / name)
-            asked: dict[str, Any] = {"weight": "weight", "duplicates": "max"}
-            assert delegraph.validate(edges, tmp_path / name, **asked)["valid"]
+            reading: dict[str, Any] = {"weight": "weight", "duplicates": "max"}
+            assert delegraph.validate(edges, tmp_path / name, **reading)["valid"]
 
 
 def test_from_several_sources(store, source, tmp_path):
@@ -149,7 +151,7 @@ def test_from_several_sources(store, source, tmp_path):
 
 
 def targets_of(graph: delegraph.Graph, place: str) -> set[int]:
-    """The arrays that programs read, which stand in a place."""
+    """Return the ids of the arrays of targets that programs read in a place."""
     engine = graph._programs
     assert isinstance(engine, HostProgramEngine)
     assert isinstance(engine.rows, StoreRows)
@@ -168,7 +170,7 @@ def test_merged_edges_are_held_once(edges, tmp_path):
 
 
 def test_edges_are_held_once(store, source):
-    """By searches and programs; with their weights they are loaded again."""
+    """Edges are held once for searches and programs, and loaded again with weights."""
     with delegraph.open(store) as graph:
         graph.components()
         (rows,) = targets_of(graph, "memory")
@@ -181,7 +183,9 @@ def test_edges_are_held_once(store, source):
 
 
 def test_within_a_limit(edges, tmp_path):
-    """What does not fit is read from disk; a program that needs more is refused by its need."""
+    """A graph that does not fit its limit is read from disk, and a program that needs more is
+    refused.
+    """
     src, dst = random_edges(2, 100_000, 4_000_000)
     pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
     delegraph.build(tmp_path / "edges.parquet", tmp_path / "graph.dg")
@@ -190,9 +194,9 @@ def test_within_a_limit(edges, tmp_path):
         assert wanted.record["components"]["method"] == "in memory"
     limit = loaded.budget.baseline + loaded.steps[0].task_bytes - (16 << 20)
     with delegraph.open(tmp_path / "graph.dg", threads=1, memory_limit=limit) as graph:
-        found = graph.components()
-        assert found.record["components"]["method"] == "streamed"
-        assert found.table.equals(wanted.table)
+        result = graph.components()
+        assert result.record["components"]["method"] == "streamed"
+        assert result.table.equals(wanted.table)
         with pytest.raises(InputError, match="memory limit"):
             graph.bfs(sources=range(5000))
 
@@ -241,11 +245,11 @@ def test_what_a_result_shows(store, monkeypatch):
 
 
 def test_ids_are_shown_as_they_are(edge_list):
-    """Without separators, which no command takes."""
+    """Ids are shown without separators of thousands, which no command takes."""
     with delegraph.open(edge_list([25461, 25461], [1000, 2000])) as graph:
-        found = graph.bfs(25461)
-    assert repr(found).startswith("<Result of bfs: source 25461, ")
-    assert "<td>1000</td><td>1</td><td>25461</td>" in found._repr_html_()
+        result = graph.bfs(25461)
+    assert repr(result).startswith("<Result of bfs: source 25461, ")
+    assert "<td>1000</td><td>1</td><td>25461</td>" in result._repr_html_()
 
 
 def test_names_are_escaped(edge_list):
@@ -256,7 +260,9 @@ def test_names_are_escaped(edge_list):
 
 
 def test_a_store_that_is_built_anew_is_noticed(edge_list, tmp_path):
-    """Names of another graph would stand beside what was found of this one."""
+    """A store that is rebuilt while open is refused: names of the new graph would stand beside
+    values of the old one.
+    """
     delegraph.build(edge_list([0, 0, 0, 1], [1, 2, 3, 2]), tmp_path / "graph.dg")
     with delegraph.open(tmp_path / "graph.dg") as graph:
         assert graph.bfs(0).distance.to_pylist() == [0, 1, 1, 1]

@@ -1,1 +1,1 @@
-"""Helpers that several test files share. Fixtures stand in conftest.py."""
+"""Helpers that several test files share; fixtures are in conftest.py."""

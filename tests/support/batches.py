@@ -1,4 +1,4 @@
-"""Batches as their ledgers have them, without a run."""
+"""Ledgers of batches, made without a run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ BEGIN = datetime(2026, 7, 2, 23, 50, tzinfo=UTC)
 def tried(
     name: str, state: State, began: float, minutes: float | None = None, **facts: Any
 ) -> Entry:
-    """A job, and its last try. began: minutes after BEGIN. minutes: that it took; None: no end is
-    known.
+    """Return a job with its last try. began: minutes after BEGIN. minutes: length of the try; None:
+    the end is unknown.
     """
     times = {"began": _told(began)}
     if minutes is not None:
@@ -30,7 +30,7 @@ def _told(minutes: float) -> str:
 
 
 def every_state() -> list[Entry]:
-    """A job in each; as nobody runs the batch, the one that ran was cut off."""
+    """Return a job in each state; the running one counts as cut off, as nobody runs the batch."""
     fault = "worker tcp://10.0.0.3:2222 is lost"
     return [
         tried("store", "done", -30_000, 100, peak_bytes=6_200_000_000),
@@ -46,7 +46,7 @@ def every_state() -> list[Entry]:
 
 
 def write_batch(jobs: Path, *entries: Entry, tries: Sequence[Try] = ()) -> Path:
-    """The file of jobs, and what a batch leaves beside it."""
+    """Write a file of jobs, and the files that a batch leaves beside it."""
     jobs.touch()
     folder_of(jobs).mkdir()
     (folder_of(jobs) / "lock").touch()

@@ -1,4 +1,4 @@
-"""A report of ``bench --json``, with numbers that are known."""
+"""Reports of ``bench --json`` with known numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def bench_report(**more):
 
 
 def scaling_rows():
-    """By 1, 2 and 4 ranks."""
+    """Return the rows of a scaling report for 1, 2 and 4 ranks."""
     exchanged = {
         "bytes_sent": {"delegates": 1000.0, "normals": 3000.0},
         "supersteps": 6.5,

@@ -1,4 +1,6 @@
-"""Headless Chromium, if there is one, by the DevTools protocol: what a page looks like and says."""
+"""Headless Chromium, if there is one, driven by the DevTools protocol: the looks and the errors of
+pages.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ _DEADLINE = 60
 
 
 class Seen(NamedTuple):
-    """A page at one size. errors: the console's. wide: pixels that it needs. overlaps: texts of
-    charts that are cut off, and pairs that stand one over the other. picture: PNG.
+    """The looks of a page at one size. errors: the console's. wide: pixels that the page needs.
+    overlaps: texts of charts that are cut off, and pairs of texts that overlap. picture: PNG.
     """
 
     errors: list[str]
@@ -34,7 +36,7 @@ def find() -> str | None:
 
 
 def look(program: str, pages: list[Path], width: int, dark: bool) -> list[Seen]:
-    """Return the looks of each page, with all that is folded."""
+    """Return the looks of each page, with all folded parts open."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         command = [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"]
         command += [
@@ -43,20 +45,22 @@ def look(program: str, pages: list[Path], width: int, dark: bool) -> list[Seen]:
             f"--user-data-dir={home}",
         ]
         command += ["--disable-background-networking", "about:blank"]
-        told = Path(home, "told")
-        with open(told, "wb") as stderr, subprocess.Popen(command, stderr=stderr) as process:
+        log = Path(home, "told")
+        with open(log, "wb") as stderr, subprocess.Popen(command, stderr=stderr) as process:
             try:
-                every = _look(told, pages, width, dark)
+                every = _look(log, pages, width, dark)
                 return asyncio.run(asyncio.wait_for(every, _DEADLINE))
             finally:
                 process.terminate()
 
 
-async def _look(told: Path, pages: list[Path], width: int, dark: bool) -> list[Seen]:
-    """told: where the browser says at which address it listens."""
-    while not (found := re.search(r"DevTools listening on (\S+)", told.read_text())):
+async def _look(log: Path, pages: list[Path], width: int, dark: bool) -> list[Seen]:
+    """Return the looks of each page; told: the file in which the browser says the address to
+    connect to.
+    """
+    while not (address := re.search(r"DevTools listening on (\S+)", log.read_text())):
         await asyncio.sleep(0.05)
-    socket = await websocket_connect(found[1], max_message_size=1 << 28)
+    socket = await websocket_connect(address[1], max_message_size=1 << 28)
     session = Session(socket)
     target = await session.call("Target.createTarget", url="about:blank")
     attached = await session.call(
@@ -69,15 +73,15 @@ async def _look(told: Path, pages: list[Path], width: int, dark: bool) -> list[S
     await session.call("Emulation.setDeviceMetricsOverride", **size)
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     await session.call("Emulation.setEmulatedMedia", features=[scheme])
-    seen = [await session.see(page) for page in pages]
+    looks = [await session.see(page) for page in pages]
     socket.close()
     while await socket.read_message() is not None:  # until it is
         pass
-    return seen
+    return looks
 
 
 class Session:
-    """Calls of one tab, and what it told meanwhile."""
+    """Calls of one browser tab, and the events that the tab sent meanwhile."""
 
     def __init__(self, socket: WebSocketClientConnection) -> None:
         self.socket = socket
@@ -107,7 +111,7 @@ class Session:
     async def see(self, page: Path) -> Seen:
         self.told.clear()
         await self.call("Page.navigate", url=page.absolute().as_uri())
-        while not any(some["method"] == "Page.loadEventFired" for some in self.told):
+        while not any(event["method"] == "Page.loadEventFired" for event in self.told):
             await self._next()
         await self.value("document.querySelectorAll('details').forEach(d => d.open = true)")
         wide = await self.value("document.documentElement.scrollWidth")
@@ -116,10 +120,10 @@ class Session:
             "Page.captureScreenshot", captureBeyondViewport=True, clip=await self._all()
         )
         errors = [
-            json.dumps(some["params"])
-            for some in self.told
-            if some["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")
-            or some["method"] == "Runtime.consoleAPICalled"
+            json.dumps(event["params"])
+            for event in self.told
+            if event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")
+            or event["method"] == "Runtime.consoleAPICalled"
         ]
         return Seen(errors, wide, overlaps, base64.b64decode(shot["data"]))
 

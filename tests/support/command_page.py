@@ -1,4 +1,6 @@
-"""``docs/reference/commands.md``: the help of every command. As a program, this file writes it."""
+"""``docs/reference/commands.md``, the help of every command; run as a program, this file writes the
+page.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 def page() -> str:
     width = {"max_content_width": 100, "terminal_width": 100}
     context = click.Context(cli, info_name="delegraph", **width, **cli.context_settings)
-    told = "\n".join(_told(context))
-    return f"# The command line\n\nWhat each command's `--help` says.\n\n{told}"
+    text = "\n".join(_told(context))
+    return f"# The command line\n\nWhat each command's `--help` says.\n\n{text}"
 
 
 def _told(context: click.Context) -> Iterator[str]:

@@ -8,7 +8,7 @@ DAMAGES = ["truncated", "removed", "halved", "a flipped bit"]
 
 
 def damage(path: Path, kind: str) -> None:
-    """truncated: to nothing. a flipped bit: in the middle, and the size stays."""
+    """Damage a file. truncated: to nothing. a flipped bit: in the middle, and the size stays."""
     data = bytearray(path.read_bytes())
     if kind == "removed":
         path.unlink()

@@ -1,4 +1,4 @@
-"""One call to the system, of those that change files, fails."""
+"""System calls that change files, one of which fails."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ NAMES = ["open", "fsync", "replace", "rename", "mkdir", "unlink", "rmdir", "chmo
 
 
 class Failing:
-    """While it is entered, one of the calls that change something in ``folder`` fails.
+    """A context in which one of the calls that change something in ``folder`` fails.
 
-    number: which one; ``calls`` counts them.
+    number: of the call that fails; ``calls`` counts the calls.
     """
 
     def __init__(self, monkeypatch, folder: Path, number: int, error: int) -> None:

@@ -1,7 +1,8 @@
-"""Calls to the system that fail, or at which the process is killed, in a command of its own.
+"""System calls that fail, or at which the process is killed, in a command run as a process of its
+own.
 
 A library that is loaded before all others counts the calls that concern a folder, Arrow's and
-Python's alike, and lets one of them fail.
+Python's alike, and makes one of them fail.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ import pytest
 from .processes import command
 
 KILL = -1
-"""In place of an errno: the process is killed before the call."""
+"""A value in place of an errno: the process is killed before the call."""
 
 READING = "read"
 WRITING = "write"
 SYNCING = "sync"
 OPENING = "open"
 MAPPING = "map"
-"""Of memory, wherever; the folder does not count."""
+"""A kind of call: mappings of memory, which count whatever the folder."""
 CALLS = (READING, WRITING, SYNCING, OPENING)
 
 _SOURCE = r"""
@@ -111,20 +112,20 @@ void *mmap(void *at, size_t length, int access, int flags, int fd, off_t offset)
 
 @lru_cache(maxsize=1)
 def library() -> Path | None:
-    """The library; None where there is no C compiler, or no Linux."""
+    """Build and return the library; None where there is no C compiler, or no Linux."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or not Path("/proc/self/fd").is_dir():
         return None
     folder = Path(tempfile.mkdtemp(prefix="faulty-calls-"))
-    source, made = folder / "faulty.c", folder / "faulty.so"
+    source, target = folder / "faulty.c", folder / "faulty.so"
     source.write_text(_SOURCE)
-    line = [compiler, "-shared", "-fPIC", "-O1", "-w", "-o", str(made), str(source), "-ldl"]
-    done = subprocess.run(line, capture_output=True)
-    return made if done.returncode == 0 else None
+    line = [compiler, "-shared", "-fPIC", "-O1", "-w", "-o", str(target), str(source), "-ldl"]
+    run = subprocess.run(line, capture_output=True)
+    return target if run.returncode == 0 else None
 
 
 class Ended(NamedTuple):
-    """How a command ended. calls: of those that were counted, how many there were."""
+    """The end of a command. calls: number of counted calls."""
 
     code: int
     out: str
@@ -135,13 +136,15 @@ class Ended(NamedTuple):
 def run_faulty(
     args: tuple, folder: Path, number: int = 0, error: int = KILL, calls: tuple[str, ...] = CALLS
 ) -> Ended:
-    """Run a command in which call ``number`` of some kinds to a folder's files fails; 0: none."""
+    """Run a command in which call ``number`` of some kinds to a folder's files fails; 0: no call
+    fails.
+    """
     faulty = library()
     if faulty is None:
         pytest.skip("no C compiler")
     with tempfile.TemporaryDirectory(prefix="faulty-log-") as place:
         log = Path(place, "log")
-        told = {
+        fault = {
             "LD_PRELOAD": str(faulty),
             "FAULT_FOLDER": os.path.realpath(folder),
             "FAULT_CALLS": " ".join(calls),
@@ -149,8 +152,8 @@ def run_faulty(
             "FAULT_ERROR": str(error),
             "FAULT_LOG": str(log),
         }
-        done = subprocess.run(
-            command(*args), env={**os.environ, **told}, capture_output=True, text=True, timeout=120
+        run = subprocess.run(
+            command(*args), env={**os.environ, **fault}, capture_output=True, text=True, timeout=120
         )
         counted = log.stat().st_size if log.exists() else 0
-    return Ended(done.returncode, done.stdout, done.stderr, counted)
+    return Ended(run.returncode, run.stdout, run.stderr, counted)

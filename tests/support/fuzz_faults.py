@@ -1,9 +1,10 @@
-"""Commands in which a call to the system fails, or that are killed, damaged and run again.
+"""Commands with faults: a system call fails, or the run is killed or its files are damaged.
 
     python -m support.fuzz_faults FOLDER SEED FIRST LAST
 
-A line says what each case is, another one how it ended. Whatever happens, a command ends with one
-line that names a file, and run again it leaves what it had left undisturbed, and nothing else.
+Each case prints a line that describes the case and a line that tells its end. A command with a
+fault has to end with one line that names a file; run again, the command has to leave the files of
+a run without a fault, and no other files.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ ERRORS = {
 
 
 _counted: dict[tuple[str, tuple[str, ...]], int] = {}
-"""Calls of some kinds in a command, undisturbed."""
+"""Numbers of calls of some kinds in a command without a fault."""
 
 
 class Case(NamedTuple):
-    """A command: its words, and the name of its output."""
+    """A command. words: of the command line. output: name of the output."""
 
     words: tuple[str, ...]
     output: str = "out"
@@ -75,7 +76,7 @@ def cases(folder: Path) -> dict[str, Case]:
 
 
 def prepare(folder: Path) -> None:
-    """Make what the commands read."""
+    """Make the inputs of the commands."""
     src, dst = random_edges(5, 300, 2000)
     pq.write_table(pa.table({"src": src, "dst": dst}), folder / "edges.parquet")
     lines = "".join(f"{u} {v}\n" for u, v in zip(src.tolist(), dst.tolist(), strict=True))
@@ -89,7 +90,7 @@ _expected: dict[str, str] = {}
 
 
 def expected_of(folder: Path, name: str) -> str:
-    """Return the looks of a command's output, undisturbed."""
+    """Return the looks of a command's output after a run without a fault."""
     if name not in _expected:
         case = cases(folder)[name]
         _run(*case.words, "-o", folder / case.output)
@@ -99,16 +100,17 @@ def expected_of(folder: Path, name: str) -> str:
 
 
 def _run(*args: Any) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command(*args), capture_output=True, text=True, timeout=SECONDS)
-    if done.returncode:
-        raise RuntimeError(f"{args}: {done.stderr}")
-    return done
+    run = subprocess.run(command(*args), capture_output=True, text=True, timeout=SECONDS)
+    if run.returncode:
+        raise RuntimeError(f"{args}: {run.stderr}")
+    return run
 
 
 def looks(output: Path) -> str:
     """Return the parts of an output that decide whether it is right.
 
-    Parents do not, of which there may be several, nor does the time of day on a page.
+    Parents are left out, as a vertex may have several right ones, and so is a page's text, which
+    has the time of day.
     """
     if output.suffix == ".html":
         data = output.read_bytes()
@@ -159,19 +161,19 @@ def run_case(folder: Path, seed: int, number: int) -> None:
         if ended.code not in (0, -signal.SIGKILL):
             faults.append(f"exit code {ended.code}: {ended.err}")
         work = output.with_name(f".{output.name}.work")
-        left = sorted(path for path in work.rglob("*") if path.is_file() and path.name != "lock")
-        if left and rng.random() < 0.6:
-            chosen, how = left[int(rng.integers(len(left)))], str(rng.choice(DAMAGES))
+        names = sorted(path for path in work.rglob("*") if path.is_file() and path.name != "lock")
+        if names and rng.random() < 0.6:
+            chosen, how = names[int(rng.integers(len(names)))], str(rng.choice(DAMAGES))
             print(f"{how}: {chosen.relative_to(folder)}", flush=True)
             damage(chosen, how)
     else:
         faults += faults_of(ended.code, ended.err, error, folder)
     if ended.code == 0 and output.exists() and looks(output) != expected:
         faults.append("another output than undisturbed")
-    again = subprocess.run(command(*args), capture_output=True, text=True, timeout=SECONDS)
-    there = again.returncode == 2 and "exists" in again.stderr and output.exists()
-    if again.returncode and not there:
-        faults.append(f"run again: exit code {again.returncode}: {again.stderr}")
+    rerun = subprocess.run(command(*args), capture_output=True, text=True, timeout=SECONDS)
+    there = rerun.returncode == 2 and "exists" in rerun.stderr and output.exists()
+    if rerun.returncode and not there:
+        faults.append(f"run again: exit code {rerun.returncode}: {rerun.stderr}")
     elif looks(output) != expected:
         faults.append("another output, run again")
     clear(output)
@@ -185,23 +187,23 @@ def run_case(folder: Path, seed: int, number: int) -> None:
     print("WRONG: " + "; ".join(faults) if faults else "right", flush=True)
 
 
-def faults_of(code: int, told: str, error: int, folder: Path) -> list[str]:
-    """List what is wrong with how a command ended in which a call failed."""
+def faults_of(code: int, stderr: str, error: int, folder: Path) -> list[str]:
+    """Return the faults in the end of a command in which a call failed."""
     if code == 0:
         return []
     faults = []
-    lines = [line for line in told.splitlines() if line.startswith("delegraph: ")]
+    lines = [line for line in stderr.splitlines() if line.startswith("delegraph: ")]
     if code != 1:
         faults.append(f"exit code {code}")
-    if len(lines) != 1 or "--debug" in told or "Traceback" in told:
+    if len(lines) != 1 or "--debug" in stderr or "Traceback" in stderr:
         faults.append("not one line")
     if error in (errno.EIO, errno.ESTALE) and not (
-        str(folder) in told and os.strerror(error) in told
+        str(folder) in stderr and os.strerror(error) in stderr
     ):
         faults.append("no file and reason")
-    if "damaged" in told or "build the store again" in told or "invalid contents" in told:
+    if "damaged" in stderr or "build the store again" in stderr or "invalid contents" in stderr:
         faults.append("told as damage")
-    return [f"{fault}: {told.strip()}" for fault in faults]
+    return [f"{fault}: {stderr.strip()}" for fault in faults]
 
 
 def main() -> None:

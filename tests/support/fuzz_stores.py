@@ -1,8 +1,9 @@
-"""Stores with one thing changed, opened and searched: run as a process of its own, which may die.
+"""Stores with one change, opened and searched in a separate process, which may die.
 
     python -m support.fuzz_stores FOLDER SEED FIRST LAST
 
-FOLDER has the stores of ``build_all``. A line says what each case is, another one how it ended.
+FOLDER has the stores of ``build_all``. Each case prints a line that describes the case and a line
+that tells its end.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ Told = list[list[tuple[Any, int, Any]]]
 
 
 def search(path: Path, shape: str) -> Told:
-    """Return for each way to search: user ids, distances, parents' user ids."""
+    """Return user ids, distances and the user ids of parents for each way to search."""
     store = open_store(path)
     names = StoreNames(store, TEAM)
     source = names.find(SOURCES.get(shape, 7))
@@ -74,36 +75,37 @@ def search(path: Path, shape: str) -> Told:
     engine = HostSearchEngine(StoreGraph(store, None), 2)
     engine.load()
     alone = engine.search(source), stream_search(streamed(store), source, TEAM)
-    found = [(way.distance, way.parent) for way in alone]
+    pairs = [(way.distance, way.parent) for way in alone]
     if store.info.partitions > 1:
-        found.append(search_by_threads(store, source, 2, path.parent / "out")[:2])
-    return [_told(names, *arrays) for arrays in found]
+        pairs.append(search_by_threads(store, source, 2, path.parent / "out")[:2])
+    return [_told(names, *arrays) for arrays in pairs]
 
 
 def _told(names: StoreNames, distance: np.ndarray, parent: np.ndarray) -> list:
-    told = []
+    rows = []
     for number in range(len(names.pieces)):
         ids, places = names.piece(number)
         known = distance[places] > 0
         parents = names.decode(pa.array(parent[places], mask=~known))
-        told += zip(ids.to_pylist(), distance[places].tolist(), parents.to_pylist(), strict=True)
-    return told
+        rows += zip(ids.to_pylist(), distance[places].tolist(), parents.to_pylist(), strict=True)
+    return rows
 
 
 def same_distances(one: Told, other: Told) -> bool:
-    def distances(told: Told) -> list:
-        return [[row[:2] for row in way] for way in told]
+    def distances(results: Told) -> list:
+        return [[row[:2] for row in way] for way in results]
 
     return distances(one) == distances(other)
 
 
-def well_formed(told: Told) -> bool:
-    """Whether parents are vertices nearer to the source, in every way.
+def well_formed(results: Told) -> bool:
+    """Return whether parents are vertices nearer to the source, in every way to search.
 
-    No more is right of edges that stand in rows and not in the others' rows, from which they are
-    pulled: such a graph is none, and only comparing all rows would tell.
+    Nothing more is certain when an edge stands in the row of one end and not in the row of the
+    other, from which it is pulled: the store is then no graph, and only comparing all rows would
+    tell.
     """
-    for way in told:
+    for way in results:
         level = {vertex: distance for vertex, distance, _ in way}
         for _, distance, parent in way:
             if distance < -1 or (parent is None) == (distance > 0):
@@ -114,7 +116,9 @@ def well_formed(told: Told) -> bool:
 
 
 def change(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
-    """Change one thing; says what, and whether the graph is still to be the same one."""
+    """Change one thing of a store; return its description, and whether the graph has to stay the
+    same.
+    """
     kinds = [
         (_field, 4),
         (_numbers, 3),
@@ -129,14 +133,14 @@ def change(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
     return kind(path, rng)
 
 
-def _pick(rng: np.random.Generator, some: Any) -> Any:
-    some = list(some)
-    return some[rng.integers(len(some))]
+def _pick(rng: np.random.Generator, items: Any) -> Any:
+    items = list(items)
+    return items[rng.integers(len(items))]
 
 
 def _files(path: Path, ending: str = "") -> list[str]:
-    found = sorted(str(file.relative_to(path)) for file in path.rglob("*") if file.is_file())
-    return [name for name in found if name != "manifest.json" and name.endswith(ending)]
+    names = sorted(str(file.relative_to(path)) for file in path.rglob("*") if file.is_file())
+    return [name for name in names if name != "manifest.json" and name.endswith(ending)]
 
 
 def _field(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
@@ -171,7 +175,7 @@ def _field(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
 
 
 def _numbers(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
-    """A few numbers of an array."""
+    """Change a few numbers of an array."""
     name = _pick(rng, _files(path, ".npy"))
     data = bytearray((path / name).read_bytes())
     numbers = np.frombuffer(data, np.uint32, offset=HEADER_BYTES)
@@ -196,7 +200,7 @@ def _bytes(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
 
 
 def _footer(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
-    """Bytes of what the vertex table's file says of itself."""
+    """Change bytes of the footer of the vertex table's file."""
     data = bytearray((path / "vertices.parquet").read_bytes())
     length = int.from_bytes(data[-8:-4], "little")
     for at in rng.integers(length, size=rng.integers(1, 4)):
@@ -207,7 +211,7 @@ def _footer(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
 
 
 def _table(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
-    """A few values of the vertex table, or a column of it."""
+    """Change a few values of the vertex table, or a column."""
     table = pq.read_table(path / "vertices.parquet")
     columns, fields = [column.to_pylist() for column in table.columns], list(table.schema)
     i = int(rng.integers(len(columns)))
@@ -234,7 +238,7 @@ def _table(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
 
 
 def _place(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
-    """Another file, or none, where one should be; sometimes with a manifest that agrees."""
+    """Replace a file by another one, or by none; sometimes with a manifest that agrees."""
     name = _pick(rng, [*_files(path), "manifest.json"])
     file, data = path / name, (path / name).read_bytes()
     kinds = ["none", "longer", "shorter", "empty", "another", "link", "pipe", "folder", "no folder"]
@@ -260,7 +264,7 @@ def _place(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
 
 
 def _manifest(path: Path, rng: np.random.Generator) -> tuple[str, bool]:
-    """Bytes of the manifest; or a whole other one of right checksum."""
+    """Change bytes of the manifest, or a value in it together with its checksum."""
     file = path / "manifest.json"
     data = bytearray(file.read_bytes())
     way = rng.random()
@@ -286,12 +290,12 @@ def case(folder: Path, seed: int, number: int, expected: dict[str, Told]) -> Non
     place = folder / f"case-{seed}-{number}"
     place.mkdir()
     path = Path(shutil.copytree(folder / shape, place / "graph.dg"))
-    said, same = change(path, rng)
-    print(f"{number}: {shape}: {said}", flush=True)
+    description, same = change(path, rng)
+    print(f"{number}: {shape}: {description}", flush=True)
     faulthandler.dump_traceback_later(SECONDS, exit=True)
     try:
-        told = search(path, shape)
-        right = same_distances(told, expected[shape]) if same else well_formed(told)
+        results = search(path, shape)
+        right = same_distances(results, expected[shape]) if same else well_formed(results)
         print("right" if right else "WRONG", flush=True)
     except DelegraphError as error:  # of ranks, that another one has met an InputError
         print("refused:" if "\n" not in str(error) else "LINES:", error, flush=True)

@@ -1,4 +1,4 @@
-"""Graphs to search: of a kind, random, or drawn by Hypothesis."""
+"""Graphs to search: named shapes, random graphs, and graphs drawn by Hypothesis."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from support.marks import mostly_slow
 
 
 def random_edges(seed: int, vertices: int, edges: int) -> tuple[np.ndarray, np.ndarray]:
-    """A skewed random graph: squared uniform numbers make hubs."""
+    """Return a skewed random graph: squared uniform numbers make hubs."""
     rng = np.random.default_rng(seed)
     src, dst = (rng.random((2, edges)) ** 2 * vertices).astype(np.int64)
     return src, dst
 
 
 def grid(side: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cells, numbered row by row, joined to their neighbours."""
+    """Return a grid of cells, numbered row by row and joined to their neighbours."""
     cell = np.arange(side * side).reshape(side, side)
     right = cell[:, :-1].ravel(), cell[:, 1:].ravel()
     down = cell[:-1].ravel(), cell[1:].ravel()
@@ -38,17 +38,19 @@ def grid_with_diagonals(side: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def crossings(side: int) -> tuple[np.ndarray, np.ndarray]:
-    """A grid, in which some cells have ten neighbours more, and one has many."""
+    """Return a grid in which some cells have ten more neighbours, and one cell has many."""
     src, dst = grid(side)
     cells, rng = side * side, np.random.default_rng(7)
-    some = rng.integers(0, cells, max(1, cells // 400)).repeat(10)
+    joined = rng.integers(0, cells, max(1, cells // 400)).repeat(10)
     many = np.full(60, cells // 3)
-    far = rng.integers(0, cells, len(some) + len(many))
-    return np.r_[src, some, many], np.r_[dst, far]
+    far = rng.integers(0, cells, len(joined) + len(many))
+    return np.r_[src, joined, many], np.r_[dst, far]
 
 
 def lollipop() -> tuple[np.ndarray, np.ndarray]:
-    """A path to a hub of 20,000 leaves, on to a path again: small levels, a large one, small."""
+    """Return a path to a hub of 20,000 leaves and a path on from a leaf: small levels, a large one,
+    small ones.
+    """
     hub = 400
     leaves = hub + 1 + np.arange(20_000)
     src = [np.arange(hub), np.full(20_000, hub), leaves, [hub + 1], 30_000 + np.arange(300)]
@@ -57,7 +59,9 @@ def lollipop() -> tuple[np.ndarray, np.ndarray]:
 
 
 def cliques(count: int, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """One after the other, each joined to the next: neighbours of the unvisited are unvisited."""
+    """Return cliques in a row, each joined to the next, so that neighbours of unvisited vertices
+    are unvisited.
+    """
     ends = np.array(np.triu_indices(size, 1))
     src, dst = (ends[:, None, :] + size * np.arange(count)[:, None]).reshape(2, -1)
     joints = size * np.arange(1, count)
@@ -78,18 +82,18 @@ SHAPES = {
     "random": random_edges(3, 50_000, 400_000),
     "hubs": random_edges(4, 3000, 400_000),
 }
-"""For devices: of every kind that a kernel treats otherwise."""
+"""Graphs for devices, one of every kind that a kernel treats differently."""
 
 SMALL = mostly_slow(
     ["two vertices", "self-loop", "star", "cliques", "two components", "empty rows", "hubs"],
     "hubs",
 )
-"""Of these, what an emulated device gets through in seconds."""
+"""Names of the shapes that an emulated device searches within seconds."""
 
 
 @st.composite
 def graphs(draw):
-    """(src, dst, vertices, directed): any shape, with loops, duplicates and empty rows."""
+    """Draw (src, dst, vertices, directed) of any shape, with loops, duplicates and empty rows."""
     vertices = draw(st.integers(1, 200))
     edges = draw(st.integers(0, 600))
     seed = draw(st.integers(0, 2**32))
@@ -109,7 +113,9 @@ def make_graph(src, dst, vertices, directed) -> Graph:
 
 @st.composite
 def store_options(draw) -> BuildOptions:
-    """Any layout, of one partition and of more than a small graph has vertices."""
+    """Draw options of a store of any layout, from one partition to more than a small graph has
+    vertices.
+    """
     layout = draw(st.sampled_from(["delegate", "2d", "1d"]))
     grid = draw(st.sampled_from([None, Grid(2, 1), Grid(3, 2)])) if layout == "2d" else None
     return BuildOptions(
@@ -123,6 +129,6 @@ def store_options(draw) -> BuildOptions:
 
 
 def edges_of(store: Store) -> tuple[np.ndarray, np.ndarray]:
-    """In global ids; undirected edges both ways."""
+    """Return all edges in global ids; undirected edges both ways."""
     batches = list(store.edge_batches(Team(1)))
     return np.concatenate([u for u, _ in batches]), np.concatenate([v for _, v in batches])

@@ -1,4 +1,4 @@
-"""Graph files of other programs, and what becomes of them."""
+"""Graph files of other programs, and the edge lists that they become."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import delegraph
 
 
 def write_compressed(path: Path, text: str | bytes) -> Path:
-    """Write data compressed as .gz or .zst, by the name; else as it is."""
+    """Write data, compressed if the name ends in .gz or .zst."""
     data = text.encode() if isinstance(text, str) else text
     if path.suffix == ".gz":
         data = gzip.compress(data)
@@ -24,7 +24,7 @@ def write_compressed(path: Path, text: str | bytes) -> Path:
 
 
 def converted(path: Path, **options: Any) -> tuple[dict[str, list], dict[str, Any]]:
-    """The columns of the edge list that a file becomes, and the record."""
+    """Return the columns of the edge list that a file becomes, and the record."""
     output = path.with_name(f"{path.name}-edges")
     record = delegraph.convert(path, output, overwrite=output.exists(), **options).record
     return pq.read_table(output).to_pydict(), dict(record)

@@ -8,15 +8,15 @@ import pytest
 
 
 def slow(*values: object):
-    """The parameters of one test that is slow."""
+    """Return the parameters of one test, marked slow."""
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def nightly(*values: object):
-    """The parameters of one test that is too long for every change."""
+    """Return the parameters of one test, marked as too long for every change."""
     return pytest.param(*values, marks=pytest.mark.nightly)
 
 
 def mostly_slow(every: Iterable, *others: object) -> list:
-    """A parameter's values, of which all are slow but the others."""
+    """Return a parameter's values, all marked slow except ``others``."""
     return [value if value in others else slow(value) for value in every]

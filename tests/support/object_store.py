@@ -1,4 +1,4 @@
-"""An object store on loopback, by moto, and a server before it that fails as it is told to."""
+"""An object store on loopback, by moto, and a server before the store that fails when told to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENVIRONMENT = {
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """The endpoint of a store, which ends with the block."""
+    """Yield the endpoint of an object store that ends with the block."""
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
@@ -39,7 +39,7 @@ def serving() -> Iterator[str]:
 
 
 class Bucket:
-    """One of its own for a test, looked at from outside. url: its own, as users name it."""
+    """A bucket of one test, looked at from outside. url: of the bucket, as users write it."""
 
     def __init__(self, endpoint: str, name: str) -> None:
         self.url = f"s3://{name}"
@@ -56,13 +56,13 @@ class Bucket:
         self._system.create_dir(name)
 
     def put(self, key: str, data: bytes) -> str:
-        """Its URL."""
+        """Write an object and return the object's URL."""
         with self._system.open_output_stream(f"{self._name}/{key}") as file:
             file.write(data)
         return f"{self.url}/{key}"
 
     def copy(self, path: Path, key: str) -> str:
-        """A file, or what is in a folder; its URL."""
+        """Copy a file, or the Parquet files of a folder, and return the URL."""
         for file in [path] if path.is_file() else sorted(path.rglob("*.parquet")):
             inside = "" if path.is_file() else f"/{file.relative_to(path)}"
             self.put(f"{key}{inside}", file.read_bytes())
@@ -73,17 +73,19 @@ class Bucket:
             return file.read()
 
     def names(self, below: str = "") -> list[str]:
-        """The names of objects; a folder's own mark is no object."""
+        """Return the names of objects; a folder's own marker is no object."""
         selected = fs.FileSelector(f"{self._name}/{below}", allow_not_found=True, recursive=True)
-        found = self._system.get_file_info(selected)
-        return sorted(info.path.partition("/")[2] for info in found if info.is_file)
+        infos = self._system.get_file_info(selected)
+        return sorted(info.path.partition("/")[2] for info in infos if info.is_file)
 
     def remove(self, key: str) -> None:
         self._system.delete_file(f"{self._name}/{key}")
 
 
 Fault = Callable[[Any, bytes], None]
-"""What is done in place of an answer: with the request, and the answer that there would be."""
+"""A function that is called in place of an answer, with the request and the body of the right
+answer.
+"""
 
 
 def refused(status: int) -> Fault:
@@ -96,14 +98,14 @@ def refused(status: int) -> Fault:
 
 
 def cut_off(request: Any, body: bytes) -> None:
-    """In the middle of the body."""
+    """Send half of the body, and close the connection."""
     request.begin(len(body))
     request.wfile.write(body[: len(body) // 2])
     request.close_connection = True
 
 
 def trickling(request: Any, body: bytes) -> None:
-    """A byte now and then: never silent, and never done."""
+    """Send a byte now and then: the connection is never silent, and never done."""
     request.begin(len(body))
     for i in range(len(body)):
         request.wfile.write(body[i : i + 1])
@@ -119,7 +121,7 @@ def silent(request: Any, body: bytes) -> None:
 
 
 class Before(ThreadingHTTPServer):
-    """Stands before a store. fail: what happens to requests. asked: those that there were."""
+    """A server that stands before a store. asked: the requests so far, each "METHOD PATH"."""
 
     daemon_threads = True
 
@@ -135,7 +137,7 @@ class Before(ThreadingHTTPServer):
         self._lock = threading.Lock()
 
     def fail(self, fault: Fault, what: str = "", times: int = 1 << 30) -> None:
-        """From now on, requests ("METHOD PATH") that hold ``what``, so many."""
+        """Make the next ``times`` requests ("METHOD PATH") that contain ``what`` fail."""
         self.fail_where(fault, lambda request: what in request, times)
 
     def fail_where(
@@ -155,11 +157,11 @@ class Before(ThreadingHTTPServer):
             return self._fault
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Who asked has left."""
+        """Ignore errors of a connection: the client has left."""
 
 
 _OWN = ("host", "transfer-encoding", "expect", "content-length")
-"""Headers of a connection, not of a request."""
+"""Headers that belong to a connection, not to a request."""
 
 
 class _Passing(BaseHTTPRequestHandler):
@@ -214,7 +216,7 @@ class _Passing(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass  # noqa: N815 - http.server's names
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 
 def read_result(path) -> dict:
-    """Distance and parent by vertex."""
+    """Return distance and parent by vertex."""
     table = pq.read_table(path)
     rows = zip(*(table[name].to_pylist() for name in ("vertex", "distance", "parent")), strict=True)
     return {vertex: (distance, parent) for vertex, distance, parent in rows}

@@ -1,4 +1,6 @@
-"""Reading the HTML pages of ``report``: well-formed, whole in themselves, table by table."""
+"""HTML pages of ``report``, read table by table: well-formed, and without references to other
+files.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ DRAWN = {"rect", "line", "circle", "path"}
 
 
 class PageReader(HTMLParser):
-    """Fails for an element that HTML would not close where XML does."""
+    """A parser that fails for an element that HTML would not close where XML does."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,8 +31,8 @@ class PageReader(HTMLParser):
 
 
 class PageText:
-    """A page that was read. text: all of it, with the titles of marks. tables: rows of cells, by
-    caption. facts: what stands beside a name.
+    """A page that was read. text: all text, with the titles of marks. tables: rows of cells, by
+    caption. facts: values by the name beside them.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -65,12 +67,12 @@ class PageText:
         assert len(ids) == len(set(ids))
 
     def one(self, path: str) -> ElementTree.Element:
-        found = self.root.find(path)
-        assert found is not None, path
-        return found
+        element = self.root.find(path)
+        assert element is not None, path
+        return element
 
     def _stand_alone(self, source: str) -> None:
-        """Nothing is loaded, and nothing runs."""
+        """Check that the page loads nothing and runs nothing."""
         style = self.one("head/style").text or ""
         assert not re.search(r"@import|url\((?!#)", style)
         for element in self.root.iter():

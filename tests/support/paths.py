@@ -1,4 +1,4 @@
-"""Shortest paths to be found, and what is right of them."""
+"""Programs for shortest paths, and checks of the paths that they find."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ WEIGHTS = {
 
 
 def entries_of(store: Store) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    some = list(store.weighted_batches(Team(1)))
-    return tuple(np.concatenate(column) for column in zip(*some, strict=True))  # pyright: ignore
+    batches = list(store.weighted_batches(Team(1)))
+    return tuple(np.concatenate(column) for column in zip(*batches, strict=True))  # pyright: ignore
 
 
 def program_of(store: Store, source: int, most: float = np.inf) -> DeltaStepping:
@@ -32,7 +32,9 @@ def program_of(store: Store, source: int, most: float = np.inf) -> DeltaStepping
 def check_paths(
     store: Store, columns: dict[str, np.ndarray], source: int, most: float = np.inf
 ) -> None:
-    """Distances by the definition; parents along edges that make them, up to the source."""
+    """Check distances by the definition, and that parents lead along edges of the right weight up
+    to the source.
+    """
     n = store.info.vertices
     u, v, w = entries_of(store)
     wanted = reference.shortest_paths(u, v, w, n, source)

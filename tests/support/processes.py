@@ -1,4 +1,4 @@
-"""The command line in a process of its own, workers on this machine, and what happens meanwhile."""
+"""Processes: the command line, workers on this machine, and waits for their progress."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ KILLED_BEFORE_THE_RECORD = (
     "work.publish = lambda *args: (outputs.publish(*args), os.kill(os.getpid(), 9)); "
     "from delegraph.cli.main import run; run()"
 )
-"""For ``python -c``: a command that is killed once its output has appeared."""
+"""Code for ``python -c``: a command that is killed once its output has appeared."""
 
 
 @contextmanager
 def cluster(workers: int) -> Iterator[tuple[Any, Any]]:
-    """One that was there before, on loopback; a worker that dies is not started again."""
+    """Start a cluster on loopback, as one that exists before a command; a worker that dies is not
+    replaced.
+    """
     with (
         LocalCluster(
             n_workers=workers,
@@ -50,7 +52,7 @@ def cluster(workers: int) -> Iterator[tuple[Any, Any]]:
 
 @contextmanager
 def scheduler_process() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A scheduler without workers, in a process of its own, and its address."""
+    """Start a scheduler without workers as a process, and yield the process and its address."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "scheduler.json")
         line = [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0"]
@@ -65,7 +67,7 @@ def scheduler_process() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 
 
 class Background:
-    """A search that runs while something happens to it."""
+    """Work that runs in a thread while a test disturbs it."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self.result: Any = None
@@ -94,7 +96,7 @@ def wait_until(true: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def wait_for_supersteps(client: Any) -> None:
-    """Until every worker has its rank running for a while."""
+    """Wait until every worker has run its rank for a while."""
 
     def all_run() -> bool:
         running = client.processing()
@@ -111,7 +113,7 @@ def pids(client: Any) -> dict[str, int]:
 
 
 def peak_of(line: list[str]) -> tuple[int, int, str]:
-    """Exit code of a command, the most that its process tree held, what it told."""
+    """Run a command; return its exit code, the peak bytes of its process tree, and its stderr."""
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
         peak = 0
         while process.poll() is None:
@@ -122,7 +124,7 @@ def peak_of(line: list[str]) -> tuple[int, int, str]:
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    """Process ids of a command's workers, once there are two."""
+    """Return the process ids of a command's workers, once there are two."""
     workers: list[int] = []
     while len(workers) < 2 and process.poll() is None:
         of_command = memory.process_tree(process.pid)[1:]
@@ -133,7 +135,7 @@ def workers_of(process: subprocess.Popen[str]) -> list[int]:
 
 
 def is_forked(pid: int) -> bool:
-    """Whether it is a local worker, or the server that they are forked off."""
+    """Return whether a process is a local worker, or the server from which workers are forked."""
     try:
         return b"multiprocessing.forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

@@ -1,4 +1,6 @@
-"""Programs over stores, by every engine on CPUs: in memory and on disk, alone and by ranks."""
+"""Programs over stores, by every engine on CPUs: in memory and on disk, on one rank and on
+several.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from .ranks import communicators, run
 
 
 def stored(folder: Path, src: Any, dst: Any, options: BuildOptions, weight: Any = None) -> Store:
-    """A store of these edges, with their weights, if any."""
+    """Build a store of the given edges, with their weights, if any."""
     table = {"src": np.asarray(src), "dst": np.asarray(dst)}
     if weight is not None:
         table["w"] = weight
@@ -57,7 +59,7 @@ def run_program(
     checkpoint: Checkpoint | None = None,
     extra_bytes: int = 0,
 ) -> tuple[dict[str, np.ndarray], list[ProgramResult]]:
-    """Its columns by global id, and what each rank gave."""
+    """Run a program; return its columns by global id, and the result of each rank."""
 
     def one(communicator) -> ProgramResult:
         with telling_others(communicator.rank, communicator):
@@ -65,24 +67,24 @@ def run_program(
             team = stream_team(threads) if on_disk else Team(threads)
             weighted = program.weighted
             graph = load_rank(store, *place, team, on_disk=on_disk, weighted=weighted)
-            given = program.run(
+            result = program.run(
                 Operations(graph, communicator, team, store.info.directed, checkpoint, extra_bytes),
                 lambda *_: None,
             )
-            parts = {k: (v.own, v.shared) for k, v in given.values.items() if type(v) is Vector}
-            whole = {k: v for k, v in given.values.items() if type(v) is not Vector}
+            parts = {k: (v.own, v.shared) for k, v in result.values.items() if type(v) is Vector}
+            whole = {k: v for k, v in result.values.items() if type(v) is not Vector}
             if parts:
                 rank_result.save_vectors(folder, parts, graph.held, communicator.rank)
             if communicator.rank == 0:
                 rank_result.save_whole(folder, whole)  # pyright: ignore - arrays
-            return given
+            return result
 
     folder.mkdir(exist_ok=True)
     with communicators("single" if ranks == 1 else "threads", ranks) as group:
-        given = run(group, one)
-    for some in given:
-        if isinstance(some, Exception):
-            raise some
-    names = list(given[0].values)
+        results = run(group, one)
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+    names = list(results[0].values)
     columns = rank_result.gather_columns(store, folder, names)
-    return dict(zip(names, columns, strict=True)), given
+    return dict(zip(names, columns, strict=True)), results

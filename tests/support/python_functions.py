@@ -1,5 +1,6 @@
 """``pipeline/functions.py`` and ``pipeline/methods.py``: signatures and documentation of questions
-in Python, made of the declarations in ``pipeline/questions``. As a program, this file writes both.
+in Python, made from the declarations in ``pipeline/questions``; run as a program, this file writes
+both.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class QuestionMethods:
 
 
 def functions() -> str:
-    """The text of ``pipeline/functions.py``, before it is formatted."""
+    """Return the text of ``pipeline/functions.py``, before formatting."""
     names = ", ".join(f'"{name}"' for name in sorted(QUESTIONS))
     head = _HEAD.format(title="The functions that ask a question of a graph, given its path.")
     parts = [head + _FUNCTIONS.format(names=names)]
@@ -94,20 +95,20 @@ def functions() -> str:
 
 
 def methods() -> str:
-    """The text of ``pipeline/methods.py``, before it is formatted."""
+    """Return the text of ``pipeline/methods.py``, before formatting."""
     head = _HEAD.format(title="The methods of an open graph that ask a question of it.")
     parts = [head + _METHODS]
     for question in QUESTIONS.values():
-        some = [each for each in question.parameters if not each.written]
+        parameters = [each for each in question.parameters if not each.written]
         if len(question.forms) > 1:
             forms = (
                 _method(question, _taken(question, form), form.result, "...")
                 for form in question.forms
             )
             parts += [_indented(f"@overload\n{text}") for text in dict.fromkeys(forms)]
-        answer = f'return self._ask("{question.name}", {_values(some)})'
-        body = f"{_docstring(question, some, ())}\n{answer}"
-        parts.append(_indented(_method(question, some, _results(question), body)))
+        answer = f'return self._ask("{question.name}", {_values(parameters)})'
+        body = f"{_docstring(question, parameters, ())}\n{answer}"
+        parts.append(_indented(_method(question, parameters, _results(question), body)))
     return "\n".join(parts)
 
 
@@ -137,7 +138,9 @@ def _function(question: Question) -> str:
 
 
 def _taken(question: Question, form: Form) -> list[Parameter]:
-    """Parameters of one form without an output; of several forms' the first one must be given."""
+    """Return the parameters of one form without an output; if there are several forms, the first
+    parameter is required.
+    """
     every = (each for each in question.parameters if not each.written)
     taken = [each for each in every if _is_of(question, each, form)]
     if len(question.forms) == 1:
@@ -147,8 +150,8 @@ def _taken(question: Question, form: Form) -> list[Parameter]:
 
 
 def _is_of(question: Question, parameter: Parameter, form: Form) -> bool:
-    """Return whether a form takes a parameter, or no form does, and it says which form is asked
-    for.
+    """Return whether a form takes a parameter, or the parameter belongs to no form and decides
+    which form is asked for.
     """
     if parameter.name in question.taken_by(form):
         return True
@@ -176,7 +179,7 @@ def _method(question: Question, parameters: Iterable[Parameter], returns: str, b
 
 
 def _split(parameters: Iterable[Parameter]) -> tuple[list[str], list[str]]:
-    """Arguments that may be given by position, and those by name."""
+    """Return the arguments that may be given by position, and those that are given by name."""
     every = list(parameters)
     return (
         [_argument(each) for each in every if each.leads],
@@ -249,7 +252,7 @@ def _indented(text: str) -> str:
 
 
 def _formatted(text: str) -> str:
-    """The text as the project's formatter has it."""
+    """Return the text in the format of the project's formatter."""
     command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(FUNCTIONS), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 

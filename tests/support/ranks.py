@@ -1,4 +1,4 @@
-"""Ranks that are threads of this process, by whatever they talk over; searches by them."""
+"""Ranks that are threads of this process, over any kind of communicator, and searches by them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def communicators(kind: str, size: int, timeout: float = 10.0) -> Iterator[list[
 
 
 def run(ranks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
-    """Return the result of ``work`` on each rank; its exception, where it raises."""
+    """Return the result of ``work`` on each rank, or the exception that it raised."""
 
     def one(rank: Communicator) -> Any:
         try:
@@ -98,7 +98,7 @@ def run(ranks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
 
 
 def placed(communicator: Communicator, arrays: list[np.ndarray]) -> list[Any]:
-    """All but the first of them on the rank's device, if it has one."""
+    """Return arrays with all but the first on the rank's device, if the rank has one."""
     if not isinstance(communicator, NcclCommunicator):
         return list(arrays)
     with communicator._device.use() as cupy:
@@ -132,18 +132,18 @@ def search_by_threads(
     def one(communicator) -> RankFound:
         with telling_others(communicator.rank, communicator):
             graph = load_rank(store, communicator.rank, ranks, Team(1), on_disk=on_disk)
-            found = search_rank(graph, source, communicator, Team(threads), max_depth, choose)
+            result = search_rank(graph, source, communicator, Team(threads), max_depth, choose)
         rank_result.save(rank_result.result_of(graph), folder)
-        return found
+        return result
 
     folder.mkdir(exist_ok=True)
     with communicators(kind, ranks) as group, ThreadPoolExecutor(ranks) as pool:
-        found = list(pool.map(one, group))
-    return *rank_result.gather(store, folder), found
+        results = list(pool.map(one, group))
+    return *rank_result.gather(store, folder), results
 
 
 def streamed(store: Store) -> RankGraph:
-    """With edges on disk, of a rank that is alone."""
+    """Load the graph of a single rank with edges on disk."""
     return load_rank(store, 0, 1, Team(2), on_disk=True)
 
 
@@ -155,7 +155,7 @@ def stream_search(
     direction: Choose = choose,
     checkpoint: Checkpoint | None = None,
 ) -> Found:
-    """By a rank that is alone."""
+    """Search a graph with edges on disk by a single rank."""
     alone = SingleCommunicator()
-    found = search_rank(graph, source, alone, team, max_depth, direction, checkpoint)
-    return Found(*graph.own.take(), found.supersteps)
+    result = search_rank(graph, source, alone, team, max_depth, direction, checkpoint)
+    return Found(*graph.own.take(), result.supersteps)

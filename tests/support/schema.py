@@ -1,4 +1,4 @@
-"""Records held against the types that describe them."""
+"""Records held against the types that describe records."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from delegraph.pipeline.run.records import AnswerRecord
 
 
 def run_record(form: str) -> Any:
-    """The type of the run record of a question, by the name of its form."""
+    """Return the type of a question's run record, by the name of the form."""
     keys = {**get_type_hints(AnswerRecord), **FORMS[form].facts}
     return TypedDict("RunRecord", keys)  # pyright: ignore - of keys that declarations have
 
 
 def conforms(value, kind) -> bool:
-    """Whether a JSON value is what a type says: the keys of a TypedDict, no more and no less."""
+    """Return whether a JSON value is what a type says, with exactly the keys of a TypedDict."""
     if is_typeddict(kind):
         hints = get_type_hints(kind)
         return (

@@ -1,5 +1,5 @@
-"""Ways that a search may go, and what it gives against Graph500's rules; what searches from several
-vertices give against the definition.
+"""Checks of searches: one source by Graph500's rules, several sources by the definition; and costs
+that choose directions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DIRECTIONS = {
 }
 
 PUSH, PULL = 1e-9, 1e9
-"""What makes every level of a device's search go that way, as the cost of a push."""
+"""Costs of a push at which every level of a device's search is a push, or a pull."""
 
 
 def violations_of(src, dst, directed, distance, parent, source, max_depth=None) -> Violations:
@@ -38,35 +38,39 @@ def violations_of(src, dst, directed, distance, parent, source, max_depth=None) 
 
 
 def check_sums(ends: Ends, vertices: int, columns: Mapping[str, np.ndarray]) -> None:
-    """Sums of distances. ends: of directed edges, the way that they are followed."""
+    """Check sums of distances. ends: sources and targets of directed edges, in the direction of a
+    search.
+    """
     for i, source in enumerate(columns["source"].tolist()):
         distance = reference.distances(*ends, vertices, source, directed=True)
         reached = distance[distance >= 0]
-        found = [columns[name][i] for name in ("reached", "total", "farthest")]
-        assert found == [len(reached), reached.sum(), reached.max()]
+        sums = [columns[name][i] for name in ("reached", "total", "farthest")]
+        assert sums == [len(reached), reached.sum(), reached.max()]
 
 
 def check_distances(
     ends: Ends, vertices: int, sources: np.ndarray, most: int, columns: Mapping[str, np.ndarray]
 ) -> None:
-    """What ``DistanceBits`` gives, together or apart. most: levels."""
+    """Check distances by ``DistanceBits``, from searches together or apart. most: greatest
+    level.
+    """
     for i, source in enumerate(sources.tolist()):
         distance = reference.distances(*ends, vertices, source, directed=True)
         distance[distance > most] = -1
         if "reached" in columns:
             bits = [words for name, words in columns.items() if name.startswith("bit")]
-            found = sum(((words >> i & 1).astype(int) << k for k, words in enumerate(bits)), 0)
-            found = np.where(columns["reached"] >> i & 1, found, -1)
+            hops = sum(((words >> i & 1).astype(int) << k for k, words in enumerate(bits)), 0)
+            hops = np.where(columns["reached"] >> i & 1, hops, -1)
         else:
-            there = columns[f"distance{i}"]
-            found = np.where(there == np.iinfo(there.dtype).max, -1, there.astype(int))
-        assert (found == distance).all()
+            values = columns[f"distance{i}"]
+            hops = np.where(values == np.iinfo(values.dtype).max, -1, values.astype(int))
+        assert (hops == distance).all()
 
 
 def check_nearest(
     ends: Ends, vertices: int, sources: np.ndarray, most: int, columns: Mapping[str, np.ndarray]
 ) -> None:
-    """What ``NearestSourceProgram`` gives."""
+    """Check distances and nearest sources by ``NearestSourceProgram``."""
     distance, nearest = reference.nearest(*ends, vertices, sources)
     nearest[distance > most] = distance[distance > most] = -1
     assert (columns["distance"] == distance).all()

@@ -1,4 +1,4 @@
-"""Where the entries of PageRank's rows stand on a device, whatever would pay."""
+"""Layouts of PageRank's entries on a device, chosen without regard to cost."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from delegraph.kernels.gpu_programs.tiles import Tiling
 def standing(
     monkeypatch: pytest.MonkeyPatch, choose: Callable[[int, int], Cuts | Tiling]
 ) -> list[bool]:
-    """Let entries stand as ``choose`` says, by how many rows and vertices there are.
+    """Make entries stand as ``choose`` says, by the numbers of rows and of vertices.
 
-    Returns a list that receives, each time that entries are placed, whether they stand so.
+    Returns a list that receives, each time that entries are placed, whether the layout was made.
     """
-    made: list[bool] = []
+    layouts: list[bool] = []
 
     def watched(make: Callable[..., Any]) -> Callable[..., Any]:
         def and_seen(*arguments: Any) -> Any:
-            found = make(*arguments)
-            made.append(found is not None)
-            return found
+            layout = make(*arguments)
+            layouts.append(layout is not None)
+            return layout
 
         return and_seen
 
@@ -36,4 +36,4 @@ def standing(
     monkeypatch.setattr(locality, "choose", chosen)
     monkeypatch.setattr(tiles, "tile_rows", watched(tiles.tile_rows))
     monkeypatch.setattr(rows, "in_columns", watched(rows.in_columns))
-    return made
+    return layouts

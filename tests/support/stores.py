@@ -1,4 +1,4 @@
-"""Stores that someone else might have made: changed, and their checksums with them."""
+"""Hand-made stores: changed, with right checksums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delegraph.partition.store.manifest import digest
 
 
 def edit_manifest(store: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Let ``change`` change what the manifest says, and make its checksum right."""
+    """Change a manifest by ``change``, and make its checksum right."""
     manifest = json.loads((store / "manifest.json").read_bytes())
     del manifest["xxh3"]
     change(manifest)
@@ -30,7 +30,7 @@ def sealed(store: Path, name: str) -> None:
 
 
 def edit_array(store: Path, name: str, change: Callable[[np.ndarray], np.ndarray | None]) -> None:
-    """Let ``change`` change an array or return another one, and make its checksums right."""
+    """Change an array by ``change``, in place or by a new array, and make the checksums right."""
     array = np.load(store / name)
     changed = change(array)
     array = array if changed is None else changed

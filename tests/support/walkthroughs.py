@@ -1,7 +1,7 @@
-"""Pages that are typed, from top to bottom: ```` ```console ```` and ```` ```pycon ```` blocks.
+"""Pages of commands, run from top to bottom: ```` ```console ```` and ```` ```pycon ```` blocks.
 
-In a console block commands stand after ``$``, and what they print on stdout below them; a line
-``...`` stands for one line or more.
+In a console block a command stands after ``$``, and its stdout in the lines below; a line ``...``
+stands for one line or more.
 """
 
 from __future__ import annotations
@@ -21,29 +21,31 @@ class Block:
 
 
 def blocks(page: str) -> Iterator[Block]:
-    for found in re.finditer(r"^```(console|pycon)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
-        yield Block(found[1], found[2])
+    for match in re.finditer(r"^```(console|pycon)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        yield Block(match[1], match[2])
 
 
 def commands(block: Block) -> Iterator[tuple[str, list[str]]]:
-    """Each command of a console block, and the lines below it."""
+    """Yield each command of a console block with the lines below the command."""
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, *shown = part.splitlines()
         yield command, shown
 
 
 def run(command: str, delegraph: Callable[..., str]) -> str:
-    """Run a command and return what it prints: ``delegraph`` is called, others are the shell's."""
+    """Run a command and return its stdout: ``delegraph`` is called, other commands run in a
+    shell.
+    """
     words = shlex.split(command, comments=True)
     if words[0] == "delegraph":
         return delegraph(*words[1:])
-    done = subprocess.run(command, shell=True, capture_output=True, text=True)
-    assert done.returncode == 0, f"{command}: {done.stderr}"
-    return done.stdout
+    process = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert process.returncode == 0, f"{command}: {process.stderr}"
+    return process.stdout
 
 
 def matches(shown: list[str], printed: str) -> bool:
-    """Whether a page shows what a command prints.
+    """Return whether the lines that a page shows match what a command prints.
 
     >>> matches(["a", "...", "d"], "a\\nb\\nc\\nd\\n"), matches(["a", "d"], "a\\nb\\nd\\n")
     (True, False)
@@ -55,10 +57,12 @@ def matches(shown: list[str], printed: str) -> bool:
 
 
 def run_python(block: Block, names: dict[str, object]) -> bool:
-    """Whether a ``pycon`` block prints what it shows; ``names`` are kept for the next one."""
+    """Return whether a ``pycon`` block prints what the block shows; ``names`` are kept for the next
+    block.
+    """
     test = doctest.DocTestParser().get_doctest(block.text, names, "page", None, 0)
-    done = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(
-        test, clear_globs=False
-    )
+    results = doctest.DocTestRunner(
+        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    ).run(test, clear_globs=False)
     names.update(test.globs)
-    return not done.failed
+    return not results.failed

@@ -1,4 +1,4 @@
-"""A team whose threads fail: all of them are done when the caller hears of it."""
+"""A team whose threads fail: all threads have ended when the caller gets the error."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ THREADS = 3
 @pytest.mark.parametrize("caller_fails", [True, False])
 def test_all_are_done_before_an_error_is_raised(caller_fails):
     caller, running = threading.get_ident(), []
-    begun = threading.Barrier(THREADS)
+    barrier = threading.Barrier(THREADS)
 
     def kernel() -> None:
         running.append(threading.get_ident())
-        begun.wait(10)
+        barrier.wait(10)
         if (threading.get_ident() == caller) == caller_fails:
             running.remove(threading.get_ident())
             raise ValueError("no")
@@ -37,15 +37,15 @@ def test_all_are_done_before_an_error_is_raised(caller_fails):
 def test_threads_that_are_begun_do_the_work():
     before = set(threading.enumerate())
     team = Team(THREADS).start()
-    begun = set(threading.enumerate()) - before
-    assert len(begun) == THREADS - 1
+    started_threads = set(threading.enumerate()) - before
+    assert len(started_threads) == THREADS - 1
     together = threading.Barrier(THREADS)
 
     def kernel() -> threading.Thread:
         together.wait(10)
         return threading.current_thread()
 
-    assert set(team.run(kernel)) == {*begun, threading.current_thread()}
+    assert set(team.run(kernel)) == {*started_threads, threading.current_thread()}
 
 
 def test_the_first_error_is_raised():
@@ -63,11 +63,11 @@ def test_the_first_error_is_raised():
 
 
 def test_items_that_are_begun_are_done():
-    begun, ended = set(), set()
+    starts, ended = set(), set()
     both = threading.Barrier(2)
 
     def work(item: int) -> None:
-        begun.add(item)
+        starts.add(item)
         both.wait(10)
         if item == 0:
             raise ValueError("no")
@@ -76,21 +76,23 @@ def test_items_that_are_begun_are_done():
 
     with pytest.raises(ValueError, match="no"):
         Team(2).map(work, range(100))
-    assert begun == {0, 1}  # nothing more is begun
+    assert starts == {0, 1}  # nothing more is begun
     assert ended == {1}
 
 
 def test_an_error_keeps_nothing_that_the_kernel_held():
-    """Not until the next collection of rings, either: a caller may go on in a smaller way."""
+    """An error frees the arrays of its kernel at once, not at the next garbage collection: a caller
+    may then try with less memory.
+    """
 
     class Held:
         pass
 
-    seen: list[weakref.ref[Held]] = []
+    refs: list[weakref.ref[Held]] = []
 
     def kernel() -> None:
-        held = Held()
-        seen.append(weakref.ref(held))
+        value = Held()
+        refs.append(weakref.ref(value))
         raise ValueError("no")
 
     gc.disable()
@@ -98,7 +100,7 @@ def test_an_error_keeps_nothing_that_the_kernel_held():
         with pytest.raises(ValueError, match="no") as raised:
             Team(2).run(kernel)
         del raised
-        assert [ref() for ref in seen] == [None, None]
+        assert [ref() for ref in refs] == [None, None]
     finally:
         gc.enable()
 

@@ -1,4 +1,4 @@
-"""The judge's own kernels against what is known of a graph in another way."""
+"""The judge's own kernels against facts of a graph that are known in another way."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_sums_of_distances(directed):
     graph, (src, dst) = random_graph(directed)
     n, sources = len(graph), np.arange(3, 3 + TOGETHER, dtype=np.uint32)
     wanted = [networkx.single_source_shortest_path_length(graph, int(s)) for s in sources]
-    wanted = [[len(some), sum(some.values()), max(some.values())] for some in wanted]
+    wanted = [[len(lengths), sum(lengths.values()), max(lengths.values())] for lengths in wanted]
     seen, here, then = (np.zeros(n, np.uint64) for _ in range(3))
     lists, sums = [np.empty(n, np.uint32) for _ in range(2)], np.zeros((3, TOGETHER), np.int64)
     offsets, targets = rows_of(src, dst, n)
@@ -66,8 +66,8 @@ def test_sums_of_distances(directed):
     level, more = 0, True
     while more:
         level += 1
-        for some in np.array_split(np.arange(len(src)), 3):
-            ends = src[some].astype(np.uint32), dst[some].astype(np.uint32)
+        for rows in np.array_split(np.arange(len(src)), 3):
+            ends = src[rows].astype(np.uint32), dst[rows].astype(np.uint32)
             spread_words(*ends, here, seen, then)
         more = enter_level(then, seen, level, *sums)
         here, then = then, np.zeros(n, np.uint64)
@@ -75,19 +75,21 @@ def test_sums_of_distances(directed):
 
 
 def test_searches_that_seldom_meet():
-    """On a path they are apart, and the next ones that meet find all the same."""
+    """Searches of a path run apart because they seldom meet; a later batch of searches that meet is
+    right all the same.
+    """
     n = 1000
     at = np.arange(n - 1)
     offsets, targets = rows_of(np.append(at, at + 1), np.append(at + 1, at), n)
     seen, here, then = (np.zeros(n, np.uint64) for _ in range(3))
     lists, sums = [np.empty(n, np.uint32) for _ in range(2)], np.zeros((3, TOGETHER), np.int64)
     for apart, sources in ((True, np.arange(0, 640, 10)), (False, np.array([3, 4]))):
-        some = sources.astype(np.uint32)
-        own = sums[:, : len(some)].copy()
-        edge_counts = sum_distances(offsets, targets, True, some, seen, here, then, *lists, *own)
-        assert (edge_counts > len(some) * len(targets)) == apart
+        ids = sources.astype(np.uint32)
+        own = sums[:, : len(ids)].copy()
+        edge_counts = sum_distances(offsets, targets, True, ids, seen, here, then, *lists, *own)
+        assert (edge_counts > len(ids) * len(targets)) == apart
         distance = np.abs(np.arange(n) - sources[:, None])
-        assert own[0].tolist() == [n] * len(some)
+        assert own[0].tolist() == [n] * len(ids)
         assert own[1].tolist() == distance.sum(axis=1).tolist()
         assert own[2].tolist() == distance.max(axis=1).tolist()
         assert not here.any()
@@ -103,8 +105,8 @@ def test_dependencies(directed):
 
 
 def test_more_paths_than_a_double_can_say():
-    """A chain of diamonds, 2 ** 1030 paths long, and a plain path beside it that is as long: its
-    counts are that much less than those of vertices that are as far.
+    """A chain of diamonds has 2 ** 1030 shortest paths, and a plain path of the same length beside
+    the chain has counts smaller by that factor.
     """
     diamonds = 1030
     first, n = 3 * diamonds + 1, 3 * diamonds + 1 + 2 * diamonds

@@ -1,4 +1,4 @@
-"""Folders above an output that are missing: made for it, and removed where nothing came of it."""
+"""Missing folders above an output are made for the output, and removed when the run fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def store(edges, tmp_path):
 
 
 def commands(edges: Path, store: Path, result: Path) -> dict[str, tuple[tuple, str]]:
-    """Words of each command that writes something, and the name of what it writes."""
+    """Return the words of each command that writes something, and the name of the output."""
     table = edges.with_name("edges.csv")
     table.write_text("src,dst\n0,1\n1,2\n")
     return {
@@ -80,8 +80,8 @@ def test_nothing_is_left_of_what_is_refused(delegraph, edges, store, tmp_path, d
         ("convert", edges.with_name("none.csv")),
         ("report", edges),
     ):
-        ran = delegraph(*words, "-o", tmp_path / deep)
-        assert ran.code == 2, ran.err
+        run = delegraph(*words, "-o", tmp_path / deep)
+        assert run.code == 2, run.err
         assert sorted(tmp_path.rglob("*")) == before, words
 
     def fail(*args, **options):
@@ -93,7 +93,7 @@ def test_nothing_is_left_of_what_is_refused(delegraph, edges, store, tmp_path, d
 
 
 def test_of_several_runs_one_fails(tmp_path):
-    """Folders are left where another run's output stands there by then."""
+    """Folders that a failed run has made stay where another run has its output in them by then."""
 
     def fail(beside: Path) -> None:
         with made_folders(tmp_path / "a" / "b"):
@@ -120,7 +120,7 @@ def test_what_cannot_be_made(tmp_path):
 
 
 def test_folders_that_others_make_meanwhile(tmp_path):
-    """Many runs begin below one folder that is missing."""
+    """Many runs that begin at once below one missing folder all write their files."""
 
     def write(number: int) -> None:
         with made_folders(tmp_path / f"{number // 8}" / "a" / "b"):

@@ -1,4 +1,4 @@
-"""No room for more: which place, and what of it is used up."""
+"""A full disk is told with the folder that is full and the bytes that are free."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ def full(number: int = errno.ENOSPC, name: str | None = None) -> OSError:
 
 
 @pytest.fixture
-def told(tmp_path):
-    """What is told of an error while ``tmp_path/out`` is written."""
+def message_of(tmp_path):
+    """Return a function that gives the message of an error raised while ``tmp_path/out`` is
+    written.
+    """
 
     def tell(error: OSError) -> str:
         with (
@@ -36,7 +38,9 @@ def told(tmp_path):
 
 
 def test_the_scratch_disk_is_named(tmp_path, monkeypatch):
-    """Even though scratch is removed by the time that the user reads it."""
+    """The full scratch folder is named, even though scratch is removed by the time that the user
+    reads the message.
+    """
     scratch = tmp_path / "small"
     scratch.mkdir()
 
@@ -62,21 +66,21 @@ def test_a_scratch_folder_that_cannot_be_made(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_the_file_that_failed_is_believed(told, tmp_path):
+def test_the_file_that_failed_is_believed(message_of, tmp_path):
     (tmp_path / "other").mkdir()
-    assert f"in {tmp_path}/other;" in told(full(name=f"{tmp_path}/other/file"))
+    assert f"in {tmp_path}/other;" in message_of(full(name=f"{tmp_path}/other/file"))
 
 
-def test_no_inodes(told, monkeypatch):
+def test_no_inodes(message_of, monkeypatch):
     disk = dict.fromkeys(("f_frsize", "f_blocks", "f_bfree", "f_bavail", "f_files"), 6)
     monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(**disk, f_favail=0))
-    assert "has no inodes left for more files" in told(full())
+    assert "has no inodes left for more files" in message_of(full())
 
 
-def test_a_quota(told):
-    assert "your quota in" in told(full(errno.EDQUOT))
+def test_a_quota(message_of):
+    assert "your quota in" in message_of(full(errno.EDQUOT))
 
 
-def test_a_limit_on_files(told, monkeypatch):
+def test_a_limit_on_files(message_of, monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda what: (1000, 1000))
-    assert "limit of 1,000 bytes (ulimit -f)" in told(full(errno.EFBIG))
+    assert "limit of 1,000 bytes (ulimit -f)" in message_of(full(errno.EFBIG))

@@ -1,4 +1,4 @@
-"""An output that is replaced: the old one or the new one stands there at any time."""
+"""A replaced output: the old one or the new one stands at its path at any time."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ CALLS = [
     (os, "replace"),
     (os, "chmod"),
 ]
-"""What ``publish`` calls that changes something."""
+"""Functions that ``publish`` calls and that change something on disk."""
 
 
 class Killed(BaseException):
-    """Nothing of ours runs after it, as after a kill."""
+    """An exception that stands for a kill: none of delegraph's code handles it."""
 
 
 def store(folder: Path, content: str) -> None:
@@ -34,7 +34,9 @@ def store(folder: Path, content: str) -> None:
 
 
 def overwrite(out: Path, scratch: Path | None = None) -> bool:
-    """Replace it; whether that went on with what an earlier attempt had finished."""
+    """Replace the output; return whether the run reused steps that an earlier attempt had
+    finished.
+    """
     with begin_work(out, {}, scratch=scratch) as work:
         before = work.began
 
@@ -52,20 +54,21 @@ def content(out: Path) -> str:
     return (out / "manifest.json").read_text().rpartition("}")[2]
 
 
-def killed_at(number: int, monkeypatch, out: Path, seen: list[str]) -> bool:
-    """Whether there is a call of that number, before which the run is killed.
+def killed_at(number: int, monkeypatch, out: Path, contents: list[str]) -> bool:
+    """Return whether the run is killed before its call of the given number; ``False``: the run
+    makes fewer calls.
 
-    seen: gets what stands at ``out`` before each call.
+    contents: gets what stands at ``out`` before each call.
     """
-    made = 0
+    calls = 0
 
     def counting(real):
         def call(*args, **named):
-            nonlocal made
-            seen.append(content(out) if out.exists() else "nothing")
-            if made == number:
+            nonlocal calls
+            contents.append(content(out) if out.exists() else "nothing")
+            if calls == number:
                 raise Killed
-            made += 1
+            calls += 1
             return real(*args, **named)
 
         return call
@@ -83,15 +86,17 @@ def killed_at(number: int, monkeypatch, out: Path, seen: list[str]) -> bool:
 
 @pytest.mark.parametrize("exchanges", [True, False])
 def test_killed_at_any_call_while_it_is_replaced(tmp_path, monkeypatch, exchanges):
-    """What was finished is used again, the new one appears, and nothing else is left."""
+    """A run after a kill reuses finished steps, the new output appears, and nothing else is
+    left.
+    """
     out = tmp_path / "out"
     if not exchanges:
         monkeypatch.setattr(outputs, "_exchange", lambda one, other: False)
-    number, seen = 0, []
+    number, contents = 0, []
     while True:
         out.mkdir()
         store(out, "old")
-        if not killed_at(number, monkeypatch, out, seen):
+        if not killed_at(number, monkeypatch, out, contents):
             break
         replaced = out.exists() and content(out) == "new"
         assert overwrite(out) != replaced or number == 0  # nothing was finished by then
@@ -101,11 +106,13 @@ def test_killed_at_any_call_while_it_is_replaced(tmp_path, monkeypatch, exchange
         out.rmdir()
         number += 1
     assert number > 5
-    assert set(seen) == ({"old", "new"} if exchanges else {"old", "new", "nothing"})
+    assert set(contents) == ({"old", "new"} if exchanges else {"old", "new", "nothing"})
 
 
 def test_what_was_removed_after_a_kill_does_not_come_back(tmp_path, monkeypatch):
-    """The old one is no work in progress once the new one has had its place."""
+    """An old output that a killed run replaced is not restored after the user has removed the new
+    one.
+    """
     out = tmp_path / "out"
     out.mkdir()
     store(out, "old")
@@ -123,7 +130,9 @@ def test_what_was_removed_after_a_kill_does_not_come_back(tmp_path, monkeypatch)
 @pytest.mark.slow
 @pytest.mark.parametrize("replaces", [True, False])
 def test_an_error_at_each_call(tmp_path, monkeypatch, replaces):
-    """The next attempt ends well and leaves nothing, where its scratch was elsewhere as well."""
+    """The attempt after an error ends well and leaves nothing, even though the failed attempt had
+    its scratch elsewhere.
+    """
     out, scratch = tmp_path / "out", tmp_path / "scratch"
     scratch.mkdir()
     number = 0

@@ -1,4 +1,4 @@
-"""Files of an object store: read as those of a disk are, and failures told in one line."""
+"""Files of an object store are read like files on disk, and failures are told in one line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_names(typed, wanted):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reason"),
     [
         ("http://host/edges", "unknown kind of URL"),
         ("file://host/edges", "cannot name another machine"),
@@ -41,16 +41,16 @@ def test_names(typed, wanted):
         ("abfs://account/k", "CONTAINER@ACCOUNT"),
     ],
 )
-def test_names_that_are_refused(name, told):
-    with pytest.raises(InputError, match=told):
+def test_names_that_are_refused(name, reason):
+    with pytest.raises(InputError, match=reason):
         named(name)
 
 
 @pytest.mark.parametrize("name", ["s3://key:secret@b/k", "abfs://key:secret@account.net/k"])
 def test_secrets_in_names_are_refused_and_not_told(name):
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         named(name)
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(error.value)
 
 
 def test_a_path_that_was_a_url(tmp_path):
@@ -118,11 +118,11 @@ def test_what_fails_on_is_named(failing, bucket, fault, attempts, monkeypatch):
     remote._system.cache_clear()
     file = RemoteFile(bucket.put("k", b"data" * 1000))
     failing.fail(FAULTS[fault], "GET")
-    with pytest.raises(BusyError) as told:
+    with pytest.raises(BusyError) as error:
         file.read()
     assert len([request for request in failing.asked if request.startswith("GET")]) == attempts
-    assert str(told.value).startswith(f"{bucket.url}/k: ")
-    assert "\n" not in str(told.value)
+    assert str(error.value).startswith(f"{bucket.url}/k: ")
+    assert "\n" not in str(error.value)
     failing.heal()
     assert file.read() == b"data" * 1000
 

@@ -1,4 +1,4 @@
-"""Temporary folders go with their process, however that ends."""
+"""Temporary folders are removed with their process, however the process ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ time.sleep(600)
 
 @pytest.fixture
 def holder(tmp_path):
-    """A process that has a folder, and where that is."""
+    """Start a process that has a temporary folder, and give the process and the path of the
+    folder.
+    """
     line = [sys.executable, "-c", HOLDING, str(tmp_path)]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout

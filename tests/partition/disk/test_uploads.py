@@ -1,4 +1,4 @@
-"""Results in an object store: there from one moment to the next, whatever ends the run."""
+"""Results in an object store appear all at once, whatever ends the run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def record_of(what: str) -> bytes:
 
 @pytest.fixture
 def publish(tmp_path, bucket):
-    """Publishes some parts that say ``what``."""
+    """Return a function that publishes a result of several parts, each of which says ``what``."""
 
     def run(what: str, overwrite: bool = False) -> None:
         folder = tmp_path / what
@@ -46,7 +46,7 @@ def publish(tmp_path, bucket):
 
 
 def read(bucket) -> list[str]:
-    """What a reader of the result gets."""
+    """Return the contents of the files that a reader of the result gets."""
     files = files_of(url_of(f"{bucket.url}/out"))
     return [bucket.get(name.removeprefix(f"{bucket.url}/")).decode() for name in files]
 
@@ -56,7 +56,7 @@ def said_by(what: str) -> list[str]:
 
 
 def check_only(bucket, what: str) -> None:
-    """That nothing else is there."""
+    """Check that the bucket holds the result of ``what`` and nothing else."""
     parts = sorted(name.removeprefix(f"{bucket.url}/") for name in files_of_out(bucket))
     assert bucket.names() == sorted(["out.run.json", "out/_SUCCESS", *parts])
     assert read(bucket) == said_by(what)
@@ -73,9 +73,9 @@ def test_it_appears_and_is_replaced(bucket, publish):
     check_upload(url, False, None)
     publish("one")
     check_only(bucket, "one")
-    there = whole_result(url)
-    assert there is not None
-    assert there.record == json.loads(record_of("one"))
+    result = whole_result(url)
+    assert result is not None
+    assert result.record == json.loads(record_of("one"))
     with pytest.raises(InputError, match="replace it with --overwrite"):
         check_upload(url, False, None)
     with pytest.raises(DelegraphError, match="was written by something else meanwhile"):
@@ -86,13 +86,15 @@ def test_it_appears_and_is_replaced(bucket, publish):
 
 
 @pytest.mark.parametrize("number", mostly_slow(range(20), PARTS + 1, PARTS + 2))
-@pytest.mark.parametrize("there", [slow("nothing"), "one"])
-def test_cut_off_at_a_request(failing, bucket, publish, there, number, monkeypatch):
-    """Of those that change something: a note, the parts, what names them, the record, removals."""
+@pytest.mark.parametrize("existing", [slow("nothing"), "one"])
+def test_cut_off_at_a_request(failing, bucket, publish, existing, number, monkeypatch):
+    """A run cut off at any changing request leaves the old or the new result; the changing requests
+    write a note, the parts, the marker, the record, and remove objects.
+    """
     monkeypatch.setattr(remote, "ATTEMPTS", 1)
     remote._system.cache_clear()
     url = url_of(f"{bucket.url}/out")
-    if there == "one":
+    if existing == "one":
         publish("one")
     failing.fail_where(refused(500), partial(_is_change_after, number, count()))
     with suppress(BusyError):
@@ -101,7 +103,7 @@ def test_cut_off_at_a_request(failing, bucket, publish, there, number, monkeypat
     failing.heal()
     if number >= PARTS + 2:
         assert read(bucket) == said_by("two")
-    elif there == "one":
+    elif existing == "one":
         assert read(bucket) == said_by("one")
     else:
         assert whole_result(url) is None
@@ -114,7 +116,7 @@ def test_cut_off_at_a_request(failing, bucket, publish, there, number, monkeypat
 
 
 def _is_change_after(number: int, changes: Iterator[int], request: str) -> bool:
-    """Whether a request changes something, and so many others have done so before."""
+    """Return whether a request changes something after ``number`` earlier changes."""
     return not request.startswith(("GET", "HEAD")) and next(changes) >= number
 
 
@@ -130,7 +132,9 @@ def test_half_a_result_is_none(failing, bucket, publish, monkeypatch):
 
 
 def test_killed_while_a_store_empties_what_it_replaces(bucket, publish):
-    """As Azure's does, by Arrow, before it writes."""
+    """A run killed while the store empties ``_SUCCESS`` to replace it leaves no complete result; on
+    Azure, Arrow empties an object before it writes.
+    """
     publish("one")
     parts = [key.removeprefix("out/") for key in bucket.names("out") if "part-" in key]
     note = {"writer": "delegraph", "replaces": parts}
@@ -184,7 +188,7 @@ def test_a_part_that_is_gone(bucket, publish):
 
 
 @pytest.mark.parametrize(
-    ("read", "told"),
+    ("read", "reason"),
     [
         ("out", "contains the input"),
         ("out/edges/*.parquet", "contains the input"),
@@ -196,10 +200,10 @@ def test_a_part_that_is_gone(bucket, publish):
         ("out2", None),
     ],
 )
-def test_apart_from_what_is_read(bucket, read, told):
-    asked = url_of(f"{bucket.url}/out"), False, f"{bucket.url}/{read}"
-    if told is None:
-        check_upload(*asked)
+def test_apart_from_what_is_read(bucket, read, reason):
+    args = url_of(f"{bucket.url}/out"), False, f"{bucket.url}/{read}"
+    if reason is None:
+        check_upload(*args)
         return
-    with pytest.raises(InputError, match=told):
-        check_upload(*asked)
+    with pytest.raises(InputError, match=reason):
+        check_upload(*args)

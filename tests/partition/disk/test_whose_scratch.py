@@ -1,4 +1,6 @@
-"""Work in progress is ours alone: what others may have put there is neither used nor removed."""
+"""Work in progress belongs to one run and user: files of other owners are neither used nor
+removed.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,18 @@ PURPOSE = {"input": "a"}
 
 
 def cut_off(output: Path, scratch: Path | None) -> Path:
-    """Begin, and be interrupted after a step; the file that it has left in scratch."""
-    kept = Work(output, scratch, PURPOSE).scratch / "kept"
+    """Begin work, interrupt it after a step, and return the file that the step has left in
+    scratch.
+    """
+    scratch_file = Work(output, scratch, PURPOSE).scratch / "kept"
     with (
         contextlib.suppress(KeyboardInterrupt),
         begin_work(output, PURPOSE, scratch=scratch) as work,
     ):
-        work.step("one", lambda: touch(kept))
+        work.step("one", lambda: touch(scratch_file))
         raise KeyboardInterrupt
-    assert kept.exists()
-    return kept
+    assert scratch_file.exists()
+    return scratch_file
 
 
 def touch(path: Path) -> dict[str, str]:
@@ -37,7 +41,7 @@ def touch(path: Path) -> dict[str, str]:
 
 
 def steps_found(output: Path, scratch: Path | None, restart: bool = False) -> bool:
-    """Whether the next attempt, which ends well, has steps to go on from."""
+    """Return whether the next attempt, which ends well, has steps to resume from."""
     with begin_work(output, PURPOSE, scratch=scratch, restart=restart) as work:
         return work.began
 
@@ -48,7 +52,7 @@ def work_folder(output: Path) -> Path:
 
 @pytest.fixture
 def folders(tmp_path) -> tuple[Path, Path, Path]:
-    """Of an output, of what is copied, of scratch."""
+    """Make folders for an output, for a copy of its work, and for scratch."""
     places = tmp_path / "first", tmp_path / "second", tmp_path / "scratch"
     for place in places:
         place.mkdir()
@@ -58,31 +62,33 @@ def folders(tmp_path) -> tuple[Path, Path, Path]:
 @pytest.mark.parametrize("elsewhere", [True, False])
 @pytest.mark.parametrize("restart", [True, False])
 def test_a_copied_work_folder(folders, elsewhere, restart):
-    """Leaves the first one's scratch alone; with its own along, it can go on."""
+    """An attempt with a copied work folder leaves the original's scratch alone, and resumes only if
+    the scratch was copied, too.
+    """
     first, second, place = folders
     scratch = place if elsewhere else None
-    kept = cut_off(first / "out", scratch)
+    scratch_file = cut_off(first / "out", scratch)
     shutil.copytree(work_folder(first / "out"), work_folder(second / "out"))
     goes_on = not elsewhere and not restart
     assert steps_found(second / "out", scratch, restart) == goes_on
-    assert kept.exists()
+    assert scratch_file.exists()
     assert steps_found(first / "out", scratch)
-    assert not kept.exists()
+    assert not scratch_file.exists()
 
 
 def test_our_own_is_removed(folders, tmp_path):
-    """By an attempt that has its scratch in another place."""
+    """A run's own old scratch is removed by an attempt that has its scratch in another place."""
     first, _, place = folders
-    kept = cut_off(first / "out", place)
+    scratch_file = cut_off(first / "out", place)
     assert not steps_found(first / "out", None, restart=True)
-    assert not kept.parent.exists()
+    assert not scratch_file.parent.exists()
 
 
 @pytest.mark.parametrize("wrong", ["name", "mode", "no mark", "mark", "secret", "a link"])
 def test_what_is_not_ours_is_left(folders, monkeypatch, wrong):
     first, second, place = folders
-    kept = cut_off(first / "out", place)
-    scratch = kept.parent
+    scratch_file = cut_off(first / "out", place)
+    scratch = scratch_file.parent
     mark = (scratch / works._MARK).read_text()
     named = second / ("other" if wrong == "name" else scratch.name)
     if wrong == "a link":
@@ -105,32 +111,32 @@ def test_what_is_not_ours_is_left(folders, monkeypatch, wrong):
 
 def test_folders_are_for_their_owner_alone(folders):
     first, _, place = folders
-    kept = cut_off(first / "out", place)
-    for folder in (work_folder(first / "out"), kept.parent):
+    scratch_file = cut_off(first / "out", place)
+    for folder in (work_folder(first / "out"), scratch_file.parent):
         assert stat.S_IMODE(folder.lstat().st_mode) == 0o700
 
 
 def someone_elses(path: Path, whose: str, monkeypatch) -> None:
-    """What another user may have put at ``path``."""
-    made = path.parent / "made"
-    made.mkdir()
-    (made / "lock").touch()
+    """Put a file tree that may be another user's at ``path``."""
+    folder = path.parent / "made"
+    folder.mkdir()
+    (folder / "lock").touch()
     if whose == "a link":
-        path.symlink_to(made)
+        path.symlink_to(folder)
     else:
-        made.rename(path)
+        folder.rename(path)
     if whose == "writable":
         path.chmod(0o777)
     if whose == "owner":
         own, lstat = os.geteuid(), Path.lstat
-        found = SimpleNamespace(st_mode=stat.S_IFDIR | 0o700, st_uid=own + 1)
-        monkeypatch.setattr(Path, "lstat", lambda self: found if self == path else lstat(self))
+        status = SimpleNamespace(st_mode=stat.S_IFDIR | 0o700, st_uid=own + 1)
+        monkeypatch.setattr(Path, "lstat", lambda self: status if self == path else lstat(self))
 
 
 @pytest.mark.parametrize("whose", ["a link", "writable", "owner"])
 @pytest.mark.parametrize("what", ["work", "scratch"])
 def test_folders_of_others_are_refused(folders, monkeypatch, what, whose):
-    """And nothing of them is removed, nor anything of ours left."""
+    """Folders of other users are refused, and the refusal changes no file."""
     first, _, place = folders
     out = first / "out"
     where = work_folder(out) if what == "work" else Work(out, place, PURPOSE).scratch
@@ -153,16 +159,18 @@ def test_a_umask_that_takes_files_from_their_owner(folders):
 
 
 def test_a_lock_that_is_made_at_this_moment(tmp_path, monkeypatch):
-    """By another run, after this one has looked for it: that one is busy, and not in the way."""
+    """A lock that another run makes just after this run has looked for the lock marks a busy run,
+    not a stranger's folder in the way.
+    """
     output = tmp_path / "out"
     folder, is_file = work_folder(output), Path.is_file
     folder.mkdir(0o700)
 
     def then_made(path: Path) -> bool:
-        found = is_file(path)
+        answer = is_file(path)
         if path.name == "lock" and path.parent.is_dir():
             path.touch()
-        return found
+        return answer
 
     monkeypatch.setattr(Path, "is_file", then_made)
     with begin_work(output, PURPOSE) as work:

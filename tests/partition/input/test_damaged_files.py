@@ -40,7 +40,7 @@ def write(path: Path, table: pa.Table, **options) -> Path:
 
 
 def read(path: Path) -> list[tuple]:
-    """The edges, by every way of reading them."""
+    """Return the edges, after a check that every way of reading gives the same ones."""
     edges = open_edges(path)
     rows = [
         row
@@ -58,12 +58,12 @@ def read(path: Path) -> list[tuple]:
 
 
 def refusal(path: Path, right: list[tuple]) -> str | None:
-    """What is said of the file; None where its edges are read, the right ones."""
+    """Return the refusal's message, or None where the right edges are read."""
     try:
-        found = read(path)
+        edges = read(path)
     except InputError as error:
         return str(error)
-    assert found == right
+    assert edges == right
     return None
 
 
@@ -76,7 +76,9 @@ def changed(data: bytes, at: int, byte: int) -> bytes:
 
 
 def damaged(data: bytes, rng: np.random.Generator) -> bytes:
-    """A few bytes or bits changed, mostly in the footer; or cut off, or two parts swapped."""
+    """Return the data with a few bytes or bits changed, mostly in the footer, or cut off, or with
+    two parts swapped.
+    """
     kind, other = rng.integers(12), bytearray(data)
     if kind == 0:
         return data[: rng.integers(len(data))]
@@ -97,32 +99,36 @@ def damaged(data: bytes, rng: np.random.Generator) -> bytes:
 def test_damaged_at_random(tmp_path, table, options):
     path = write(tmp_path / "e.parquet", TABLES[table], **options)
     data, right = path.read_bytes(), read(path)
-    told = []
+    lines = []
     for seed in range(500):
         path.write_bytes(damaged(data, np.random.default_rng(seed)))
         try:
-            told.append(refusal(path, right))
+            lines.append(refusal(path, right))
         except Exception as error:
             raise AssertionError(f"seed {seed}") from error
-    refused = [line for line in told if line]
+    refused = [line for line in lines if line]
     assert all(str(path) in line and "\n" not in line for line in refused)
     assert 100 < len(refused) < 500
 
 
 @pytest.mark.parametrize("table", mostly_slow(["integers", "strings"], "integers"))
 def test_every_byte_of_a_footer(tmp_path, table):
-    """Size histograms, too, at whose damage PyArrow's metadata ends the process."""
+    """A change of any byte of a footer gives the right edges or a refusal that names the file, also
+    in size histograms, where damage makes PyArrow's metadata end the process.
+    """
     path = write(tmp_path / "e.parquet", TABLES[table].slice(0, 20), store_schema=False)
     data, right = path.read_bytes(), read(path)
     for at in range(footer_at(data), len(data)):
         path.write_bytes(changed(data, at, data[at] ^ 1 << at % 8))
-        told = refusal(path, right)
-        assert told is None or str(path) in told
+        line = refusal(path, right)
+        assert line is None or str(path) in line
 
 
 @pytest.fixture
 def of_77(tmp_path):
-    """A file of two row groups of 77 rows, its bytes, and where these say 77, as Thrift does."""
+    """Write a file of two row groups of 77 rows; return its path, its bytes and the offsets of 77
+    as Thrift encodes it.
+    """
     path, numbers = tmp_path / "e.parquet", np.arange(154)
     table = pa.table({"src": numbers % 16, "dst": numbers})
     pq.write_table(table, path, row_group_size=77, compression="none", use_dictionary=False)
@@ -141,14 +147,14 @@ def test_counts_that_disagree(of_77):
     path.write_bytes(changed(data, total, 2 * 155 & 127 | 128))
     refused.append(refusal(path, right))
     footer = "its footer is damaged; write the file again"
-    for told in (
+    for reason in (
         f"row group 0 has 77 rows, but 76 values in column 'src': {footer}",
         f"row group 1 has 77 rows, but 78 values in column 'dst': {footer}",
         f"row group 1 has 76 rows, but 77 values in column 'src': {footer}",
         f"155 rows, but 154 rows in its row groups: {footer}",
         "row group 1 cannot be read: columns do not have the same size",
     ):
-        assert f"{path}: {told}" in refused
+        assert f"{path}: {reason}" in refused
 
 
 def test_fewer_rows_than_all_of_the_footer_says(of_77):
@@ -162,7 +168,7 @@ def test_fewer_rows_than_all_of_the_footer_says(of_77):
 
 
 def test_row_groups_that_are_not_what_was_opened(of_77, monkeypatch):
-    """Neither short nor long, nor with columns of unequal length, whatever Arrow makes of them."""
+    """Columns shorter than their row group are refused, whatever Arrow makes of a changed file."""
     path, _, _ = of_77
     edges = open_edges(path)
     chunk = edges.chunks()[0]
@@ -207,8 +213,8 @@ def test_text_that_is_not_utf8(tmp_path, kind):
     pq.write_table(table, path, row_group_size=2, compression="none", write_statistics=False)
     before, _, after = path.read_bytes().rpartition("\u20ac".encode())
     path.write_bytes(before + b"\x80  " + after)
-    told = "column 'dst' holds text that is not UTF-8 in row group 1"
-    with pytest.raises(InputError, match=told):
+    reason = "column 'dst' holds text that is not UTF-8 in row group 1"
+    with pytest.raises(InputError, match=reason):
         read(path)
 
 
@@ -235,7 +241,9 @@ def test_bounds_are_those_of_the_statistics(tmp_path, kind, bits):
 
 
 def test_a_file_that_the_system_refuses(tmp_path, monkeypatch):
-    """It is not said to be damaged. (Whoever runs this may be root, who may read all.)"""
+    """A file that the system refuses is not called damaged; the error is simulated because root may
+    read every file.
+    """
 
     def refuse(source: object) -> None:
         raise PermissionError(13, "Permission denied", source)

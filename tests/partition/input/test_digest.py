@@ -1,4 +1,6 @@
-"""What an edge list is known by: its digest."""
+"""The digest of an edge list: a hash of the sizes, the footers and the read columns of its
+files.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from delegraph.partition.input.edges import open_edges
 
 @pytest.fixture
 def edges(tmp_path):
-    """Two files, of two row groups each, and a column that is not read."""
+    """Write two files of two row groups each, with a column that is not read."""
     folder = tmp_path / "edges"
     folder.mkdir()
     for number in range(2):

@@ -21,7 +21,7 @@ EMPTY = {
 
 @pytest.mark.parametrize("kind", EMPTY)
 def test_they_refuse_nothing(ok, edge_list, tmp_path, kind):
-    """Whichever file comes first."""
+    """Files without rows refuse nothing, whichever file comes first."""
     edge_list([7, 8], [8, 9], "in/b.parquet", pa.int32(), w=[1.5, 2.5])
     for name in ("a", "c"):
         pq.write_table(EMPTY[kind], tmp_path / "in" / f"{name}.parquet")
@@ -30,16 +30,16 @@ def test_they_refuse_nothing(ok, edge_list, tmp_path, kind):
     for graph in (tmp_path / "in", tmp_path / "graph.dg"):
         if graph.name == "graph.dg":
             ok("build", tmp_path / "in", "-o", graph, "--weight", "w")
-        ran = ok("bfs", graph, "--source", 7, "-o", tmp_path / "out", "--overwrite")
+        run = ok("bfs", graph, "--source", 7, "-o", tmp_path / "out", "--overwrite")
         assert distances_of(tmp_path / "out") == {7: 0, 8: 1, 9: 2}
         if graph.name == "in":
             names = ", ".join(str(tmp_path / "in" / f"{name}.parquet") for name in ("a", "c"))
-            told = [line for line in ran.err.splitlines() if "without rows" in line]
+            notes = [line for line in run.err.splitlines() if "without rows" in line]
             wanted = (
                 "2 files without rows are ignored, although their columns are missing or have "
                 f"other types: {names}"
             )
-            assert told == ([] if kind == "double" else [wanted])  # which may hold ids
+            assert notes == ([] if kind == "double" else [wanted])  # which may hold ids
 
 
 def test_what_pandas_writes_of_an_empty_frame(ok, edge_list, tmp_path):
@@ -57,9 +57,9 @@ def test_all_of_them_are_empty(delegraph, tmp_path, kind):
     (tmp_path / "in").mkdir()
     for name in ("a", "b"):
         pq.write_table(EMPTY[kind], tmp_path / "in" / f"{name}.parquet")
-    ran = delegraph("info", tmp_path / "in")
-    assert ran.code == 2
-    assert ran.err.endswith("zero rows: a graph without vertices cannot be searched\n")
+    run = delegraph("info", tmp_path / "in")
+    assert run.code == 2
+    assert run.err.endswith("zero rows: a graph without vertices cannot be searched\n")
 
 
 def test_one_row_does_matter(edge_list, tmp_path):

@@ -1,4 +1,4 @@
-"""Which files an edge list is: folders, links, globs, names that are left out."""
+"""Files of an edge list: folders, links, globs, names that are left out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from delegraph.partition.input.find import NOTHING_LEFT_OUT, LeftOut, find_files
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Makes empty files below the working directory: ``folder("a/x.parquet")``."""
+    """Return a function that makes empty files below the working directory:
+    ``folder("a/x.parquet")``.
+    """
     monkeypatch.chdir(tmp_path)
 
     def make(*names):
@@ -68,7 +70,7 @@ def test_a_link_that_leads_nowhere(folder):
 
 
 def test_names_left_out_are_listed(folder):
-    """Those that may hold edges first."""
+    """Left-out names are listed, names that may hold edges first."""
     folder("in/a.parquet", "in/_b.parquet", "in/_tmp/c.parquet", "in/.d/e.parquet", "in/x/.f.pq")
     folder("in/_SUCCESS", "in/.a.parquet.crc", "in/notes.txt")
     hidden = ("in/.d", "in/_b.parquet", "in/_tmp", "in/x/.f.pq", "in/.a.parquet.crc", "in/_SUCCESS")
@@ -86,46 +88,48 @@ def test_names_left_out_are_listed(folder):
 
 
 def test_parquet_under_other_names(ok, delegraph, edge_list, tmp_path):
-    """They are not read, and told first; by a pattern they are."""
+    """Parquet files under other names are left out, which the first note tells; a pattern selects
+    them.
+    """
     path = edge_list([0, 1], [1, 2], "in/part-0.parquet")
     for number, name in enumerate(["part-1", "part-2.snappy", "deep/part-3"], 2):
         edge_list([number], [number + 1], f"in/{name}")
     (path.parent / "notes.txt").write_text("PAR")
     misnamed = [str(path.parent / name) for name in ("deep/part-3", "part-1", "part-2.snappy")]
-    found = open_edges(path.parent)
-    assert found.rows == 2
-    assert found.left_out == LeftOut((), tuple(misnamed), (str(path.parent / "notes.txt"),))
-    told = (
+    edges = open_edges(path.parent)
+    assert edges.rows == 2
+    assert edges.left_out == LeftOut((), tuple(misnamed), (str(path.parent / "notes.txt"),))
+    note = (
         f"3 Parquet files left out because their names do not end in .parquet, .parq or .pq: "
         f"{', '.join(misnamed)}; rename them, or select them with a pattern such as "
         f"'{path.parent / 'deep'}/*'"
     )
     other = f"1 left out because they are not Parquet files: {path.parent / 'notes.txt'}"
-    assert found.notes == (told, other)
+    assert edges.notes == (note, other)
     for command, *more in (("info",), ("plan",)):
-        ran = ok(command, path.parent, *more, "--json")
-        assert ran.json["notes"] == [told, other]
-        assert ran.err.splitlines()[:2] == [told, other]
+        run = ok(command, path.parent, *more, "--json")
+        assert run.json["notes"] == [note, other]
+        assert run.err.splitlines()[:2] == [note, other]
     out = tmp_path / "out"
     for words in (("bfs", "--source", 0), ("components",), ("pagerank",), ("build",)):
-        ran = ok(words[0], path.parent, *words[1:], "-o", out / words[0], "--json")
-        assert [line for line in ran.err.splitlines() if "left out" in line] == [told, other]
-        assert ran.json["notes"][:2] == [told, other]
-        assert json.loads((out / f"{words[0]}.run.json").read_text())["notes"][:2] == [told, other]
+        run = ok(words[0], path.parent, *words[1:], "-o", out / words[0], "--json")
+        assert [line for line in run.err.splitlines() if "left out" in line] == [note, other]
+        assert run.json["notes"][:2] == [note, other]
+        assert json.loads((out / f"{words[0]}.run.json").read_text())["notes"][:2] == [note, other]
     with delegraph_module.open(path.parent) as graph:
-        assert graph.notes[:2] == (told, other)
-        assert graph.info["notes"] == [told, other]
+        assert graph.notes[:2] == (note, other)
+        assert graph.info["notes"] == [note, other]
     (path.parent / "notes.txt").unlink()
     assert open_edges(f"{path.parent}/part-*").rows == 4
     path.unlink()
-    ran = delegraph("info", path.parent)
-    assert ran.code == 2
-    assert "the folder holds no Parquet files" in ran.err
-    assert f"3 Parquet files have names with another ending: {misnamed[0]}" in ran.err
+    run = delegraph("info", path.parent)
+    assert run.code == 2
+    assert "the folder holds no Parquet files" in run.err
+    assert f"3 Parquet files have names with another ending: {misnamed[0]}" in run.err
 
 
 def test_a_folder_of_all_kinds_of_things(folder, monkeypatch):
-    """The walk ends early, with what to do."""
+    """The search of a folder with very many other files ends early and says what to do."""
     monkeypatch.setattr(find, "MOST_OTHERS", 22)
     folder(*(f"in/{letter}/{number}.txt" for letter in "abc" for number in range(9)))
     for path in ("in", "in/[a-c]"):
@@ -155,8 +159,8 @@ def test_what_is_left_out_is_told_and_recorded(ok, edge_list, tmp_path):
     assert open_edges(path).notes == ()
     for words in (("bfs", "--source", 0), ("build",)):
         output = tmp_path / words[0]
-        ran = ok(words[0], tmp_path / "in", *words[1:], "-o", output)
-        (line,) = [line for line in ran.err.splitlines() if "left out" in line]
+        run = ok(words[0], tmp_path / "in", *words[1:], "-o", output)
+        (line,) = [line for line in run.err.splitlines() if "left out" in line]
         assert line.startswith("30 left out")
         assert line.endswith("_19.parquet and 10 more")
         record = json.loads(output.with_name(f"{words[0]}.run.json").read_text())
@@ -168,18 +172,18 @@ def test_the_record_of_many_files_stays_small(ok, edge_list, tmp_path):
     path = edge_list([0, 1], [1, 2], "in/00.parquet")
     for number in range(1, 25):
         shutil.copy(path, path.with_name(f"{number:02}.parquet"))
-    ran = ok("bfs", tmp_path / "in", "--source", 0, "-o", tmp_path / "out", "--json")
-    *first, more = ran.json["inputs"].items()
+    run = ok("bfs", tmp_path / "in", "--source", 0, "-o", tmp_path / "out", "--json")
+    *first, more = run.json["inputs"].items()
     assert [name for name, _ in first] == [str(tmp_path / f"in/{n:02}.parquet") for n in range(20)]
     assert more == ("and 5 more", f"{5 * path.stat().st_size:,} bytes")
-    assert ran.json["notes"] == []
+    assert run.json["notes"] == []
 
 
 @pytest.mark.parametrize(
     "pattern", ["in", "in/*", "in/**", "./in/**", "in/*.parquet", "in/day?.parquet"]
 )
 def test_folders_that_are_named_like_files(folder, pattern):
-    """As Spark writes them."""
+    """Folders that are named like files, as Spark writes them, are searched for files."""
     names = ["in/day1.parquet/part-0.parquet", "in/day2.parquet/p.parquet"]
     folder(*names, "in/day1.parquet/_SUCCESS")
     left_out = LeftOut(("in/day1.parquet/_SUCCESS",))

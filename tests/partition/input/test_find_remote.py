@@ -1,4 +1,4 @@
-"""Which files of an object store are read: those that would be read of a folder."""
+"""Files of an object store are chosen by the rules for files of a folder."""
 
 from __future__ import annotations
 
@@ -48,28 +48,28 @@ def places(bucket, tmp_path):
 
 def test_as_of_a_folder(places):
     for pattern in PATTERNS:
-        here, there = (find_files(f"{place}/{pattern}".rstrip("/")) for place in places)
-        assert [name.removeprefix(places[1]) for name in there.files] == [
-            name.removeprefix(places[0]) for name in here.files
+        local, stored = (find_files(f"{place}/{pattern}".rstrip("/")) for place in places)
+        assert [name.removeprefix(places[1]) for name in stored.files] == [
+            name.removeprefix(places[0]) for name in local.files
         ], pattern
         if "**" in pattern:  # of which a folder tells once for each file
             continue
-        for reason, names in here.left_out._asdict().items():
-            assert [name.removeprefix(places[1]) for name in getattr(there.left_out, reason)] == [
+        for reason, names in local.left_out._asdict().items():
+            assert [name.removeprefix(places[1]) for name in getattr(stored.left_out, reason)] == [
                 name.removeprefix(places[0]) for name in names
             ], (pattern, reason)
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reason"),
     [
         ("data/none", "no such file or folder"),
         ("data/none*", "no file matches"),
         ("data/b/e/*.txt", "no file matches"),
     ],
 )
-def test_what_is_not_there(places, bucket, name, told):
-    with pytest.raises(InputError, match=told):
+def test_what_is_not_there(places, bucket, name, reason):
+    with pytest.raises(InputError, match=reason):
         find_files(f"{bucket.url}/{name}")
 
 

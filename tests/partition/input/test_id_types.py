@@ -1,4 +1,6 @@
-"""Columns of ids: which are taken, as what, and what is lost by none."""
+"""Columns of ids: types that are accepted, types that they are read as, and no id that is
+changed.
+"""
 
 from __future__ import annotations
 
@@ -43,25 +45,27 @@ floats = st.one_of(
 
 @given(st.lists(floats, min_size=1, max_size=4), st.sampled_from([pa.int64(), pa.uint64()]))
 def test_floats_are_taken_where_they_are_whole_and_exact(values, wanted):
-    """By Python's own integers: what is taken is what was meant, and else it is refused."""
+    """Floats are accepted as ids exactly where they are whole and below 2^53; a refusal names
+    casts.
+    """
     most = 2**53
     whole = [not math.isnan(v) and not math.isinf(v) and v == int(v) for v in values]
     low = -most if wanted == pa.int64() else -1
     fits = all(w and low < v < most for w, v in zip(whole, values, strict=True))
     column = pa.array(values, pa.float64())
     if fits:
-        found = as_ids(column, wanted, "here", "src")
-        assert found.type == wanted
-        assert found.to_pylist() == [int(v) for v in values]
+        ids = as_ids(column, wanted, "here", "src")
+        assert ids.type == wanted
+        assert ids.to_pylist() == [int(v) for v in values]
         return
     with pytest.raises(InputError) as refused:
         as_ids(column, wanted, "here", "src")
-    told = str(refused.value)
+    message = str(refused.value)
     if any(map(math.isnan, values)):
-        assert "here holds NaN: every row needs both ids" in told
+        assert "here holds NaN: every row needs both ids" in message
     else:
-        assert "CAST(src AS VARCHAR)" in told
-        assert "df['src'].astype('str')" in told
+        assert "CAST(src AS VARCHAR)" in message
+        assert "df['src'].astype('str')" in message
 
 
 @given(st.lists(st.integers(-300, 300).map(lambda n: n / 4), min_size=1), st.data())
@@ -77,7 +81,9 @@ def test_narrow_floats(values, data):
 
 @pytest.mark.parametrize(("kind", "bits"), [(pa.float16(), 11), (pa.float32(), 24)])
 def test_floats_that_neighbours_are_rounded_to(kind, bits):
-    """2^24 + 1 as a float of 32 bits is 2^24: neither may be taken for the other."""
+    """A float at or above the limit of exact integers is refused: 2^24 + 1 as a float of 32 bits is
+    2^24.
+    """
     for value, fits in ((2.0**bits - 1, True), (2.0**bits, False)):
         column = pa.array(np.array([value, -value], kind.to_pandas_dtype()))
         if fits:
@@ -101,8 +107,8 @@ def test_decimals_are_taken_where_they_are_whole_and_fit(kind, values, halves):
         numbers[0] = numbers[0].copy_abs() % 10 ** (digits - 1) + Decimal("0.5")
     column = pa.array(numbers, kind)
     if all(v == int(v) and -(2**63) <= v < 2**63 for v in numbers):
-        found = as_ids(column, pa.int64(), "here", "src")
-        assert found.to_pylist() == [int(v) for v in numbers]
+        ids = as_ids(column, pa.int64(), "here", "src")
+        assert ids.to_pylist() == [int(v) for v in numbers]
     else:
         with pytest.raises(InputError, match=r"here is decimal.*CAST\(src AS VARCHAR\)"):
             as_ids(column, pa.int64(), "here", "src")
@@ -153,7 +159,7 @@ def test_what_is_no_id_names_the_cast(tmp_path, kind):
 
 
 def test_the_named_casts_do(tmp_path):
-    """As they are told, they can be typed."""
+    """The casts that a refusal names work when a user types them."""
     duckdb, pandas = pytest.importorskip("duckdb"), pytest.importorskip("pandas")
     path = written(tmp_path, pa.array([1.5, 2.0]), pa.array([2.0, 7.0]))
     with pytest.raises(InputError, match=r"is double and holds 1\.5"):

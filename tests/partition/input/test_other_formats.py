@@ -1,4 +1,4 @@
-"""Files that are no Parquet: what they are, and lines that make an edge list of them."""
+"""Files that are no Parquet: their formats are named, with lines that make an edge list of them."""
 
 from __future__ import annotations
 
@@ -57,24 +57,24 @@ WRITERS: dict[str, Callable[[str], object]] = {
 def refused(path) -> str:
     with pytest.raises(InputError) as error:
         open_edges(str(path))
-    told = str(error.value)
-    assert told.startswith(f"{path}: not a Parquet file, but ")
-    assert "\n" not in told
-    return told
+    message = str(error.value)
+    assert message.startswith(f"{path}: not a Parquet file, but ")
+    assert "\n" not in message
+    return message
 
 
 @pytest.mark.parametrize("name", mostly_slow(WRITERS, "it's.arrow", "a.pkl"))
 def test_a_line_that_writes_parquet(tmp_path, monkeypatch, name):
-    """It is run, as a shell would, and what it writes is an edge list."""
+    """The line that a refusal names runs in a shell and writes an edge list."""
     WRITERS[name](str(tmp_path / name))
-    told = refused(tmp_path / name)
-    program, option, code = shlex.split(told.partition("for example with: ")[2])
+    message = refused(tmp_path / name)
+    program, option, code = shlex.split(message.partition("for example with: ")[2])
     assert (program, option) == ("python", "-c")
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], cwd=tmp_path, check=True)
     (written,) = tmp_path.glob("*.parquet")
     assert open_edges(str(written)).rows == 2
     assert pq.read_table(written, columns=["src"]).num_rows == 2
-    assert ("may run code" in told) == (name in ("a.pkl", "pickled"))
+    assert ("may run code" in message) == (name in ("a.pkl", "pickled"))
 
 
 @pytest.mark.parametrize("ending", CONVERTIBLE)
@@ -82,11 +82,11 @@ def test_a_line_that_writes_parquet(tmp_path, monkeypatch, name):
 def test_what_convert_reads(tmp_path, ending, packed):
     path = tmp_path / f"my graph{ending.upper()}{packed}"
     path.write_bytes(gzip.compress(b"1 2\n") if packed else b"1 2\n")
-    told = refused(path)
+    message = refused(path)
     if packed and ending in (".sg", ".wsg"):  # convert reads only text as it is packed
-        assert "unpack it" in told
+        assert "unpack it" in message
     else:
-        line = shlex.split(told.partition("make it an edge list with: ")[2])
+        line = shlex.split(message.partition("make it an edge list with: ")[2])
         assert line == ["delegraph", "convert", str(path), "-o", "my graph-edges"]
 
 
@@ -95,7 +95,7 @@ def test_endings_are_those_of_convert():
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "reason"),
     [
         (
             "edges",
@@ -112,9 +112,9 @@ def test_endings_are_those_of_convert():
         ("a.parquet.gz", gzip.compress(b"PAR1", mtime=0), "but a compressed file: unpack it"),
     ],
 )
-def test_by_its_first_bytes(tmp_path, name, content, told):
+def test_by_its_first_bytes(tmp_path, name, content, reason):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=f"{re.escape(name)}: not a Parquet file, {told}"):
+    with pytest.raises(InputError, match=f"{re.escape(name)}: not a Parquet file, {reason}"):
         open_edges(str(tmp_path / name))
 
 

@@ -1,4 +1,4 @@
-"""What reading holds, by the headers of pages: bounds that no batch passes."""
+"""Bytes that reading holds are bounded by page headers, and no batch passes the bound."""
 
 from __future__ import annotations
 
@@ -52,21 +52,23 @@ def test_no_batch_passes_what_the_pages_say(tmp_path, monkeypatch, strings, writ
     pq.write_table(pa.table({"src": src, "dst": src[::-1]}), path, **WRITTEN[written])
     edges = open_edges(path)
     bound = edges.reading
-    found, texts = [], 0
+    ids, texts = [], 0
     for pair in edges.batches(edges.chunks()[0]):
         size = [np.ptp(string_ends(column.dictionary)) for column in pair]
         assert sum(size) + 24 * sum(len(c.dictionary) for c in pair) <= bound.batch
         texts += sum(size)
-        found += pair[0].to_pylist()
+        ids += pair[0].to_pylist()
         assert all(len(c) for c in pair)
     first = {s for chunk in edges.chunks()[:1] for s in src[: chunk.rows]}
-    assert set(found) == first
+    assert set(ids) == first
     assert texts <= bound.texts
     assert sum(len(s) for s in set(src)) <= bound.distinct <= bound.texts
 
 
 def test_strings_are_read_a_few_rows_at_a_time_where_they_are_long(tmp_path):
-    """Not some 260,000, whose bytes nothing bounds."""
+    """Long strings are read at most 4,096 rows at a time, not some 260,000 whose bytes nothing
+    bounds.
+    """
     values = [f"{i:06}" + "x" * 2000 for i in range(10_000)]
     pq.write_table(pa.table({"src": values, "dst": values}), tmp_path / "e.parquet")
     edges = open_edges(tmp_path / "e.parquet")
@@ -79,12 +81,12 @@ def test_a_large_page_is_counted_packed_and_unpacked(tmp_path):
     rows = 1_000_000
     table = pa.table({"src": np.arange(rows), "dst": np.zeros(rows, np.int64)})
     large = {"data_page_size": 1 << 30, "write_batch_size": rows, "max_rows_per_page": rows}
-    held = {}
-    for name, some in (("large", large), ("small", {})):
-        pq.write_table(table, tmp_path / f"{name}.parquet", use_dictionary=False, **some)  # pyright: ignore
-        held[name] = open_edges(tmp_path / f"{name}.parquet").reading.held
-    assert held["large"] >= 2 * 8 * rows
-    assert held["small"] < 4_000_000
+    sizes = {}
+    for name, options in (("large", large), ("small", {})):
+        pq.write_table(table, tmp_path / f"{name}.parquet", use_dictionary=False, **options)  # pyright: ignore
+        sizes[name] = open_edges(tmp_path / f"{name}.parquet").reading.held
+    assert sizes["large"] >= 2 * 8 * rows
+    assert sizes["small"] < 4_000_000
 
 
 @pytest.mark.parametrize("dictionary", [False, True])

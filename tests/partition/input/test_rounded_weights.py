@@ -1,4 +1,4 @@
-"""Weights as 32 bits have them: what that changes is counted, and what it would lose is refused."""
+"""Weights rounded to 32 bits: rounded ones are counted, and one that would be lost is refused."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ LEAST = 2.0**-149  # that 32 bits hold
 MOST = float(np.finfo(np.float32).max)
 
 
-def kept(column: pa.Array, rounding: Rounding | None = None) -> list[float]:
+def weights_of(column: pa.Array, rounding: Rounding | None = None) -> list[float]:
     return bits_of(column, "float32", "edges: column 'w'", rounding).view(np.float32).tolist()
 
 
 def test_what_32_bits_change_is_counted():
-    given = [16777217.0, 0.1 + 0.2, 0.5, 0.0, -0.0, 3 * LEAST, 16777216.0, 1.5 * LEAST]
+    weights = [16777217.0, 0.1 + 0.2, 0.5, 0.0, -0.0, 3 * LEAST, 16777216.0, 1.5 * LEAST]
     rounding = Rounding()
-    assert kept(pa.array(given), rounding) == [float(np.float32(some)) for some in given]
+    assert weights_of(pa.array(weights), rounding) == [float(np.float32(w)) for w in weights]
     assert rounding.rounded == 3
     assert rounding.greatest_change == pytest.approx(1 / 3)  # of the last one
     rounding = Rounding()
-    kept(pa.array(given[:7]), rounding)
+    weights_of(pa.array(weights[:7]), rounding)
     wanted = max(1 / 16777217, abs(float(np.float32(0.1 + 0.2)) - (0.1 + 0.2)) / (0.1 + 0.2))
     assert (rounding.rounded, rounding.greatest_change) == (2, wanted)
 
@@ -33,31 +33,31 @@ def test_what_32_bits_change_is_counted():
 def test_narrow_floats_are_as_they_are(kind):
     rounding = Rounding()
     column = pa.array(np.array([0.1, 0.2, 7.0], kind.to_pandas_dtype()))
-    assert kept(column, rounding) == column.cast(pa.float64()).to_pylist()
+    assert weights_of(column, rounding) == column.cast(pa.float64()).to_pylist()
     assert rounding == Rounding()
 
 
 @pytest.mark.parametrize(("kind", "large"), [(pa.int64(), 2**53 + 1), (pa.uint64(), 2**64 - 1)])
 def test_integers_beside_floats_of_other_files_are_counted(kind, large):
     rounding = Rounding()
-    assert kept(pa.array([16777217, 2**24, large, 0], kind), rounding)[0] == 16777216
+    assert weights_of(pa.array([16777217, 2**24, large, 0], kind), rounding)[0] == 16777216
     assert rounding.rounded == 2
 
 
 def test_encoded_weights_are_counted_by_row():
     rounding = Rounding()
-    kept(pa.array([0.1, 0.5, 0.1]).dictionary_encode(), rounding)
+    weights_of(pa.array([0.1, 0.5, 0.1]).dictionary_encode(), rounding)
     assert rounding.rounded == 2
 
 
 def test_counts_of_parts_add_up_in_any_order():
-    given = np.random.default_rng(5).random(1000)
+    weights = np.random.default_rng(5).random(1000)
     whole = Rounding()
-    kept(pa.array(given), whole)
+    weights_of(pa.array(weights), whole)
     parts = []
-    for some in np.split(given, [17, 400, 401]):
+    for share in np.split(weights, [17, 400, 401]):
         part = Rounding()
-        kept(pa.array(some), part)
+        weights_of(pa.array(share), part)
         parts.append(part.as_tuple())
     assert total_rounding(parts) == total_rounding(parts[::-1]) == whole
     assert 0 < whole.rounded <= 1000
@@ -76,13 +76,13 @@ def test_counts_of_parts_add_up_in_any_order():
 )
 def test_what_32_bits_would_lose_is_refused_with_what_helps(weight, became):
     column = pa.array([1.0, weight, 0.0])
-    with pytest.raises(InputError) as told:
-        kept(column)
-    said = str(told.value)
-    assert said.startswith(f"edges: column 'w': the weight {weight!r} would become {became} in 32 ")
-    assert "\n" not in said
-    scale = float(said.split("by ")[1].split(" ")[0])
-    (scaled,) = kept(pa.array([weight * scale]))
+    with pytest.raises(InputError) as error:
+        weights_of(column)
+    text = str(error.value)
+    assert text.startswith(f"edges: column 'w': the weight {weight!r} would become {became} in 32 ")
+    assert "\n" not in text
+    scale = float(text.split("by ")[1].split(" ")[0])
+    (scaled,) = weights_of(pa.array([weight * scale]))
     assert scaled == pytest.approx(weight * scale, rel=1e-6)
     assert scaled > 0
 
@@ -90,9 +90,9 @@ def test_what_32_bits_would_lose_is_refused_with_what_helps(weight, became):
 @pytest.mark.parametrize("weight", [float("nan"), float("inf"), -float("inf"), -1.0, -1e-50])
 def test_what_is_no_weight_is_refused_as_such(weight):
     with pytest.raises(InputError, match=r"weights must be numbers from 0 to 3\.4e\+38, not "):
-        kept(pa.array([0.1, weight]))
+        weights_of(pa.array([0.1, weight]))
 
 
 def test_the_ends_of_what_32_bits_hold_are_kept():
-    given = [LEAST, 2.0**-127, MOST, MOST * (1 + 2.0**-26)]
-    assert kept(pa.array(given)) == [LEAST, 2.0**-127, MOST, MOST]
+    weights = [LEAST, 2.0**-127, MOST, MOST * (1 + 2.0**-26)]
+    assert weights_of(pa.array(weights)) == [LEAST, 2.0**-127, MOST, MOST]

@@ -24,7 +24,7 @@ ASKED = ["t", "t/*", "t/*.parquet", "t/**/*.parquet", "t/day=1", "t/day=*", ".",
 
 @pytest.fixture
 def table(tmp_path, monkeypatch, edge_list):
-    """Makes a table ``t`` of two files with a log."""
+    """Return a function that makes a table ``t`` of two files with a log."""
     monkeypatch.chdir(tmp_path)
 
     def make(log):
@@ -41,13 +41,13 @@ def table(tmp_path, monkeypatch, edge_list):
 
 @pytest.mark.parametrize("log", LOGS)
 def test_a_table_is_refused(table, log):
-    """However its files are named, but for one of them by its own name."""
+    """A table is refused however its files are named, except a single file by its own name."""
     folder, (kind, reads) = table(log), LOGS[log]
-    for asked in ASKED:
+    for path in ASKED:
         with pytest.raises(InputError) as refused:
-            find_files(asked)
+            find_files(path)
         assert f"is {kind} ({log.partition('/')[0]})" in str(refused.value)
-        root = folder if asked in ("t/day=1", "t/day=*", "link") else "t"
+        root = folder if path in ("t/day=1", "t/day=*", "link") else "t"
         assert reads.format(root) in str(refused.value)
     assert find_files("t/removed.parquet").files == ["t/removed.parquet"]
     shutil.rmtree(folder / log.partition("/")[0])
@@ -63,15 +63,15 @@ def test_every_command_says_so(table, delegraph, tmp_path):
         ("bfs", folder, "--source", 0, "-o", tmp_path / "out"),
         ("components", folder, "-o", tmp_path / "out"),
     ):
-        ran = delegraph(*words)
-        assert ran.code == 2
-        (line,) = ran.err.splitlines()
+        run = delegraph(*words)
+        assert run.code == 2
+        (line,) = run.err.splitlines()
         assert f"{folder} is a Delta table (_delta_log)" in line
         assert f"COPY (FROM delta_scan('{folder}')) TO 'edges.parquet'" in line
 
 
 def test_other_folders_of_these_names(tmp_path, edge_list):
-    """``metadata`` says nothing by itself, nor do files named like logs."""
+    """Folders called ``metadata`` and files named like logs make no table."""
     path = edge_list([0], [1], "in/a.parquet")
     edge_list([1], [2], "in/metadata/b.parquet")
     (path.parent / "_delta_log").touch()
@@ -88,9 +88,9 @@ def test_in_an_object_store(bucket, log):
     bucket.put(f"elsewhere/{log}", b"{}")
     root = f"{bucket.url}/warehouse/t"
     inside = ["", "/data", "/data/day=1", "/*/*/*.parquet", "/**/*.parquet"]
-    for asked in [f"{root}{below}" for below in inside] + [f"{bucket.url}/warehouse"]:
+    for path in [f"{root}{below}" for below in inside] + [f"{bucket.url}/warehouse"]:
         with pytest.raises(InputError) as refused:
-            find_files(asked)
+            find_files(path)
         assert f"is {kind} (" in str(refused.value)
         assert reads.format(root) in str(refused.value)
     assert len(find_files(f"{bucket.url}/warehouse/plain").files) == 1

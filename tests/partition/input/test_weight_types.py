@@ -25,7 +25,7 @@ TAKEN = {
 
 @pytest.mark.parametrize("kind", TAKEN)
 def test_taken_as_they_are(tmp_path, kind):
-    """Of a table, of a file and through a store."""
+    """Weights of a table, of a file and through a store give the same distances."""
     weight, wanted = TAKEN[kind]
     values = [float(value) for value in weight.to_pylist()]
     table = pa.table({"src": [0, 1], "dst": [1, 2], "w": weight})
@@ -35,13 +35,13 @@ def test_taken_as_they_are(tmp_path, kind):
     dg.build(path, tmp_path / "graph.dg", weight="w")
     for graph in (path, table, tmp_path / "graph.dg"):
         options = {} if graph == tmp_path / "graph.dg" else {"weight": "w"}
-        with dg.open(graph, **options) as held:  # pyright: ignore[reportArgumentType]
-            found = held.sssp(0)["distance"].to_pylist()
-        assert found == [0, values[0], values[0] + values[1]]
+        with dg.open(graph, **options) as opened:  # pyright: ignore[reportArgumentType]
+            distances = opened.sssp(0)["distance"].to_pylist()
+        assert distances == [0, values[0], values[0] + values[1]]
 
 
 def test_kinds_that_meet(tmp_path):
-    """Booleans and whole decimals in one file are floats where another one has floats."""
+    """Booleans and whole decimals of one file are floats where another file has floats."""
     rows = {"src": [0], "dst": [1]}
     for name, weight in (
         ("a", pa.array([True])),
@@ -56,7 +56,7 @@ def test_kinds_that_meet(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("weight", "told"),
+    ("weight", "reason"),
     [
         (pa.array([Decimal(-1)], pa.decimal128(9, 0)), "must be from 0 to 4,294,967,295, not -1"),
         (
@@ -72,10 +72,10 @@ def test_kinds_that_meet(tmp_path):
         (pa.array([None], pa.bool_()), "holds nulls"),
     ],
 )
-def test_what_does_not_fit(tmp_path, weight, told):
+def test_what_does_not_fit(tmp_path, weight, reason):
     path = tmp_path / "edges.parquet"
     pq.write_table(pa.table({"src": [0], "dst": [1], "w": weight}), path)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=reason):
         dg.build(path, tmp_path / "graph.dg", weight="w")
     assert not (tmp_path / "graph.dg").exists()
 

@@ -1,5 +1,5 @@
-"""A store whose checksums are right and whose contents are not: one line, and nothing is read past
-an array's end.
+"""A store with right checksums and wrong contents is refused in one line, and no read passes an
+array's end.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def stores(tmp_path_factory) -> Path:
 def refused(store: Path, name: str, says: str, *ways: str) -> None:
     says = rf"{name}: invalid contents: .*{says}"
     for way in ways or READ:
-        with pytest.raises(DelegraphError, match=says) as told:
+        with pytest.raises(DelegraphError, match=says) as error:
             READ[way](open_store(store))
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_targets_beyond_the_vertices(stores, tmp_path, shape, name, beyond):
     edit_array(store, file, lambda targets: np.put(targets, len(targets) // 2, first))
     ways = ["streamed"] if "reverse" in name else ["in memory", "streamed"]
     changed = open_store(store)
-    told = f"{file}: invalid contents: value {first:,} in block 0 is not from "
-    with pytest.raises(InputError, match=told):
+    line = f"{file}: invalid contents: value {first:,} in block 0 is not from "
+    with pytest.raises(InputError, match=line):
         changed.subgraph(partition, kind, TEAM)
     refused(store, file, f"{first:,} in block 0", *ways)
 
@@ -197,9 +197,9 @@ def test_a_vertex_table_that_is_no_parquet_file(stores, tmp_path, delegraph):
     (store / "vertices.parquet").write_bytes(b"PAR1" + bytes(5000) + b"PAR1")
     sealed(store, "vertices.parquet")
     for command in ["bfs", store, "--source", 1, "-o", tmp_path / "out"], ["plan", store]:
-        ran = delegraph(*command)
-        assert ran.code == 2
-        assert "vertices.parquet: invalid contents: " in ran.err
+        run = delegraph(*command)
+        assert run.code == 2
+        assert "vertices.parquet: invalid contents: " in run.err
 
 
 def test_names_that_are_no_utf_8(stores, tmp_path, delegraph):
@@ -213,6 +213,6 @@ def test_names_that_are_no_utf_8(stores, tmp_path, delegraph):
     ]
     pq.write_table(pa.table(columns, fields), store / "vertices.parquet")
     sealed(store, "vertices.parquet")
-    ran = delegraph("bfs", store, "--source", "1", "-o", tmp_path / "out")
-    assert ran.code == 2
-    assert "vertices.parquet: invalid contents: " in ran.err
+    run = delegraph("bfs", store, "--source", "1", "-o", tmp_path / "out")
+    assert run.code == 2
+    assert "vertices.parquet: invalid contents: " in run.err

@@ -1,4 +1,4 @@
-"""One thing of a store is changed: the result is right, or one line says what is wrong."""
+"""A store with one change gives the right result, or one line says what is wrong."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ TESTS = Path(fuzz_stores.__file__).parents[1]
 def test_changed_stores(tmp_path, seed):
     fuzz_stores.build_all(tmp_path)
     arguments = [str(tmp_path), str(seed), "0", "150"]
-    done = subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-m", "support.fuzz_stores", *arguments],
         cwd=TESTS,
         capture_output=True,
         text=True,
     )
-    told = done.stdout.splitlines()
-    assert done.returncode == 0, (told[-1:], done.stderr)
-    ends = [line.partition(":")[0] for line in told[1::2]]
+    lines = run.stdout.splitlines()
+    assert run.returncode == 0, (lines[-1:], run.stderr)
+    ends = [line.partition(":")[0] for line in lines[1::2]]
     assert len(ends) == 150
-    wrong = [told[2 * i] for i, end in enumerate(ends) if end not in ("right", "refused")]
+    wrong = [lines[2 * i] for i, end in enumerate(ends) if end not in ("right", "refused")]
     assert not wrong
     assert set(ends) == {"right", "refused"}

@@ -1,4 +1,4 @@
-"""What a manifest says is checked when a store is opened, and that the files are what it says."""
+"""A manifest's values, and the files that they describe, are checked when a store is opened."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def store(stores, tmp_path) -> Path:
 
 
 def refused(store: Path, *says: str) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         open_store(store)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
     for words in (str(store), *says):
-        assert words in str(told.value)
+        assert words in str(error.value)
 
 
 @pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
@@ -159,21 +159,23 @@ def test_searching_a_store_with_a_damaged_manifest(store, tmp_path, delegraph):
     for content in (bytes(len(whole)), whole[:50], whole[:2000]):
         (store / "manifest.json").write_bytes(content)
         for command in (["bfs", store, "--source", 1, "-o", tmp_path / "out"], ["info", store]):
-            ran = delegraph(*command)
-            assert ran.code == 2
-            assert "manifest.json is damaged" in ran.err
-            assert ran.err.count("\n") == 1
+            run = delegraph(*command)
+            assert run.code == 2
+            assert "manifest.json is damaged" in run.err
+            assert run.err.count("\n") == 1
 
 
 def test_a_damaged_store_is_not_overwritten(store, tmp_path, delegraph):
-    """As nothing says that it is one of ours."""
+    """A store with a damaged manifest is not overwritten, as nothing says that delegraph wrote the
+    store.
+    """
     (store / "manifest.json").write_bytes(bytes(100))
     edges = tmp_path / "e.parquet"
     shutil.copy(store / "vertices.parquet", edges)
     options = ["--src", "vertex", "--dst", "global_id", "--overwrite"]
-    ran = delegraph("build", edges, "-o", store, *options)
-    assert ran.code == 2
-    assert "is not a store that delegraph wrote" in ran.err
+    run = delegraph("build", edges, "-o", store, *options)
+    assert run.code == 2
+    assert "is not a store that delegraph wrote" in run.err
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "vertices.parquet", NN])
@@ -213,7 +215,9 @@ def weighted(tmp_path) -> Path:
 
 
 def test_weights_of_an_older_store_are_rounded_nobody_knows_how(weighted, ok):
-    """It opens all the same, and nothing is said of that."""
+    """An older store with weights opens although its number of rounded weights is unknown, and no
+    note tells of rounding.
+    """
 
     def older(manifest):
         manifest["format_version"] = 4
@@ -224,9 +228,9 @@ def test_weights_of_an_older_store_are_rounded_nobody_knows_how(weighted, ok):
     info = open_store(weighted).info.weights
     assert info is not None
     assert (info.rounded, info.greatest_change) == (None, None)
-    ran = ok("sssp", weighted, "--source", 1, "-o", weighted.parent / "paths", "--json").json
-    assert ran["graph"]["weights"]["rounded"] is None
-    assert ran["notes"] == []
+    run = ok("sssp", weighted, "--source", 1, "-o", weighted.parent / "paths", "--json").json
+    assert run["graph"]["weights"]["rounded"] is None
+    assert run["notes"] == []
     assert "rounded" not in ok("info", weighted).out
 
 

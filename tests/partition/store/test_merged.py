@@ -44,9 +44,9 @@ def test_merged_rows(tmp_path, shape, layout, directed, order):
         assert merged.info.partitions == 1
         for name in kept_subgraphs(merged.info.grid, directed):
             wanted = (*one.subgraph(0, name, TEAM), one.weights(0, name, TEAM))
-            for some, array in zip(merged.rows[name], wanted[: 2 + weighted], strict=False):
-                assert some.dtype == array.dtype
-                assert np.array_equal(some, array)
+            for part, array in zip(merged.rows[name], wanted[: 2 + weighted], strict=False):
+                assert part.dtype == array.dtype
+                assert np.array_equal(part, array)
         assert len(merged.rows["nn"].weights) == weighted * len(merged.rows["nn"].targets)
 
 
@@ -56,7 +56,9 @@ def test_no_edges(tmp_path):
 
 
 def test_edges_that_go_one_way(tmp_path):
-    """An undirected store that someone else made: nothing is written where it has no room."""
+    """Merging a hand-made undirected store whose edges go one way writes no target where a row has
+    no room.
+    """
     src, dst = SHAPES["hubs"]
     path = stored(tmp_path, src, dst, BuildOptions(partitions=3, threshold=10**6)).path
     name = "partition-0001/nn.targets-0000.npy"

@@ -1,4 +1,4 @@
-"""LDBC Graphalytics' examples, judged by its rules, on CPUs and on a GPU.
+"""LDBC Graphalytics' examples, judged by Graphalytics' rules, on CPUs and on a GPU.
 
 Breadth-first search is exact, components are equal up to a renaming of labels, PageRank and
 shortest paths are within 1e-4 of the reference, relatively.
@@ -21,13 +21,15 @@ on_each_device = pytest.mark.parametrize(
 )
 
 
-def of(test: str) -> Any:
+def on_examples(test: str) -> Any:
     names = [f"{name}-{kind}" for name in ("example", test) for kind in ("directed", "undirected")]
     return pytest.mark.parametrize("name", names)
 
 
 class Example(NamedTuple):
-    """edges: converted. said: its properties. wanted: answers by vertex, as they are written."""
+    """A converted example. edges: a Parquet edge list. said: the example's properties. wanted:
+    answers by vertex, as text.
+    """
 
     edges: Path
     directed: bool
@@ -40,10 +42,10 @@ def example(folder: Path, name: str, answer: str) -> Example:
         pytest.skip(f"LDBC's examples are not here: no {EXAMPLES}")
     lines = (EXAMPLES / f"{name}.properties").read_text().splitlines()
     pairs = [line.split(" = ") for line in lines if " = " in line]
-    said = {key.removeprefix(f"graph.{name}."): value.strip() for key, value in pairs}
+    properties = {key.removeprefix(f"graph.{name}."): value.strip() for key, value in pairs}
     delegraph.convert(EXAMPLES / f"{name}.e", folder / "edges")
     wanted = answers(EXAMPLES / f"{name}-{answer}")
-    return Example(folder / "edges", said["directed"] == "true", said, wanted)
+    return Example(folder / "edges", properties["directed"] == "true", properties, wanted)
 
 
 def answers(path: Path) -> dict[int, str]:
@@ -51,7 +53,7 @@ def answers(path: Path) -> dict[int, str]:
     return {int(vertex): value for vertex, value in lines}
 
 
-def found(result: Path) -> dict[int, str]:
+def result_values(result: Path) -> dict[int, str]:
     delegraph.convert(result, result.with_suffix(".txt"))
     return answers(result.with_suffix(".txt"))
 
@@ -61,45 +63,45 @@ def numbers(values: dict[int, str]) -> dict[int, float]:
 
 
 @on_each_device
-@of("test-bfs")
+@on_examples("test-bfs")
 def test_bfs(tmp_path, name, where):
-    edges, directed, said, wanted = example(tmp_path, name, "BFS")
-    source = int(said["bfs.source-vertex"])
+    edges, directed, properties, wanted = example(tmp_path, name, "BFS")
+    source = int(properties["bfs.source-vertex"])
     delegraph.bfs(edges, source, output=tmp_path / "result", directed=directed, device=where)
-    assert found(tmp_path / "result") == wanted
+    assert result_values(tmp_path / "result") == wanted
 
 
 @on_each_device
-@of("test-wcc")
+@on_examples("test-wcc")
 def test_components(tmp_path, name, where):
     edges, directed, _, wanted = example(tmp_path, name, "WCC")
     delegraph.components(edges, output=tmp_path / "result", directed=directed, device=where)
-    labels = found(tmp_path / "result")
+    labels = result_values(tmp_path / "result")
     assert labels.keys() == wanted.keys()
     pairs = {(labels[vertex], wanted[vertex]) for vertex in wanted}
     assert len(pairs) == len(set(labels.values())) == len(set(wanted.values()))
 
 
 @on_each_device
-@of("test-pr")
+@on_examples("test-pr")
 def test_pagerank(tmp_path, name, where):
-    edges, directed, said, wanted = example(tmp_path, name, "PR")
+    edges, directed, properties, wanted = example(tmp_path, name, "PR")
     options = {
-        "damping": float(said["pr.damping-factor"]),
-        "iterations": int(said["pr.num-iterations"]),
+        "damping": float(properties["pr.damping-factor"]),
+        "iterations": int(properties["pr.num-iterations"]),
         "unweighted": True,
     }
     delegraph.pagerank(
         edges, output=tmp_path / "result", directed=directed, device=where, **options
     )
-    assert numbers(found(tmp_path / "result")) == pytest.approx(numbers(wanted), rel=1e-4)
+    assert numbers(result_values(tmp_path / "result")) == pytest.approx(numbers(wanted), rel=1e-4)
 
 
 @on_each_device
-@of("test-sssp")
+@on_examples("test-sssp")
 def test_shortest_paths(tmp_path, name, where):
-    edges, directed, said, wanted = example(tmp_path, name, "SSSP")
-    source = int(said["sssp.source-vertex"])
+    edges, directed, properties, wanted = example(tmp_path, name, "SSSP")
+    source = int(properties["sssp.source-vertex"])
     options = {"directed": directed, "weight": "weight", "device": where}
     delegraph.sssp(edges, source, output=tmp_path / "result", **options)
-    assert numbers(found(tmp_path / "result")) == pytest.approx(numbers(wanted), rel=1e-4)
+    assert numbers(result_values(tmp_path / "result")) == pytest.approx(numbers(wanted), rel=1e-4)

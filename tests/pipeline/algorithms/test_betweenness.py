@@ -1,4 +1,4 @@
-"""Betweenness with more paths than floats can count, and with sources that stand for all."""
+"""Betweenness with more paths than floats can count, and with a sample of sources."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def values_of(folder) -> np.ndarray:
 
 
 def test_a_chain_of_diamonds(ok, edge_list, tmp_path):
-    """2^1030 paths from end to end."""
+    """Betweenness of a chain of diamonds with 2^1030 paths from end to end."""
     count = 1030
     ok("betweenness", edge_list(*diamonds(count)), "-o", tmp_path / "out")
     i = np.arange(count + 1)
@@ -41,12 +41,12 @@ def test_a_chain_of_diamonds(ok, edge_list, tmp_path):
 
 
 def test_layers_of_ten(ok, edge_list, tmp_path):
-    """10^329 paths from the first one to the last."""
+    """Betweenness of layers with 10^329 paths from the first one to the last."""
     ok("betweenness", edge_list(*layers(10, 330)), "-o", tmp_path / "out", "--directed")
     layer = np.arange(3300) // 10
-    found = values_of(tmp_path / "out")
-    np.testing.assert_allclose(found, 10 * layer * (329 - layer), rtol=1e-12)
-    assert found[1650] == pytest.approx(270_600, rel=1e-12)
+    values = values_of(tmp_path / "out")
+    np.testing.assert_allclose(values, 10 * layer * (329 - layer), rtol=1e-12)
+    assert values[1650] == pytest.approx(270_600, rel=1e-12)
 
 
 @pytest.mark.slow
@@ -56,9 +56,9 @@ def test_a_grid_from_a_corner(ok, edge_list, tmp_path):
     u, v = np.concatenate([src, dst]), np.concatenate([dst, src])
     wanted = reference.betweenness(u, v, 520**2, np.array([0]))
     others, _ = betweenness.scale_factors(520**2, 1, directed=False, normalized=False)
-    found = values_of(tmp_path / "out")
-    assert np.isnan(found[0])
-    np.testing.assert_allclose(found[1:], wanted[1:] * others, rtol=1e-11, atol=1e-6)
+    values = values_of(tmp_path / "out")
+    assert np.isnan(values[0])
+    np.testing.assert_allclose(values[1:], wanted[1:] * others, rtol=1e-11, atol=1e-6)
 
 
 @pytest.mark.parametrize("graph", [slow(layers), layers_beside_a_path])
@@ -75,9 +75,11 @@ def test_a_grid_from_a_corner(ok, edge_list, tmp_path):
     ],
 )
 def test_each_engine(tmp_path, monkeypatch, graph, directed, layout, ranks, on_disk):
-    """Counts of a level may differ by more than a window of exponents has."""
-    began = Mock(wraps=betweenness.WidePaths)
-    monkeypatch.setattr(betweenness, "WidePaths", began)
+    """Every engine is right where path counts of a level differ by more than a window of
+    exponents.
+    """
+    starts = Mock(wraps=betweenness.WidePaths)
+    monkeypatch.setattr(betweenness, "WidePaths", starts)
     options = BuildOptions(directed=directed, order="none")
     if layout != "one":
         options = replace(options, layout=layout, partitions=4)
@@ -85,27 +87,29 @@ def test_each_engine(tmp_path, monkeypatch, graph, directed, layout, ranks, on_d
     store = stored(tmp_path, src, dst, options)
     sources = np.array([0, 1600], np.uint32)
     program = BetweennessProgram(store.info.vertices, sources)
-    found, _ = run_program(store, program, tmp_path / "out", ranks, on_disk)
-    assert began.call_count == ranks  # made once, by each
+    columns, _ = run_program(store, program, tmp_path / "out", ranks, on_disk)
+    assert starts.call_count == ranks  # made once, by each
     wanted = reference.betweenness(*edges_of(store), store.info.vertices, sources)
-    np.testing.assert_allclose(found["betweenness"], wanted, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(columns["betweenness"], wanted, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", ["grid", slow("hubs"), slow("cliques")])
 @pytest.mark.parametrize("extra_bytes", [0, 1 << 30])
 def test_exponents_change_no_bit(tmp_path, monkeypatch, shape, extra_bytes):
-    """Where plain counts do. extra_bytes: bytes, for sources that are one thread's each."""
+    """Betweenness has the same bits with exponents as with plain counts. extra_bytes: bytes for
+    sources that one thread each handles.
+    """
     monkeypatch.setattr(
         betweenness, "_FEW_EDGES", -1 if not extra_bytes else betweenness._FEW_EDGES
     )
     store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
     program = BetweennessProgram(store.info.vertices, np.arange(9, dtype=np.uint32))
-    found = []
+    results = []
     for most in (betweenness.MOST_PATHS, 0.0):
         monkeypatch.setattr(betweenness, "MOST_PATHS", most)
         columns, _ = run_program(store, program, tmp_path / f"{most}", extra_bytes=extra_bytes)
-        found.append(columns["betweenness"])
-    assert (found[0] == found[1]).all()
+        results.append(columns["betweenness"])
+    assert (results[0] == results[1]).all()
 
 
 @pytest.mark.parametrize("directed", [False, slow(True)])
@@ -116,35 +120,39 @@ def test_exponents_change_no_bit(tmp_path, monkeypatch, shape, extra_bytes):
 def test_sampled_as_networkx_scales_it(
     ok, edge_list, tmp_path, monkeypatch, sources, normalized, directed
 ):
-    """The command, Python and NetworkX agree; an only source's own value is not known."""
+    """Sampled values agree between the command, Python and NetworkX; the value of an only source is
+    unknown.
+    """
     graph = nx.DiGraph() if directed else nx.Graph()
     graph.add_edges_from([(1, 0), (0, 2), (0, 3), (3, 4), (2, 4)])
     edges = edge_list(*zip(*graph.edges, strict=True))
     scaled = dict.fromkeys(graph, 0.0)
     for source in sources or graph:
-        found = definition._single_source_shortest_path_basic(graph, source)[:3]
-        scaled, _ = definition._accumulate_basic(scaled, *found, source)
+        parts = definition._single_source_shortest_path_basic(graph, source)[:3]
+        scaled, _ = definition._accumulate_basic(scaled, *parts, source)
     how = {"normalized": normalized, "directed": directed}
     definition._rescale(scaled, 5, endpoints=False, sampled_nodes=sources, **how)
     wanted = [None if math.isnan(scaled[v]) else pytest.approx(scaled[v]) for v in range(5)]
 
     result = delegraph.betweenness(edges, output=tmp_path / "out", sources=sources, **how)
     assert pq.read_table(tmp_path / "out")["betweenness"].to_pylist() == wanted
-    told = "the value of the source itself is null" in " ".join(result.notes)
-    assert told == (sources is not None and len(sources) == 1)
+    has_note = "the value of the source itself is null" in " ".join(result.notes)
+    assert has_note == (sources is not None and len(sources) == 1)
     with delegraph.open(edges, directed=directed) as opened:
-        found = opened.betweenness(sources=sources, normalized=normalized)
-        assert found["betweenness"].to_pylist() == wanted
+        parts = opened.betweenness(sources=sources, normalized=normalized)
+        assert parts["betweenness"].to_pylist() == wanted
     if sources is not None and len(sources) < 5:
         monkeypatch.setattr("random.Random.sample", lambda self, nodes, k: sources)
-        of = {"k": len(sources), "seed": 1, "normalized": normalized, "backend": "delegraph"}
-        found = nx.betweenness_centrality(graph, **of)
-        assert [None if math.isnan(found[v]) else found[v] for v in range(5)] == wanted
+        options = {"k": len(sources), "seed": 1, "normalized": normalized, "backend": "delegraph"}
+        parts = nx.betweenness_centrality(graph, **options)
+        assert [None if math.isnan(parts[v]) else parts[v] for v in range(5)] == wanted
 
 
 def test_the_star_of_the_definition(ok, edge_list, tmp_path):
-    """What leads through the hub is all there is."""
+    """A leaf as only source gives the hub of a star 1.0: every other path from the leaf leads
+    through the hub.
+    """
     edges = edge_list([0, 0, 0, 0], [1, 2, 3, 4])
-    ran = ok("betweenness", edges, "-o", tmp_path / "out", "--sources", "1,", "--normalized")
+    run = ok("betweenness", edges, "-o", tmp_path / "out", "--sources", "1,", "--normalized")
     assert values_of(tmp_path / "out").tolist()[0] == 1.0
-    assert "the value of the source itself is null" in ran.err
+    assert "the value of the source itself is null" in run.err

@@ -1,4 +1,6 @@
-"""The main job as a user runs it: distances on known graphs, results that every tool opens."""
+"""Breadth-first search as a user runs it: distances on known graphs, results that every tool
+opens.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,17 @@ from support.outputs import distances_of, read_result
 
 
 def test_small_graph_on_every_path(ok, edge_list, tmp_path):
-    """Two components, a loop, a duplicate in each direction; gaps are not vertices."""
+    """A graph of two components, a loop and a duplicate in each direction is right; gaps in ids are
+    no vertices.
+    """
     edges = edge_list([0, 1, 2, 2, 7, 9], [1, 2, 2, 1, 8, 9])
     expected = {0: (0, None), 1: (1, 0), 2: (2, 1)} | dict.fromkeys([7, 8, 9], (None, None))
     ok("build", edges, "-o", tmp_path / "one.dg")
     ok("build", edges, "-o", tmp_path / "three.dg", "--partitions", 3, "--threshold", 1)
     for graph in (edges, tmp_path / "one.dg", tmp_path / "three.dg"):
-        ran = ok("bfs", graph, "--source", 0, "-o", tmp_path / "out", "--overwrite")
+        run = ok("bfs", graph, "--source", 0, "-o", tmp_path / "out", "--overwrite")
         assert read_result(tmp_path / "out") == expected
-        assert ran.out == "reached 3 of 6 vertices, depth 2\n"
+        assert run.out == "reached 3 of 6 vertices, depth 2\n"
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -78,7 +82,7 @@ def test_many_levels_turn_to_rows(ok, edge_list, tmp_path):
 
 
 def test_few_levels_do_not(ok, edge_list, tmp_path):
-    """A star with a million leaves, from a leaf."""
+    """A star with a million leaves, searched from a leaf, is scanned alone: its levels are few."""
     edges = edge_list(np.zeros(1_000_000, np.int32), np.arange(1, 1_000_001, dtype=np.int32))
     record = ok("bfs", edges, "--source", 77, "-o", tmp_path / "out", "--json").json
     assert record["search"] | {"source": 0} == {
@@ -105,8 +109,8 @@ def test_tiny_graphs(ok, edge_list, tmp_path, src, dst, reached):
     for choices in ((), ("--partitions", 3)):
         ok("build", edges, "-o", tmp_path / "graph.dg", "--overwrite", *choices)
         for graph in (edges, tmp_path / "graph.dg"):
-            given = choices if graph == edges else ()
-            ok("bfs", graph, "--source", 4, "-o", tmp_path / "out", "--overwrite", *given)
+            args = choices if graph == edges else ()
+            ok("bfs", graph, "--source", 4, "-o", tmp_path / "out", "--overwrite", *args)
             assert distances_of(tmp_path / "out") == {v: v - 4 for v in range(4, 4 + reached)}
             ok("validate", tmp_path / "graph.dg", tmp_path / "out")
 
@@ -124,7 +128,7 @@ def test_depth_limit(ok, edge_list, tmp_path, max_depth):
 
 
 def test_every_tool_opens_the_outputs(ok, tmp_path):
-    """Folders hold Parquet and nothing else: Arrow, Polars, DuckDB and pandas read them whole."""
+    """Result folders hold only Parquet: Arrow, Polars, DuckDB and pandas read whole folders."""
     import duckdb
     import pandas
     import polars
@@ -156,11 +160,13 @@ def test_overwrite_replaces_and_leaves_nothing_else(ok, delegraph, edge_list, tm
 
 
 def test_a_full_disk_leaves_the_old_result(ok, edge_list, tmp_path):
-    """A limit on the size of files stands for the disk: the new result passes it."""
+    """A full disk leaves the old result; a limit on the size of files, which the new result passes,
+    stands for the disk.
+    """
     edges = edge_list(np.arange(50_000), np.arange(1, 50_001))
     ok("bfs", edges, "--source", 0, "-o", tmp_path / "out", "--max-depth", 3)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    done = subprocess.run(
+    run = subprocess.run(
         [
             *(sys.executable, "-m", "delegraph", "bfs", edges, "--source", "1"),
             *("-o", tmp_path / "out", "--max-depth", "3", "--overwrite"),
@@ -169,26 +175,26 @@ def test_a_full_disk_leaves_the_old_result(ok, edge_list, tmp_path):
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 1
-    assert "no space left" in done.stderr
-    assert "bytes are needed" in done.stderr
-    assert "the limit of 20,000 bytes (ulimit -f)" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert run.returncode == 1
+    assert "no space left" in run.stderr
+    assert "bytes are needed" in run.stderr
+    assert "the limit of 20,000 bytes (ulimit -f)" in run.stderr
+    assert len(run.stderr.splitlines()) == 1
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_output_is_data_and_silence_in_a_pipe(edge_list, tmp_path):
     edges = edge_list([0, 1], [1, 2])
     command = [sys.executable, "-m", "delegraph", "bfs", edges, "--source", "0", "--quiet"]
-    done = subprocess.run(
+    run = subprocess.run(
         [*command, "-o", tmp_path / "out", "--json"], capture_output=True, text=True, check=True
     )
-    assert done.stderr == ""
-    assert json.loads(done.stdout)["search"]["depth"] == 2
+    assert run.stderr == ""
+    assert json.loads(run.stdout)["search"]["depth"] == 2
 
 
 def test_scans_have_a_budget(ok, edge_list, tmp_path, monkeypatch):
-    """Whatever the budget, the distances are the same; the record tells which way it went."""
+    """Distances are the same for every budget of scans, and the record names the method."""
     src, dst = random_edges(2, 400, 1500)
     edges = edge_list(src, dst)
     methods = {}
@@ -237,9 +243,9 @@ def test_email_against_definition(ok, real_graph, tmp_path, directed):
     flags = ("--directed",) if directed else ()
     ok("bfs", path, "--source", hub, "-o", tmp_path / "out", *flags)
     expected = reference.distances(src, dst, 1005, hub, directed)
-    found = distances_of(tmp_path / "out")
-    assert len(found) == 1005
-    assert [-1 if found[v] is None else found[v] for v in range(1005)] == expected.tolist()
+    distances = distances_of(tmp_path / "out")
+    assert len(distances) == 1005
+    assert [-1 if distances[v] is None else distances[v] for v in range(1005)] == expected.tolist()
 
 
 def test_overwrite_spares_what_is_not_an_output(delegraph, ok, edge_list, tmp_path):
@@ -248,10 +254,10 @@ def test_overwrite_spares_what_is_not_an_output(delegraph, ok, edge_list, tmp_pa
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "thesis.tex").touch()
     ok("build", edges, "-o", tmp_path / "graph.dg")
-    for there in (tmp_path / "precious", mine.parent, mine, tmp_path / "graph.dg"):
-        ran = delegraph("bfs", edges, "--source", 0, "-o", there, "--overwrite")
-        assert ran.code == 2
-        assert "is not a result that delegraph wrote" in ran.err
+    for path in (tmp_path / "precious", mine.parent, mine, tmp_path / "graph.dg"):
+        run = delegraph("bfs", edges, "--source", 0, "-o", path, "--overwrite")
+        assert run.code == 2
+        assert "is not a result that delegraph wrote" in run.err
     assert delegraph("build", edges, "-o", mine.parent, "--overwrite").code == 2
     assert (tmp_path / "precious" / "thesis.tex").exists()
     assert mine.exists()
@@ -260,19 +266,19 @@ def test_overwrite_spares_what_is_not_an_output(delegraph, ok, edge_list, tmp_pa
 @pytest.mark.parametrize("folder", ["in", "in[1]", "in*"])
 def test_overwrite_spares_the_input(delegraph, ok, edge_list, tmp_path, folder):
     ok(*f"generate uniform --scale 3 -o {tmp_path}/{folder}".split())
-    given = tmp_path / folder
-    source = pq.read_table(given)["src"][0]
-    for out in (given, given / "out", given / "part-00000.parquet"):
-        ran = delegraph("bfs", given, "--source", source, "-o", out, "--overwrite")
-        assert ran.code == 2
+    input_folder = tmp_path / folder
+    source = pq.read_table(input_folder)["src"][0]
+    for out in (input_folder, input_folder / "out", input_folder / "part-00000.parquet"):
+        run = delegraph("bfs", input_folder, "--source", source, "-o", out, "--overwrite")
+        assert run.code == 2
     pattern = f"{tmp_path}/in*/*.parquet"
     if folder == "in":
-        assert delegraph("build", pattern, "-o", given, "--overwrite").code == 2
-    assert pq.read_table(given).num_rows == 16 << 3
+        assert delegraph("build", pattern, "-o", input_folder, "--overwrite").code == 2
+    assert pq.read_table(input_folder).num_rows == 16 << 3
 
 
 def test_what_appears_meanwhile_is_spared(delegraph, edge_list, tmp_path, monkeypatch):
-    """Nothing stood at the output when the run began, something does when it ends."""
+    """Files that appear at the output while the run works are neither replaced nor removed."""
     edges = edge_list([0], [1])
     search = ScanEngine.search
 
@@ -282,9 +288,9 @@ def test_what_appears_meanwhile_is_spared(delegraph, edge_list, tmp_path, monkey
         return search(*args)
 
     monkeypatch.setattr(ScanEngine, "search", search_slowly)
-    ran = delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out")
-    assert ran.code == 1
-    assert "was written by something else meanwhile" in ran.err
+    run = delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out")
+    assert run.code == 1
+    assert "was written by something else meanwhile" in run.err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["edges.parquet", "out"]
     assert (tmp_path / "out" / "thesis.tex").exists()
 

@@ -1,4 +1,6 @@
-"""Components and PageRank as commands: real graphs, others' answers, ids of every kind, limits."""
+"""Components and PageRank as commands: real graphs, other tools' answers, ids of every kind,
+limits.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ WAYS = {
 
 
 def least_limit(delegraph, *args) -> str:
-    """The smallest limit that a refusal names."""
+    """Return the smallest limit that a refusal names."""
     refused = delegraph(*args, "--memory-limit", "1MB")
     assert refused.code == 2
     return refused.err.split("--memory-limit ")[1].split()[0]
@@ -41,21 +43,21 @@ def least_limit(delegraph, *args) -> str:
 
 @pytest.mark.parametrize("kind", mostly_slow(["int32", "int64", "uint64", "string"], "string"))
 def test_ids_of_every_kind(ok, edge_list, tmp_path, kind):
-    """A component is called by its least vertex: of strings, the first in order."""
+    """A component's name is its least vertex; of strings, the first in order."""
 
     def named(vertex: int) -> int | str:
         return f"v{vertex}" if kind == "string" else vertex + (2**63 if kind == "uint64" else 0)
 
     id_type = pa.type_for_alias(kind)
     ends = [30, 9, 100, 7, 8], [9, 200, 9, 7, 1]
-    edges = edge_list(*(list(map(named, some)) for some in ends), id_type=id_type)
+    edges = edge_list(*(list(map(named, end)) for end in ends), id_type=id_type)
     ok("components", edges, "-o", tmp_path / "of edges")
     ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 3)
     ok("components", tmp_path / "graph.dg", "-o", tmp_path / "of store")
-    found = column(tmp_path / "of edges", "component")
-    assert found == column(tmp_path / "of store", "component")
-    assert found[named(200)] == named(100 if kind == "string" else 9)
-    assert len(set(found.values())) == 3  # a self-loop makes a vertex
+    names = column(tmp_path / "of edges", "component")
+    assert names == column(tmp_path / "of store", "component")
+    assert names[named(200)] == named(100 if kind == "string" else 9)
+    assert len(set(names.values())) == 3  # a self-loop makes a vertex
     schema = pq.read_schema(next((tmp_path / "of edges").glob("*.parquet")))
     assert schema.field("component").type == id_type
     for result in ("of edges", "of store"):
@@ -73,34 +75,34 @@ def test_ids_of_every_kind(ok, edge_list, tmp_path, kind):
 )
 def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way, directed):
     edges = edge_list(*random_edges(5, 3000, 20_000))
-    given = ["--directed"] if directed else []
+    flags = ["--directed"] if directed else []
     graph = edges
     if way != "edges":
-        ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 2, *given)
-        graph, given = tmp_path / "graph.dg", []
+        ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 2, *flags)
+        graph, flags = tmp_path / "graph.dg", []
     for name in ("components", "pagerank"):
         out = tmp_path / name
-        args = (name, graph, "-o", out, *given)
+        args = (name, graph, "-o", out, *flags)
         extra = WAYS[way]
         if way == "streamed":
             extra = ["--memory-limit", least_limit(delegraph, *args)]
-        told = ok(*args, *extra, "--json").json
+        printed = ok(*args, *extra, "--json").json
         record = json.loads((tmp_path / f"{name}.run.json").read_text())
-        assert {**record, "already": False} == told
+        assert {**record, "already": False} == printed
         assert conforms(record, run_record(name))
         method = {"edges": "scan", "streamed": "streamed"}.get(way, "in memory")
         if (name, way) != ("pagerank", "edges"):
             assert record[name]["method"] == method
         assert record["ranks"] == (2 if way == "workers" else 1)
-        ok("validate", graph, out, *given)
-        again = ok(*args, *extra)
-        assert "already" in again.err
-    assert told["pagerank"]["converged"] is True
+        ok("validate", graph, out, *flags)
+        rerun = ok(*args, *extra)
+        assert "already" in rerun.err
+    assert printed["pagerank"]["converged"] is True
     assert sum(column(tmp_path / "pagerank", "pagerank").values()) == pytest.approx(1, abs=1e-12)
 
 
 def damaged(folder: Path, change: Callable[[dict[str, list]], None]) -> None:
-    """Let ``change`` change the columns of a result."""
+    """Rewrite a result after ``change`` has changed its columns."""
     (path,) = folder.glob("*.parquet")
     table = pq.read_table(path)
     columns = table.to_pydict()
@@ -135,9 +137,9 @@ def test_wrong_components_are_found(ok, delegraph, edge_list, tmp_path, change, 
     edges = edge_list(*SHAPES["two components"])
     ok("components", edges, "-o", tmp_path / "out")
     damaged(tmp_path / "out", change)
-    ran = delegraph("validate", edges, tmp_path / "out", "--json")
-    assert ran.code == 1
-    assert rules <= {rule["rule"] for rule in ran.json["rules"]}
+    run = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert run.code == 1
+    assert rules <= {rule["rule"] for rule in run.json["rules"]}
     assert delegraph("validate", edges, tmp_path / "out").code == 1
 
 
@@ -160,21 +162,23 @@ def test_wrong_pagerank_is_found(ok, delegraph, edge_list, tmp_path, change, rul
     edges = edge_list(*random_edges(5, 300, 2000))
     ok("pagerank", edges, "-o", tmp_path / "out")
     damaged(tmp_path / "out", change)
-    ran = delegraph("validate", edges, tmp_path / "out", "--json")
-    assert ran.code == 1
-    assert rules <= {rule["rule"] for rule in ran.json["rules"]}
+    run = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert run.code == 1
+    assert rules <= {rule["rule"] for rule in run.json["rules"]}
 
 
 def test_not_converged_is_said(ok, delegraph, edge_list, tmp_path):
     args = ("pagerank", edge_list(*random_edges(5, 300, 2000)), "-o", tmp_path / "out")
-    ran = ok(*args, "--max-iterations", 3)
-    assert "not converged" in ran.out
+    run = ok(*args, "--max-iterations", 3)
+    assert "not converged" in run.out
     assert delegraph(*args, "--max-iterations", 3, "--strict").code == 1
     assert ok(*args, "--iterations", 3, "--strict", "--overwrite").out.startswith("3 iterations")
 
 
 def test_by_nobody_in_particular(ok, delegraph, edge_list, tmp_path):
-    """What another program wrote is judged by the default options."""
+    """A PageRank without a record, as another program may write it, is judged by the default
+    options.
+    """
     edges = edge_list(*random_edges(5, 300, 2000))
     ok("pagerank", edges, "-o", tmp_path / "out")
     (path,) = (tmp_path / "out").glob("*.parquet")
@@ -191,23 +195,25 @@ def test_a_walk_that_only_teleports(ok, edge_list, tmp_path):
     edges = edge_list([0, 1, 2], [1, 2, 3])
     weights = pa.table({"vertex": [0, 3], "weight": [1e308, 1e308]})  # their sum is infinite
     pq.write_table(weights, tmp_path / "to.parquet")
-    given = ["--personalize", tmp_path / "to.parquet"]
-    ok("pagerank", edges, "-o", tmp_path / "out", "--damping", 0, *given)
+    option = ["--personalize", tmp_path / "to.parquet"]
+    ok("pagerank", edges, "-o", tmp_path / "out", "--damping", 0, *option)
     assert column(tmp_path / "out", "pagerank") == {0: 0.5, 1: 0, 2: 0, 3: 0.5}
-    ok("validate", edges, tmp_path / "out", *given)
+    ok("validate", edges, tmp_path / "out", *option)
 
 
 @pytest.mark.parametrize("how", ["of rows without weights", "asked for"])
 def test_ranks_without_weights_are_judged_without(ok, delegraph, tmp_path, how):
-    """Over a store that has some: the result says that it is by none."""
+    """A PageRank without weights is judged without, also against a store that has weights: the
+    result says so.
+    """
     src, dst = random_edges(9, 60, 300)
     table = pa.table({"src": src, "dst": dst, "w": np.arange(1.0, len(src) + 1)})
     pq.write_table(table, tmp_path / "edges.parquet")
     ok("build", tmp_path / "edges.parquet", "-o", tmp_path / "graph.dg", "--weight", "w")
-    asked = [tmp_path / "graph.dg", "--unweighted"]
+    args = [tmp_path / "graph.dg", "--unweighted"]
     if how == "of rows without weights":
-        asked = [tmp_path / "edges.parquet"]
-    ok("pagerank", *asked, "-o", tmp_path / "ranks")
+        args = [tmp_path / "edges.parquet"]
+    ok("pagerank", *args, "-o", tmp_path / "ranks")
     ok("validate", tmp_path / "graph.dg", tmp_path / "ranks")
     ok("pagerank", tmp_path / "graph.dg", "-o", tmp_path / "weighted")
     ok("validate", tmp_path / "graph.dg", tmp_path / "weighted")
@@ -241,46 +247,46 @@ def test_as_networkx_does_it(ok, edge_list, tmp_path):
     weights = {3: 2.0, 11: 1.0}
     file = edge_list([0], [0], name="p.parquet").with_name("to.parquet")
     pq.write_table(pa.table({"vertex": [*weights], "weight": [*weights.values()]}), file)
-    for given, personal in (([], None), (["--personalize", file], weights)):
-        args = ("pagerank", edges, "--directed", "-o", tmp_path / "out", "--overwrite", *given)
+    for option, personal in (([], None), (["--personalize", file], weights)):
+        args = ("pagerank", edges, "--directed", "-o", tmp_path / "out", "--overwrite", *option)
         ok(*args, "--tolerance", 1e-12, "--max-iterations", 500)
-        found = column(tmp_path / "out", "pagerank")
+        values = column(tmp_path / "out", "pagerank")
         matrix = networkx.google_matrix(graph, personalization=personal)
         system = np.vstack([matrix.T - np.eye(len(graph)), np.ones(len(graph))])
         ranks = np.linalg.lstsq(system, np.r_[np.zeros(len(graph)), 1.0], rcond=None)[0]
         wanted = dict(zip(graph, ranks.tolist(), strict=True))
-        assert found == pytest.approx(wanted, abs=1e-11)
-        ok("validate", edges, tmp_path / "out", *given)
+        assert values == pytest.approx(wanted, abs=1e-11)
+        ok("validate", edges, tmp_path / "out", *option)
 
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_distances_as_networkx_has_them(ok, edge_list, tmp_path, directed):
     src, dst = random_edges(8, 150, 300)  # of several components
     edges = edge_list(src, dst)
-    kind, given = (networkx.DiGraph, ["--directed"]) if directed else (networkx.Graph, [])
+    kind, flags = (networkx.DiGraph, ["--directed"]) if directed else (networkx.Graph, [])
     graph = kind(zip(src.tolist(), dst.tolist(), strict=True))
     graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
-    ran = ok("closeness", edges, "-o", tmp_path / "c", *given, "--json").json
-    assert conforms(without(ran, "already"), run_record("closeness"))
+    run = ok("closeness", edges, "-o", tmp_path / "c", *flags, "--json").json
+    assert conforms(without(run, "already"), run_record("closeness"))
     assert column(tmp_path / "c", "closeness") == pytest.approx(
         networkx.closeness_centrality(graph)
     )
-    ran = ok("eccentricity", edges, "-o", tmp_path / "e", *given, "--json").json
-    assert conforms(without(ran, "already"), run_record("eccentricity"))
+    run = ok("eccentricity", edges, "-o", tmp_path / "e", *flags, "--json").json
+    assert conforms(without(run, "already"), run_record("eccentricity"))
     lengths = dict(networkx.all_pairs_shortest_path_length(graph))
-    wanted = {vertex: max(found.values()) for vertex, found in lengths.items()}
+    wanted = {vertex: max(hops.values()) for vertex, hops in lengths.items()}
     assert column(tmp_path / "e", "eccentricity") == wanted
-    assert ran["eccentricity"]["diameter_at_least"] == max(wanted.values())
-    ran = ok("betweenness", edges, "-o", tmp_path / "b", *given, "--json").json
-    assert conforms(without(ran, "already"), run_record("betweenness"))
+    assert run["eccentricity"]["diameter_at_least"] == max(wanted.values())
+    run = ok("betweenness", edges, "-o", tmp_path / "b", *flags, "--json").json
+    assert conforms(without(run, "already"), run_record("betweenness"))
     wanted = networkx.betweenness_centrality(graph, normalized=False)
     assert column(tmp_path / "b", "betweenness") == pytest.approx(wanted, abs=1e-9)
-    ok("betweenness", edges, "-o", tmp_path / "n", *given, "--normalized")
+    ok("betweenness", edges, "-o", tmp_path / "n", *flags, "--normalized")
     wanted = networkx.betweenness_centrality(graph)
     assert column(tmp_path / "n", "betweenness") == pytest.approx(wanted, abs=1e-12)
-    ok("betweenness", edges, "-o", tmp_path / "s", *given, "--sources", 7)
+    ok("betweenness", edges, "-o", tmp_path / "s", *flags, "--sources", 7)
     for result in "cebns":
-        ok("validate", edges, tmp_path / result, *given)
+        ok("validate", edges, tmp_path / result, *flags)
 
 
 def without(document: dict[str, Any], name: str) -> dict[str, Any]:
@@ -306,8 +312,8 @@ def test_some_sources_by_every_way(ok, delegraph, edge_list, tmp_path, way, name
     if way == "streamed":
         extra = ["--memory-limit", least_limit(delegraph, *args, 70)]
     ok(*args, tmp_path / "some.parquet", *extra)
-    some = column(tmp_path / "out", name)
-    assert [*some] == vertices
+    values = column(tmp_path / "out", name)
+    assert [*values] == vertices
     ok("validate", tmp_path / "graph.dg", tmp_path / "out")
     if way == "store":
         ok(*args, 70, "--seed", 3, "--overwrite")
@@ -315,7 +321,7 @@ def test_some_sources_by_every_way(ok, delegraph, edge_list, tmp_path, way, name
         ok(*args, 70, "--seed", 4, "--overwrite")
         assert drawn.keys() != column(tmp_path / "out", name).keys()
         assert len(drawn) == 70
-        assert all(some.get(vertex, value) == value for vertex, value in drawn.items())
+        assert all(values.get(vertex, value) == value for vertex, value in drawn.items())
 
 
 @pytest.mark.parametrize(
@@ -330,13 +336,13 @@ def test_wrong_betweenness_is_found(ok, delegraph, edge_list, tmp_path, change, 
         columns["betweenness"] = [change(value) for value in columns["betweenness"]]
 
     damaged(tmp_path / "out", changed)
-    ran = delegraph("validate", edges, tmp_path / "out", "--json")
-    assert ran.code == 1
-    assert rules <= {rule["rule"] for rule in ran.json["rules"]}
+    run = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert run.code == 1
+    assert rules <= {rule["rule"] for rule in run.json["rules"]}
 
 
 @pytest.mark.parametrize(
-    ("ends", "given", "bounds", "says"),
+    ("ends", "options", "bounds", "says"),
     [
         (SHAPES["path"], [], (600, 600), "the diameter is 600"),
         (SHAPES["path"], ["--sources", "0,"], (600, 1200), "at least 600 and at most 1,200"),
@@ -348,13 +354,13 @@ def test_wrong_betweenness_is_found(ok, delegraph, edge_list, tmp_path, change, 
         (([0, 1, 2, 3], [1, 2, 3, 0]), ["--directed"], (3, 3), "the diameter is 3"),
     ],
 )
-def test_bounds_of_a_diameter(ok, edge_list, tmp_path, ends, given, bounds, says):
-    """Of all vertices it is known, and is not told as a bound."""
-    args = "eccentricity", edge_list(*map(np.array, ends)), "-o", tmp_path / "out", *given
-    told = ok(*args).out.strip()
-    assert told.endswith(says)
-    found = ok(*args, "--json").json["eccentricity"]
-    assert (found["diameter_at_least"], found["diameter_at_most"]) == bounds
+def test_bounds_of_a_diameter(ok, edge_list, tmp_path, ends, options, bounds, says):
+    """A diameter is exact when all vertices are asked for, and is not told as a bound."""
+    args = "eccentricity", edge_list(*map(np.array, ends)), "-o", tmp_path / "out", *options
+    line = ok(*args).out.strip()
+    assert line.endswith(says)
+    facts = ok(*args, "--json").json["eccentricity"]
+    assert (facts["diameter_at_least"], facts["diameter_at_most"]) == bounds
 
 
 @pytest.mark.parametrize("name", ["closeness", "eccentricity"])
@@ -366,8 +372,8 @@ def test_wrong_values_are_found(ok, delegraph, edge_list, tmp_path, name):
         columns[name][2] += 0.01 if name == "closeness" else 1
 
     damaged(tmp_path / "out", more)
-    ran = delegraph("validate", edges, tmp_path / "out", "--json")
-    assert (ran.code, [rule["rule"] for rule in ran.json["rules"]]) == (1, [2])
+    run = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert (run.code, [rule["rule"] for rule in run.json["rules"]]) == (1, [2])
 
 
 @pytest.mark.parametrize(
@@ -380,13 +386,13 @@ def test_wrong_values_are_found(ok, delegraph, edge_list, tmp_path, name):
 )
 def test_bad_sources_are_told(delegraph, edge_list, tmp_path, sources, says):
     edges = edge_list([0, 1, 2], [1, 2, 3])
-    ran = delegraph("closeness", edges, "-o", tmp_path / "out", "--sources", sources)
-    assert (ran.code, says in ran.err) == (2, True)
+    run = delegraph("closeness", edges, "-o", tmp_path / "out", "--sources", sources)
+    assert (run.code, says in run.err) == (2, True)
     assert not list(tmp_path.glob("*out*"))
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("options", "says"),
     [
         (["--damping", 1], "damping"),
         (["--damping", -0.1], "damping"),
@@ -408,14 +414,14 @@ def test_bad_sources_are_told(delegraph, edge_list, tmp_path, sources, says):
         (["--personalize", {"node": [1]}], "'vertex' is missing"),
     ],
 )
-def test_bad_options_are_told(delegraph, edge_list, tmp_path, given, says):
+def test_bad_options_are_told(delegraph, edge_list, tmp_path, options, says):
     edges = edge_list([0, 1, 2], [1, 2, 3])
-    if isinstance(given[1], dict):
-        pq.write_table(pa.table(given[1]), tmp_path / "to.parquet")
-        given = [given[0], tmp_path / "to.parquet"]
-    ran = delegraph("pagerank", edges, "-o", tmp_path / "out", *given)
-    assert ran.code == 2
-    assert says in ran.err
+    if isinstance(options[1], dict):
+        pq.write_table(pa.table(options[1]), tmp_path / "to.parquet")
+        options = [options[0], tmp_path / "to.parquet"]
+    run = delegraph("pagerank", edges, "-o", tmp_path / "out", *options)
+    assert run.code == 2
+    assert says in run.err
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".out*"))
 
@@ -437,11 +443,11 @@ def test_answers_of_others(ok, real_graph, tmp_path):
     wanted = pq.read_table(edges.parents[1] / "validation" / "p2p-31-answers.parquet")
     ok("components", edges, "-o", tmp_path / "c")
     ok("pagerank", edges, "-o", tmp_path / "p", "--iterations", 10)
-    found, labels = column(tmp_path / "c", "component"), wanted["component"].to_pylist()
+    names, labels = column(tmp_path / "c", "component"), wanted["component"].to_pylist()
     pairs = {
-        (found[v], label) for v, label in zip(wanted["vertex"].to_pylist(), labels, strict=True)
+        (names[v], label) for v, label in zip(wanted["vertex"].to_pylist(), labels, strict=True)
     }
-    assert len(pairs) == len(set(found.values())) == len(set(labels)) == 12
+    assert len(pairs) == len(set(names.values())) == len(set(labels)) == 12
     ranks = column(tmp_path / "p", "pagerank")
     theirs = dict(zip(wanted["vertex"].to_pylist(), wanted["pagerank_10"].to_pylist(), strict=True))
     assert ranks == pytest.approx(theirs, rel=1e-6)
@@ -457,5 +463,5 @@ def test_answers_of_others(ok, real_graph, tmp_path):
     ],
 )
 def test_components_of_real_graphs(ok, real_graph, tmp_path, name, components, largest):
-    found = ok("components", real_graph(name), "-o", tmp_path / "out", "--json").json["components"]
-    assert (found["components"], found["largest"]) == (components, largest)
+    facts = ok("components", real_graph(name), "-o", tmp_path / "out", "--json").json["components"]
+    assert (facts["components"], facts["largest"]) == (components, largest)

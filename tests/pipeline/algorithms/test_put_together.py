@@ -1,4 +1,6 @@
-"""What ranks with a device each have found from their sources becomes what one would have found."""
+"""Results that several ranks with a device each found from their own sources join into the result
+of one rank.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +19,22 @@ VERTICES = 300
 
 
 def distances(sources: int) -> np.ndarray:
-    """By source; -1 where unreached."""
+    """Return random distances by source; -1 where unreached."""
     rng = np.random.default_rng(1)
-    found = rng.integers(0, 200, (sources, VERTICES))
-    found[:, ::7] = -1
-    found[: sources // 2] %= 5  # the first ranks need fewer bits
-    return found
+    result = rng.integers(0, 200, (sources, VERTICES))
+    result[:, ::7] = -1
+    result[: sources // 2] %= 5  # the first ranks need fewer bits
+    return result
 
 
-def record(some: np.ndarray, **more: Any) -> dict[str, Any]:
-    reached = int(np.count_nonzero(some >= 0))
-    about = {"edges": 10, "sources": len(some), "reached": reached}
-    return {**about, "depth": int(some.max(initial=0)), "deeper": False, "apart": False, **more}
+def record(part: np.ndarray, **more: Any) -> dict[str, Any]:
+    reached = int(np.count_nonzero(part >= 0))
+    about = {"edges": 10, "sources": len(part), "reached": reached}
+    return {**about, "depth": int(part.max(initial=0)), "deeper": False, "apart": False, **more}
 
 
-def together(some: np.ndarray) -> ProgramResult:
-    bits = [np.uint64(1) << np.uint64(i) for i in range(len(some))]
+def together(part: np.ndarray) -> ProgramResult:
+    bits = [np.uint64(1) << np.uint64(i) for i in range(len(part))]
 
     def words(marked: np.ndarray) -> np.ndarray:
         return sum(
@@ -40,20 +42,20 @@ def together(some: np.ndarray) -> ProgramResult:
             np.zeros(VERTICES, np.uint64),
         )
 
-    digits = range(int(some.max(initial=0)).bit_length())
-    has = {f"bit{k}": words(((some > 0) & (some >> k & 1)).astype(np.uint64)) for k in digits}
-    if not len(some):
-        return ProgramResult({}, record(some))
-    return ProgramResult({"reached": words((some >= 0).astype(np.uint64)), **has}, record(some))
+    digits = range(int(part.max(initial=0)).bit_length())
+    has = {f"bit{k}": words(((part > 0) & (part >> k & 1)).astype(np.uint64)) for k in digits}
+    if not len(part):
+        return ProgramResult({}, record(part))
+    return ProgramResult({"reached": words((part >= 0).astype(np.uint64)), **has}, record(part))
 
 
-def apart(some: np.ndarray) -> ProgramResult:
-    values = {f"distance{i}": row.astype(np.uint8) for i, row in enumerate(some)}
-    return ProgramResult(values, record(some, apart=True))
+def apart(part: np.ndarray) -> ProgramResult:
+    values = {f"distance{i}": row.astype(np.uint8) for i, row in enumerate(part)}
+    return ProgramResult(values, record(part, apart=True))
 
 
-def put_together(program: Any, given: list[ProgramResult]) -> ProgramResult:
-    return reduce(program.put_together, given)
+def put_together(program: Any, results: list[ProgramResult]) -> ProgramResult:
+    return reduce(program.put_together, results)
 
 
 EACH = DistanceBits(np.arange(64, dtype=np.uint32), 8)
@@ -64,11 +66,11 @@ EACH = DistanceBits(np.arange(64, dtype=np.uint32), 8)
 def test_searches_each_for_itself(find, sources, ranks):
     whole = distances(sources)
     parts = np.array_split(whole, ranks)
-    found, wanted = put_together(EACH, [find(part) for part in parts]), find(whole)
-    assert list(found.values) == list(wanted.values)
+    joined, wanted = put_together(EACH, [find(part) for part in parts]), find(whole)
+    assert list(joined.values) == list(wanted.values)
     for name, values in wanted.values.items():
-        assert np.array_equal(np.asarray(found.values[name]), np.asarray(values)), name
-    assert found.record == {**wanted.record, "edges": 10 * ranks}
+        assert np.array_equal(np.asarray(joined.values[name]), np.asarray(values)), name
+    assert joined.record == {**wanted.record, "edges": 10 * ranks}
 
 
 @pytest.mark.parametrize(
@@ -83,36 +85,36 @@ def test_searches_each_for_itself(find, sources, ranks):
 def test_all_search_again_if_one_has_to(ways, deeper):
     parts = np.array_split(distances(9), len(ways))
     too_deep = ProgramResult({}, {"edges": 10, "deeper": True, "apart": ways[0] is apart})
-    given = [
+    results = [
         too_deep if way == "deeper" else way(part) for way, part in zip(ways, parts, strict=True)
     ]
-    found = put_together(EACH, given)
-    assert not found.values
-    assert found.record["deeper"] == deeper
-    assert found.record["apart"] == (apart in ways)
+    joined = put_together(EACH, results)
+    assert not joined.values
+    assert joined.record["deeper"] == deeper
+    assert joined.record["apart"] == (apart in ways)
 
 
 def test_the_nearest_of_all():
-    """Of several that are as near, the first rank's."""
+    """The first rank's source is taken where several sources are equally near."""
     whole = distances(6).astype(np.int32)
-    parts, given, first = np.array_split(whole, 4), [], 0
+    parts, results, first = np.array_split(whole, 4), [], 0
     for part in parts:
         far = np.where(part < 0, 10**6, part)
         reached = far.min(0) < 10**6
         distance = np.where(reached, far.min(0), -1).astype(np.int32)
         nearest = np.where(reached, first + far.argmin(0), UNREACHED).astype(np.uint32)
-        given.append(
+        results.append(
             ProgramResult({"distance": distance, "nearest": nearest}, {"edges": 10, "depth": 3})
         )
         first += len(part)
-    found = put_together(NearestSourceProgram(np.arange(6, dtype=np.uint32)), given)
+    joined = put_together(NearestSourceProgram(np.arange(6, dtype=np.uint32)), results)
     far = np.where(whole < 0, 10**6, whole)
     reached = (whole >= 0).any(0)
-    distance, nearest = (np.asarray(found.values[name]) for name in NearestSourceProgram.columns)
+    distance, nearest = (np.asarray(joined.values[name]) for name in NearestSourceProgram.columns)
     assert np.array_equal(distance, np.where(reached, far.min(0), -1))
     assert np.array_equal(nearest, np.where(reached, far.argmin(0), UNREACHED))
     count, depth = int(np.count_nonzero(reached)), int(far.min(0)[reached].max())
-    assert found.record == {"edges": 40, "depth": depth, "reached": count}
+    assert joined.record == {"edges": 40, "depth": depth, "reached": count}
 
 
 @pytest.mark.parametrize(("sources", "ranks"), [(64, 3), (2, 4)])

@@ -1,4 +1,4 @@
-"""``bfs --sources``: every search for itself, and all together."""
+"""``bfs --sources``: a search from each source, and one search from all sources together."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ from support.schema import conforms, run_record
 
 
 def each(folder: Path) -> dict[Any, dict[Any, int]]:
-    """Distance by source and vertex; rows in order, each once."""
-    found: dict[Any, dict[Any, int]] = {}
+    """Return the distance by source and vertex, after a check that rows are in order and appear
+    once.
+    """
+    distances: dict[Any, dict[Any, int]] = {}
     rows = pq.read_table(folder).to_pylist()
     assert [row["source"] for row in rows] == sorted(row["source"] for row in rows)
     for row in rows:
-        of = found.setdefault(row["source"], {})
-        assert not of or max(of) < row["vertex"]
-        of[row["vertex"]] = row["distance"]
-    return found
+        row_of = distances.setdefault(row["source"], {})
+        assert not row_of or max(row_of) < row["vertex"]
+        row_of[row["vertex"]] = row["distance"]
+    return distances
 
 
 def together(folder: Path) -> dict[Any, tuple[int | None, Any]]:
@@ -40,19 +42,19 @@ def together(folder: Path) -> dict[Any, tuple[int | None, Any]]:
 
 
 def wanted_of(src, dst, directed, sources) -> tuple[dict, dict]:
-    """What both give, by the definition."""
+    """Return the definition's results of separate searches, and of one search from all sources."""
     n = int(max(src.max(), dst.max())) + 1
-    there = np.unique(np.r_[src, dst]).tolist()
+    present = np.unique(np.r_[src, dst]).tolist()
     u, v = (src, dst) if directed else (np.r_[src, dst], np.r_[dst, src])
     distance = {s: reference.distances(u, v, n, s, directed=True).tolist() for s in sources}
-    apart = {s: {t: of[t] for t in there if of[t] >= 0} for s, of in distance.items()}
-    hops, nearest = (some.tolist() for some in reference.nearest(u, v, n, np.sort(sources)))
-    joint = {t: (hops[t], nearest[t]) if hops[t] >= 0 else (None, None) for t in there}
+    apart = {s: {t: hops[t] for t in present if hops[t] >= 0} for s, hops in distance.items()}
+    hops, nearest = (column.tolist() for column in reference.nearest(u, v, n, np.sort(sources)))
+    joint = {t: (hops[t], nearest[t]) if hops[t] >= 0 else (None, None) for t in present}
     return apart, joint
 
 
 def least_limit(delegraph, *args) -> str:
-    """The smallest limit that a refusal names."""
+    """Return the smallest limit that a refusal names."""
     refused = delegraph(*args, "--memory-limit", "1MB")
     assert refused.code == 2, refused.err
     return refused.err.split("--memory-limit ")[1].split()[0]
@@ -63,7 +65,7 @@ def least_limit(delegraph, *args) -> str:
     [
         ("edges", True),
         ("streamed", False),
-        *(slow(*some) for some in [("edges", False), ("store", False), ("store", True)]),
+        *(slow(*case) for case in [("edges", False), ("store", False), ("store", True)]),
         slow("streamed", True),
         slow("workers", False),
         slow("workers", True),
@@ -71,29 +73,29 @@ def least_limit(delegraph, *args) -> str:
 )
 def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way, directed):
     src, dst = random_edges(5, 900, 1200)
-    graph, given = edge_list(src, dst), ["--directed"] if directed else []
+    graph, flags = edge_list(src, dst), ["--directed"] if directed else []
     if way != "edges":
-        ok("build", graph, "-o", tmp_path / "graph.dg", "--partitions", 2, *given)
-        graph, given = tmp_path / "graph.dg", []
+        ok("build", graph, "-o", tmp_path / "graph.dg", "--partitions", 2, *flags)
+        graph, flags = tmp_path / "graph.dg", []
     sources = np.unique(src)[70::-1].tolist()  # more than a word has bits
     pq.write_table(pa.table({"vertex": sources}), tmp_path / "some.parquet")
     for name, options in (("each", []), ("together", ["--together"])):
         out = tmp_path / name
-        args = ("bfs", graph, "--sources", tmp_path / "some.parquet", *options, "-o", out, *given)
+        args = ("bfs", graph, "--sources", tmp_path / "some.parquet", *options, "-o", out, *flags)
         extra = {"workers": ["--workers", 2], "streamed": ["--memory-limit"]}.get(way, [])
         if way == "streamed":
             extra += [least_limit(delegraph, *args)]
-        told = ok(*args, *extra, "--json").json
+        printed = ok(*args, *extra, "--json").json
         record = json.loads((tmp_path / f"{name}.run.json").read_text())
-        assert {**record, "already": False} == told
+        assert {**record, "already": False} == printed
         assert conforms(record, run_record("bfs-each"))
-        found = record["searches"]
-        assert found["method"] == ("streamed" if way == "streamed" else "in memory")
+        facts = record["searches"]
+        assert facts["method"] == ("streamed" if way == "streamed" else "in memory")
         assert record["ranks"] == (2 if way == "workers" else 1)
-        assert (found["sources"], found["max_depth"]) == (len(sources), None)
-        ok("validate", graph, out, *given)
+        assert (facts["sources"], facts["max_depth"]) == (len(sources), None)
+        ok("validate", graph, out, *flags)
         assert "already" in ok(*args, *extra).err
-        assert ok("info", out, "--json").json["depth"] == found["depth"]
+        assert ok("info", out, "--json").json["depth"] == facts["depth"]
         assert ok("info", out).out.startswith("result")
         if way == "store":
             planned = ok("plan", graph, "--algorithm", f"bfs-{name}", "--json").json
@@ -104,7 +106,9 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
 
 
 def test_bytes_depend_on_the_graph_alone(ok, delegraph, edge_list, tmp_path, monkeypatch):
-    """Several files a batch, several pieces a file."""
+    """Result bytes depend on the graph alone, with several files a batch and several pieces a
+    file.
+    """
     monkeypatch.setattr(names, "_LEAST_ROWS", 2048)
     monkeypatch.setattr(by_source, "_LEAST_ROWS", 100)
     src, dst = random_edges(5, 3000, 6000)
@@ -122,26 +126,28 @@ def test_bytes_depend_on_the_graph_alone(ok, delegraph, edge_list, tmp_path, mon
 @pytest.mark.parametrize("max_depth", mostly_slow([None, 0, 254, 255, 256], None, 255))
 def test_deeper_than_a_byte_counts(ok, edge_list, tmp_path, max_depth):
     ends = np.arange(600)
-    edges, given = edge_list(ends, ends + 1), []
+    edges, depth = edge_list(ends, ends + 1), []
     if max_depth is not None:
-        given = ["--max-depth", max_depth]
+        depth = ["--max-depth", max_depth]
     sources = np.arange(0, 600, 9)
     for name, options in (("each", []), ("together", ["--together"])):
-        asked = ",".join(map(str, sources))
-        ok("bfs", edges, "--sources", asked, *options, *given, "-o", tmp_path / name)
+        ids = ",".join(map(str, sources))
+        ok("bfs", edges, "--sources", ids, *options, *depth, "-o", tmp_path / name)
         ok("validate", edges, tmp_path / name)
     most = 600 if max_depth is None else max_depth
     apart, joint = wanted_of(ends, ends + 1, False, sources.tolist())
     assert each(tmp_path / "each") == {
-        s: {v: hops for v, hops in of.items() if hops <= most} for s, of in apart.items()
+        s: {v: hops for v, hops in reached.items() if hops <= most} for s, reached in apart.items()
     }
-    near = {v: told if told[0] <= most else (None, None) for v, told in joint.items()}
+    near = {v: row if row[0] <= most else (None, None) for v, row in joint.items()}
     assert together(tmp_path / "together") == near
 
 
 @pytest.mark.parametrize(("depth", "files"), [(254, 1), (255, 2)])
 def test_how_deep_a_byte_counts(ok, edge_list, tmp_path, depth, files):
-    """Searches apart: 254 levels fit eight bits, and all of them one batch; more take two."""
+    """Separate searches of up to 254 levels fit eight bits and one batch; deeper searches take two
+    batches.
+    """
     ends = np.arange(depth)
     sources = ",".join(map(str, range(40)))
     args = ("bfs", edge_list(ends, ends + 1), "--directed", "--sources", sources)
@@ -161,7 +167,9 @@ def test_whether_a_frontier_grows(frontiers, grows):
 def test_searches_that_seldom_meet_go_apart(
     ok, delegraph, edge_list, tmp_path, monkeypatch, directed
 ):
-    """In memory alone; the same bytes as together, from disk."""
+    """Searches that seldom meet go apart only in memory, and write the bytes of searches together
+    from disk.
+    """
     apart = []
 
     def counted(search):
@@ -186,9 +194,9 @@ def test_searches_that_seldom_meet_go_apart(
             assert apart == [5, 5]
         ok("validate", tmp_path / "g.dg", tmp_path / f"{command} 1")
         least = least_limit(delegraph, *args, tmp_path / f"{command} 2")
-        done = len(apart)
+        count = len(apart)
         ok(*args, tmp_path / f"{command} 2", "--memory-limit", least)
-        assert len(apart) == done
+        assert len(apart) == count
         assert digest(tmp_path / f"{command} 1") == digest(tmp_path / f"{command} 2")
     assert apart == [5, 5, 64, 6]
     sources = list(range(0, 700, 150))
@@ -196,7 +204,7 @@ def test_searches_that_seldom_meet_go_apart(
 
 
 def test_ids_that_are_strings(ok, edge_list, tmp_path):
-    """Of several as near, the first in order."""
+    """The nearest of several sources at the same distance is the first string in order."""
     edges = edge_list(["b", "d", "x"], ["c", "c", "x"], id_type=pa.string())
     ok("bfs", edges, "--sources", "d,b", "-o", tmp_path / "each")
     assert each(tmp_path / "each") == {"b": {"b": 0, "c": 1, "d": 2}, "d": {"b": 2, "c": 1, "d": 0}}
@@ -216,14 +224,14 @@ def test_goes_on_after_the_last_batch(ok, delegraph, edge_list, tmp_path, monkey
     if store:
         ok("build", graph, "-o", tmp_path / "graph.dg")
         graph = tmp_path / "graph.dg"
-    asked = ",".join(map(str, np.unique(src)[:200]))  # of four batches
-    args = ("bfs", graph, "--sources", asked, "--checkpoint", 0, "-o")
+    ids = ",".join(map(str, np.unique(src)[:200]))  # of four batches
+    args = ("bfs", graph, "--sources", ids, "--checkpoint", 0, "-o")
     ok(*args, tmp_path / "whole")
     write, calls = bfs_each.write_rows, []
 
-    def dying(*some):
-        calls.append(some)
-        digests = write(*some)
+    def dying(*args):
+        calls.append(args)
+        digests = write(*args)
         if len(calls) == 3:
             raise OSError("killed")
         return digests
@@ -231,8 +239,8 @@ def test_goes_on_after_the_last_batch(ok, delegraph, edge_list, tmp_path, monkey
     with monkeypatch.context() as patched:
         patched.setattr(bfs_each, "write_rows", dying)
         assert delegraph(*args, tmp_path / "out").code == 1
-    ran = ok(*args, tmp_path / "out")
-    assert "source 128" in ran.err
+    run = ok(*args, tmp_path / "out")
+    assert "source 128" in run.err
     assert digest(tmp_path / "out") == digest(tmp_path / "whole")
     assert not list(tmp_path.glob(".*"))
 
@@ -305,24 +313,24 @@ def unreached(columns):
 )
 def test_wrong_rows_are_found(ok, delegraph, edge_list, tmp_path, options, change, rules):
     src, dst = random_edges(5, 300, 900)
-    edges, asked = edge_list(src, dst), f"{src[0]},{dst[100]},{dst[200]}"
-    ok("bfs", edges, "--sources", asked, *options, "-o", tmp_path / "out")
+    edges, ids = edge_list(src, dst), f"{src[0]},{dst[100]},{dst[200]}"
+    ok("bfs", edges, "--sources", ids, *options, "-o", tmp_path / "out")
     damaged(tmp_path / "out", change)
-    ran = delegraph("validate", edges, tmp_path / "out", "--json")
-    assert ran.code == 1
-    assert rules <= {rule["rule"] for rule in ran.json["rules"]}
+    run = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert run.code == 1
+    assert rules <= {rule["rule"] for rule in run.json["rules"]}
     assert "wrong: rule" in delegraph("validate", edges, tmp_path / "out").out
 
 
 def test_other_columns_of_a_file_mean_nothing(ok, edge_list, tmp_path):
     edges = edge_list([1, 2], [2, 3])
-    given = pa.table({"vertex": [1, 2], "weight": ["heavy", "light"]})
-    pq.write_table(given, tmp_path / "some.parquet")
+    table = pa.table({"vertex": [1, 2], "weight": ["heavy", "light"]})
+    pq.write_table(table, tmp_path / "some.parquet")
     for command in ("bfs", "closeness"):
         ok(command, edges, "--sources", tmp_path / "some.parquet", "-o", tmp_path / command)
         column = "source" if command == "bfs" else "vertex"
-        found = pq.read_table(tmp_path / command, columns=[column])[column].to_pylist()
-        assert set(found) == {1, 2}
+        ids = pq.read_table(tmp_path / command, columns=[column])[column].to_pylist()
+        assert set(ids) == {1, 2}
 
 
 @pytest.mark.parametrize("command", ["bfs", "closeness"])
@@ -330,12 +338,14 @@ def test_one_vertex_by_its_id(ok, edge_list, tmp_path, command):
     edges = edge_list([5, 6, 7], [6, 7, 8])
     ok(command, edges, "--sources", "6,", "-o", tmp_path / "out")
     column = "source" if command == "bfs" else "vertex"
-    found = pq.read_table(tmp_path / "out", columns=[column])[column].to_pylist()
-    assert set(found) == {6}
+    ids = pq.read_table(tmp_path / "out", columns=[column])[column].to_pylist()
+    assert set(ids) == {6}
 
 
 def test_rows_of_nobody_in_particular(ok, edge_list, tmp_path):
-    """What another program wrote is judged by what it holds."""
+    """Results without metadata, as another program may write them, are judged by the rows that they
+    hold.
+    """
     edges = edge_list(*random_edges(5, 300, 900))
     for name, options in (("each", []), ("together", ["--together"])):
         ok("bfs", edges, "--sources", "1,2", *options, "-o", tmp_path / name)
@@ -345,7 +355,7 @@ def test_rows_of_nobody_in_particular(ok, edge_list, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("options", "says"),
     [
         ([], "--sources"),
         (["--source", 0, "--sources", "1"], "give either"),
@@ -366,13 +376,13 @@ def test_rows_of_nobody_in_particular(ok, edge_list, tmp_path):
         (["--sources", {"node": [1]}], "'vertex' is missing"),
     ],
 )
-def test_bad_input_is_told(delegraph, edge_list, tmp_path, given, says):
+def test_bad_input_is_told(delegraph, edge_list, tmp_path, options, says):
     edges = edge_list([0, 1, 2], [1, 2, 3])
-    if given and isinstance(given[1], dict):
-        pq.write_table(pa.table(given[1]), tmp_path / "some.parquet")
-        given = [given[0], tmp_path / "some.parquet"]
-    ran = delegraph("bfs", edges, "-o", tmp_path / "out", *given)
-    assert (ran.code, says in ran.err) == (2, True), ran.err
+    if options and isinstance(options[1], dict):
+        pq.write_table(pa.table(options[1]), tmp_path / "some.parquet")
+        options = [options[0], tmp_path / "some.parquet"]
+    run = delegraph("bfs", edges, "-o", tmp_path / "out", *options)
+    assert (run.code, says in run.err) == (2, True), run.err
     assert not list(tmp_path.glob("*out*"))
 
 
@@ -383,7 +393,7 @@ def test_from_python(edge_list, tmp_path):
     assert each(tmp_path / "each")[3] == {0: 3, 1: 2, 2: 1, 3: 0}
     assert together(tmp_path / "joint") == {0: (0, 0), 1: (1, 0), 2: (1, 3), 3: (0, 3)}
     pq.write_table(pa.table({"vertex": [0, 3]}), tmp_path / "some.parquet")
-    again = package.bfs(edges, output=tmp_path / "each", sources=tmp_path / "some.parquet")
-    assert again.already  # the same, however it is said
+    result = package.bfs(edges, output=tmp_path / "each", sources=tmp_path / "some.parquet")
+    assert result.already  # the same, however it is said
     with pytest.raises(InputError, match="give either"):
         package.bfs(edges, output=tmp_path / "out")

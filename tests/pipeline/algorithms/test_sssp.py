@@ -1,4 +1,4 @@
-"""``sssp`` as a command: every way to run it, ids of every kind, others' answers, bad input."""
+"""``sssp`` as a command: every way to run it, ids of every kind, NetworkX's answers, bad input."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def columns(folder: Path) -> dict[Any, tuple[Any, Any]]:
 
 
 def weighted(edge_list, seed: int = 5, named=int, **options):
-    """Some edges with integer weights, and NetworkX's graph of them."""
+    """Write edges with integer weights, and make NetworkX's graph of them."""
     src, dst = random_edges(seed, 300, 1200)
     weight = np.random.default_rng(seed).integers(0, 50, len(src))
     edges = edge_list([named(v) for v in src], [named(v) for v in dst], w=weight)
@@ -43,30 +43,30 @@ def weighted(edge_list, seed: int = 5, named=int, **options):
 )
 def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way, directed):
     edges, wanted = weighted(edge_list, directed=directed)
-    given = ["--weight", "w", *(["--directed"] if directed else [])]
+    flags = ["--weight", "w", *(["--directed"] if directed else [])]
     graph, source = edges, int(next(iter(wanted)))
     if way != "edges":
-        ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 2, *given)
-        graph, given = tmp_path / "graph.dg", []
-    args = ("sssp", graph, "-o", tmp_path / "out", "--source", source, *given)
+        ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 2, *flags)
+        graph, flags = tmp_path / "graph.dg", []
+    args = ("sssp", graph, "-o", tmp_path / "out", "--source", source, *flags)
     extra = {"workers": ["--workers", 2]}.get(way, [])
     if way == "streamed":
         refused = delegraph(*args, "--memory-limit", "1MB")
         assert refused.code == 2
         extra = ["--memory-limit", refused.err.split("--memory-limit ")[1].split()[0]]
-    told = ok(*args, *extra, "--json").json
+    printed = ok(*args, *extra, "--json").json
     record = json.loads((tmp_path / "out.run.json").read_text())
-    assert {**record, "already": False} == told
+    assert {**record, "already": False} == printed
     assert conforms(record, run_record("sssp"))
     assert record["sssp"]["method"] == ("streamed" if way == "streamed" else "in memory")
     distances = networkx.single_source_dijkstra_path_length(wanted, source)
-    found = columns(tmp_path / "out")
-    assert {v: d for v, (d, _) in found.items() if d is not None} == distances
+    rows = columns(tmp_path / "out")
+    assert {v: d for v, (d, _) in rows.items() if d is not None} == distances
     schema = pq.read_schema(next((tmp_path / "out").glob("*.parquet")))
     assert schema.field("distance").type == pa.int64()
     assert record["sssp"]["reached"] == len(distances)
     assert record["sssp"]["farthest"] == max(distances.values())
-    verdict = ok("validate", graph, tmp_path / "out", *given, "--json").json
+    verdict = ok("validate", graph, tmp_path / "out", *flags, "--json").json
     assert (verdict["valid"], verdict["same_graph"]) == (True, True)
     assert verdict["reached"] == len(distances)
     assert "already" in ok(*args, *extra).err
@@ -87,12 +87,12 @@ def test_strings_floats_and_a_greatest_distance(ok, edge_list, tmp_path):
 
 
 def test_pagerank_by_weights(ok, edge_list, tmp_path):
-    """As NetworkX, unless edges are to count alike."""
+    """PageRank by weights is NetworkX's, and so is PageRank without weights."""
     edges, graph = weighted(edge_list)
     ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
     tight = "--tolerance", 1e-12
-    for given, weight in ((["--weight", "w"], "weight"), ([], None)):
-        ok("pagerank", edges, "-o", tmp_path / "of edges", "--overwrite", *tight, *given)
+    for flags, weight in ((["--weight", "w"], "weight"), ([], None)):
+        ok("pagerank", edges, "-o", tmp_path / "of edges", "--overwrite", *tight, *flags)
         same = [] if weight else ["--unweighted"]
         out = tmp_path / f"of store {weight}"
         ok("pagerank", tmp_path / "g.dg", "-o", out, *tight, *same)
@@ -105,17 +105,17 @@ def test_pagerank_by_weights(ok, edge_list, tmp_path):
         wanted = dict(zip(graph, rank, strict=True))
         for folder in (tmp_path / "of edges", out):
             table = pq.read_table(folder).to_pydict()
-            found = dict(zip(table["vertex"], table["pagerank"], strict=True))
-            assert found == pytest.approx(wanted, abs=1e-9)
+            ranks = dict(zip(table["vertex"], table["pagerank"], strict=True))
+            assert ranks == pytest.approx(wanted, abs=1e-9)
 
 
 def change(folder: Path, name: str, values: dict[int, Any]) -> None:
     (path,) = folder.glob("*.parquet")
     table = pq.read_table(path)
-    some = table.to_pydict()
+    data = table.to_pydict()
     for row, value in values.items():
-        some[name][row] = value
-    pq.write_table(pa.table(some, schema=table.schema), path)
+        data[name][row] = value
+    pq.write_table(pa.table(data, schema=table.schema), path)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_what_is_wrong_is_found(ok, delegraph, edge_list, tmp_path, name, values
     change(tmp_path / "out", name, values)
     judged = delegraph("validate", tmp_path / "g.dg", tmp_path / "out", "--json")
     assert judged.code == 1
-    assert rule in {some["rule"] for some in judged.json["rules"]}
+    assert rule in {broken["rule"] for broken in judged.json["rules"]}
 
 
 def test_what_is_not_reached_has_no_parent(ok, delegraph, edge_list, tmp_path):
@@ -147,11 +147,11 @@ def test_what_is_not_reached_has_no_parent(ok, delegraph, edge_list, tmp_path):
     ok("validate", tmp_path / "g.dg", tmp_path / "out")
     change(tmp_path / "out", "parent", {3: 0})
     judged = delegraph("validate", tmp_path / "g.dg", tmp_path / "out", "--json")
-    assert [some["rule"] for some in judged.json["rules"]] == [1]
+    assert [broken["rule"] for broken in judged.json["rules"]] == [1]
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "reason"),
     [
         (["--source", 9], "source 9 is not a vertex"),
         (["--source", "x"], "is not an integer"),
@@ -161,12 +161,12 @@ def test_what_is_not_reached_has_no_parent(ok, delegraph, edge_list, tmp_path):
         (["--source", 0, "--device", "cuda"], "--device"),
     ],
 )
-def test_bad_input(ok, delegraph, edge_list, tmp_path, given, said):
+def test_bad_input(ok, delegraph, edge_list, tmp_path, options, reason):
     edges = edge_list([0], [1], w=[1.5])
     ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
-    refused = delegraph("sssp", tmp_path / "g.dg", "-o", tmp_path / "out", *given)
+    refused = delegraph("sssp", tmp_path / "g.dg", "-o", tmp_path / "out", *options)
     assert refused.code == 2
-    assert said in refused.err
+    assert reason in refused.err
     assert not (tmp_path / "out").exists()
 
 

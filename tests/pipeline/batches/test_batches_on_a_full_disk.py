@@ -1,6 +1,4 @@
-"""A disk of its own, which is full, or may only be read: what that is told by, and that nothing is
-lost by it.
-"""
+"""A full or read-only disk is named in the message of a batch, and no work is lost."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ needs = ["parts"]
 
 @pytest.fixture
 def disk(tmp_path) -> Iterator[Path]:
-    """Of 256 KiB."""
+    """Mount a disk of 256 KiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = shutil.which("mount")
@@ -57,7 +55,7 @@ def disk(tmp_path) -> Iterator[Path]:
 
 
 def fill(disk: Path, spare: int) -> None:
-    """All but so many bytes of it."""
+    """Fill the disk but for ``spare`` bytes."""
     facts = os.statvfs(disk)
     with (disk / "filler").open("wb") as file:
         file.write(bytes(facts.f_bavail * facts.f_frsize - spare))
@@ -88,9 +86,9 @@ def test_a_ledger_that_may_only_be_read(delegraph, disk, edge_list, monkeypatch,
     path.write_text(JOBS.split('[[job]]\nname = "parts"')[0])
     assert delegraph("batch", "run", path).code == 0
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-    ran = delegraph("batch", "run", path)
-    told = f"delegraph: {path} cannot be written: Read-only file system\n"
-    assert (ran.code, ran.err) == (2, told)
+    run = delegraph("batch", "run", path)
+    line = f"delegraph: {path} cannot be written: Read-only file system\n"
+    assert (run.code, run.err) == (2, line)
     assert delegraph("batch", "status", path).out.startswith("store  done")
     subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
     assert delegraph("batch", "run", path).err == "store: done already\n"
@@ -101,21 +99,22 @@ def test_a_ledger_that_may_only_be_read(delegraph, disk, edge_list, monkeypatch,
 def test_a_batch_goes_on_once_there_is_room(
     delegraph, edge_list, tmp_path, monkeypatch, disk, spare
 ):
-    """Its ledger and its logs are there; what its jobs write is elsewhere. By how much room there
-    is, the disk is full before the first job, as one begins, or as one is done.
+    """A batch whose ledger and logs are on a full disk resumes once there is room; its outputs are
+    elsewhere. By the spare bytes, the disk is full before the first job, as one begins, or as one
+    is done.
     """
     monkeypatch.chdir(tmp_path)
     edge_list(*random_edges(1, 300, 900))
     (disk / "jobs.toml").write_text(JOBS)
     fill(disk, spare)
-    ran = delegraph("batch", "run", disk / "jobs.toml")
-    if ran.code:
-        assert ran.code == 1
-        assert ran.err.count("delegraph: ") == 1
-        assert ran.err.splitlines()[-1].endswith("database or disk is full")
+    run = delegraph("batch", "run", disk / "jobs.toml")
+    if run.code:
+        assert run.code == 1
+        assert run.err.count("delegraph: ") == 1
+        assert run.err.splitlines()[-1].endswith("database or disk is full")
     (disk / "filler").unlink()
     stores = [digest(path) for path in tmp_path.glob("graph.dg")]
-    ran = delegraph("batch", "run", disk / "jobs.toml")
-    assert (ran.code, ran.out) == (0, "3 of 3 jobs done\n"), ran.err
+    run = delegraph("batch", "run", disk / "jobs.toml")
+    assert (run.code, run.out) == (0, "3 of 3 jobs done\n"), run.err
     assert stores in ([], [digest(tmp_path / "graph.dg")])
     assert not list(tmp_path.glob(".*"))

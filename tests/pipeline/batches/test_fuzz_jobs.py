@@ -1,4 +1,6 @@
-"""Odd files of jobs and ledgers: each ends with 0, or with 2 and a line for each fault, in time."""
+"""Odd files of jobs and ledgers: each command ends in time, with 0, or with 2 and a line for each
+fault.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import pytest
 
 SEEDS = range(20)
 CASES = 40
-"""Of each seed."""
+"""Files of jobs for each seed."""
 _SECONDS = 60
 
 TEXTS = (
@@ -68,7 +70,7 @@ TEXTS = (
     ),
     *("a", "b", "store", "bfs", "pagernk", "build", "true", "1h", "0s", "9" * 400 + "d", "1e-320"),
 )
-"""As TOML has them between quotes."""
+"""Texts as TOML has them between quotes."""
 
 VALUES = (
     *(
@@ -136,70 +138,70 @@ KEYS = (
 
 
 class Cases:
-    """Files of jobs by a seed."""
+    """Random files of jobs, determined by a seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.changes = True
 
     def text(self) -> str:
-        """A whole file; some are broken on top of it."""
-        some = self.random
+        """Return a whole file of jobs; some files have broken syntax besides changed values."""
+        rng = self.random
         lines = []
-        self.changes = some.random() < 0.7
-        if self.changes and some.random() < 0.3:
-            lines += ["[defaults]", *(self._pair() for _ in range(some.randint(0, 4)))]
-        for number in range(some.choice([0, 1, 1, 2, 3, 8]) if self.changes else 3):
+        self.changes = rng.random() < 0.7
+        if self.changes and rng.random() < 0.3:
+            lines += ["[defaults]", *(self._pair() for _ in range(rng.randint(0, 4)))]
+        for number in range(rng.choice([0, 1, 1, 2, 3, 8]) if self.changes else 3):
             lines += self._job(number)
         text = "\n".join(lines)
-        if self.changes and some.random() < 0.2:
+        if self.changes and rng.random() < 0.2:
             return self._broken(text)
         return text
 
     def _job(self, number: int) -> list[str]:
-        """A job that is right, but for what is changed in it."""
-        some = self.random
-        command = some.choice(COMMANDS[:8])
+        """Return the lines of a right job, with random changes when ``changes`` is set."""
+        rng = self.random
+        command = rng.choice(COMMANDS[:8])
         reads = {"build": "edges"}.get(command, "graph")
         job = {
-            "name": f'"{some.choice("abcdefgh")}{number}"',
+            "name": f'"{rng.choice("abcdefgh")}{number}"',
             "command": f'"{command}"',
             reads: '"edges.parquet"',
-            "output": f'"{some.choice(["out", "o/{name}-", "{date}/x", "o"])}{number}"',
+            "output": f'"{rng.choice(["out", "o/{name}-", "{date}/x", "o"])}{number}"',
         }
         if command in ("bfs", "sssp"):
             job["source"] = "1"
         if not self.changes:
             return ["[[job]]", *(f"{key} = {value}" for key, value in job.items())]
-        for _ in range(some.choice([0, 0, 1, 1, 2, 4])):
-            key = some.choice([*job, some.choice(KEYS)])
+        for _ in range(rng.choice([0, 0, 1, 1, 2, 4])):
+            key = rng.choice([*job, rng.choice(KEYS)])
             job[key] = self._value()
-        if some.random() < 0.1:
-            job["command"] = f'"{some.choice(COMMANDS)}"'
-        if some.random() < 0.1:
-            job.pop(some.choice(list(job)))
+        if rng.random() < 0.1:
+            job["command"] = f'"{rng.choice(COMMANDS)}"'
+        if rng.random() < 0.1:
+            job.pop(rng.choice(list(job)))
         lines = [f"{key} = {value}" for key, value in job.items()]
-        return [some.choice(["[[job]]"] * 9 + ["[job]", "[[jobs]]", "[[job.x]]"]), *lines]
+        return [rng.choice(["[[job]]"] * 9 + ["[job]", "[[jobs]]", "[[job.x]]"]), *lines]
 
     def _pair(self) -> str:
         return f"{self.random.choice(KEYS)} = {self._value()}"
 
     def _value(self) -> str:
-        some = self.random
-        return some.choice(VALUES) if some.random() < 0.5 else f'"{some.choice(TEXTS)}"'
+        rng = self.random
+        return rng.choice(VALUES) if rng.random() < 0.5 else f'"{rng.choice(TEXTS)}"'
 
     def _broken(self, text: str) -> str:
-        some = self.random
-        at = some.randint(0, len(text))
-        put = some.choice(["\x00", "\ufeff", "\r", "\r\n", "\u2028", '"""', "'", "[" * 3000, "{"])
-        put = some.choice([put, ".".join("b" * 3000), "".join(some.choices(string.printable, k=9))])
-        return some.choice(
+        rng = self.random
+        at = rng.randint(0, len(text))
+        put = rng.choice(["\x00", "\ufeff", "\r", "\r\n", "\u2028", '"""', "'", "[" * 3000, "{"])
+        put = rng.choice([put, ".".join("b" * 3000), "".join(rng.choices(string.printable, k=9))])
+        return rng.choice(
             [text[:at], text[:at] + put + text[at:], text * 20, text[at:] + text[:at]]
         )
 
 
 @pytest.fixture
-def here(edge_list, tmp_path, monkeypatch):
+def folder(edge_list, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     edge_list([0, 1], [1, 2])
     (tmp_path / "edges").mkdir()
@@ -210,7 +212,7 @@ def here(edge_list, tmp_path, monkeypatch):
 
 @pytest.fixture
 def in_time(monkeypatch):
-    """A case that hangs is ended, and fails."""
+    """Make a case that hangs fail after a time limit."""
 
     def over(number: int, frame: object) -> None:
         raise TimeoutError(f"no end within {_SECONDS} s")
@@ -223,22 +225,22 @@ def in_time(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
-def test_files_of_jobs(delegraph, here, in_time, seed):
+def test_files_of_jobs(delegraph, folder, in_time, seed):
     cases, codes = Cases(seed), set()
     for case in range(CASES):
         text = cases.text()
-        (here / "jobs.toml").write_text(text)
-        before = sorted(path for path in here.rglob("*"))
+        (folder / "jobs.toml").write_text(text)
+        before = sorted(path for path in folder.rglob("*"))
         signal.setitimer(signal.ITIMER_REAL, _SECONDS)
-        ran = delegraph("batch", "plan", "jobs.toml")
+        run = delegraph("batch", "plan", "jobs.toml")
         signal.setitimer(signal.ITIMER_REAL, 0)
-        told = f"seed {seed}, case {case}: {ran.code}, {ran.err}\n{text[:3000]}"
-        assert ran.code in (0, 2), told
-        assert "Traceback" not in ran.err, told
-        lines = ran.err.removeprefix("delegraph: ").splitlines()
-        assert (ran.code == 0) == (not lines), told
-        assert all(line.startswith(("jobs.toml", "[", "Usage")) for line in lines), told
-        assert max(map(len, lines), default=0) < 1000, told
-        assert sorted(path for path in here.rglob("*")) == before, told
-        codes.add(ran.code)
+        case_line = f"seed {seed}, case {case}: {run.code}, {run.err}\n{text[:3000]}"
+        assert run.code in (0, 2), case_line
+        assert "Traceback" not in run.err, case_line
+        lines = run.err.removeprefix("delegraph: ").splitlines()
+        assert (run.code == 0) == (not lines), case_line
+        assert all(line.startswith(("jobs.toml", "[", "Usage")) for line in lines), case_line
+        assert max(map(len, lines), default=0) < 1000, case_line
+        assert sorted(path for path in folder.rglob("*")) == before, case_line
+        codes.add(run.code)
     assert codes == {0, 2}

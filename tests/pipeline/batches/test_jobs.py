@@ -1,4 +1,4 @@
-"""Files of jobs: what is wrong in them is told at once, with its line, before anything runs."""
+"""Faults in a file of jobs are told with their lines before any job runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from delegraph.pipeline.batches.jobs import read_jobs
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """Writes ``jobs.toml`` with this text, beside folders, a pipe, and a link to all of them."""
+    """Return a function that writes text to ``jobs.toml``, beside folders, a pipe, and a link to
+    all of them.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "edges").mkdir()
     (tmp_path / "deep" / "er").mkdir(parents=True)
@@ -25,7 +27,7 @@ def write(tmp_path, monkeypatch):
 
 @pytest.fixture
 def read(tmp_path, write):
-    """The jobs of a file with this text."""
+    """Return a function that writes a text to a file of jobs and reads its jobs."""
 
     def read(text: str, **variables: str) -> list[Job]:
         write(text)
@@ -38,17 +40,17 @@ STORE = '[[job]]\nname = "store"\ncommand = "build"\nedges = "edges"\noutput = "
 
 
 def output(name: str) -> str:
-    """A job with that output."""
+    """Return a build job with the given output."""
     return STORE.replace("graph.dg", name)
 
 
 def reader(graph: str) -> str:
-    """A job of a graph; its fourth line says which."""
+    """Return a components job; the job's fourth line names the graph."""
     return f'[[job]]\nname = "c"\ncommand = "components"\ngraph = "{graph}"\noutput = "c"\n'
 
 
 def search(sources: str) -> str:
-    """A job whose last line has its sources."""
+    """Return a closeness job; the job's last line has its sources."""
     return (
         '[[job]]\nname = "s"\ncommand = "closeness"\ngraph = "edges"\noutput = "s"\n'
         f"sources = {sources}\n"
@@ -296,9 +298,9 @@ def test_what_jobs_run(read):
 def test_every_fault_has_its_line(read, tmp_path, text, faults):
     with pytest.raises(InputError) as raised:
         read(text)
-    told = str(raised.value).splitlines()
-    assert len(told) == len(faults), told
-    for line, fault in zip(told, faults, strict=True):
+    lines = str(raised.value).splitlines()
+    assert len(lines) == len(faults), lines
+    for line, fault in zip(lines, faults, strict=True):
         assert fault in line
         assert line.startswith(str(tmp_path / "jobs.toml"))
 
@@ -313,7 +315,7 @@ def test_rings_are_named(read):
 
 
 def test_long_rings_are_told_shortened(read):
-    """Two thousand jobs, each of which needs the one before."""
+    """A ring of two thousand jobs that need each other is told in a short line."""
     jobs = (
         output(f"out{i}").replace('"store"', f'"j{i}"') + f'needs = ["j{(i - 1) % 2000}"]\n'
         for i in range(2000)
@@ -337,7 +339,9 @@ def test_one_id_in_brackets_is_no_number_of_vertices(read):
 
 
 def test_what_other_jobs_leave_may_be_read_after_them(read):
-    """A folder of several outputs, and what stands in one of them."""
+    """A job may read a folder of other jobs' outputs, or a file in one of the outputs, after these
+    jobs.
+    """
     after = 'needs = ["store"]\n'
     jobs = read(
         output("deep/a")
@@ -350,13 +354,13 @@ def test_what_other_jobs_leave_may_be_read_after_them(read):
 
 
 def test_a_glob_beside_the_output(read):
-    """A glob of one level names nothing that stands elsewhere, or deeper."""
+    """A glob of one level may stand beside an output: it names no file elsewhere or deeper."""
     (job,) = read(output("out/x.dg").replace('"edges"', '"dee*/*"'))
     assert job.line.output == "out/x.dg"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("x = " + "[" * 2000 + "]" * 2000, "line 1: more than 100 nested brackets"),
         ("#\nx = " + "{x = " * 2000 + "1" + "}" * 2000, "line 2: more than 100 nested brackets"),
@@ -377,10 +381,10 @@ def test_a_glob_beside_the_output(read):
     ],
     ids=range(16),
 )
-def test_files_that_python_would_not_survive(read, tmp_path, text, told):
+def test_files_that_python_would_not_survive(read, tmp_path, text, reason):
     with pytest.raises(InputError) as raised:
         read(text)
-    assert told in str(raised.value)
+    assert reason in str(raised.value)
     assert len(str(raised.value)) < 300 + len(str(tmp_path))
 
 
@@ -401,14 +405,14 @@ def test_files_of_jobs_that_are_none(tmp_path, kind):
         "latin": lambda: path.write_bytes(b"x = '\xe4'"),
     }
     make[kind]()
-    told = "larger than|cannot be read: "
-    with pytest.raises(InputError, match=rf"jobs\.toml: ({told})") as raised:
+    reasons = "larger than|cannot be read: "
+    with pytest.raises(InputError, match=rf"jobs\.toml: ({reasons})") as raised:
         read_jobs(path, {}, _Commands())
     assert len(str(raised.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reason"),
     [
         (("--set", "x=1", "--set", "x=2"), "--set 'x' is given twice"),
         (("--set", "x=1", "--set", "x=1"), "--set 'x' is given twice"),
@@ -426,25 +430,27 @@ def test_files_of_jobs_that_are_none(tmp_path, kind):
     ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
 @pytest.mark.parametrize("command", ["plan", "run"])
-def test_options_of_batches(delegraph, write, words, told, command):
+def test_options_of_batches(delegraph, write, words, reason, command):
     write(STORE)
-    ran = delegraph("batch", command, "jobs.toml", *words)
-    assert ran.code == 2
-    assert told in ran.err.splitlines()[-1]
+    run = delegraph("batch", command, "jobs.toml", *words)
+    assert run.code == 2
+    assert reason in run.err.splitlines()[-1]
 
 
 def test_long_values_of_set(delegraph, write):
     write(STORE + 'partitions = "{x}"\n')
-    ran = delegraph("batch", "plan", "jobs.toml", "--set", f"x={'9' * 5000}")
-    assert ran.code == 2
-    (line,) = ran.err.splitlines()
+    run = delegraph("batch", "plan", "jobs.toml", "--set", f"x={'9' * 5000}")
+    assert run.code == 2
+    (line,) = run.err.splitlines()
     assert "line 6: 'partitions': '99999999999999999999...' (5,000 characters) is more than" in line
 
 
 @pytest.mark.parametrize("name", ["ledger.sqlite", "lock", ""])
 @pytest.mark.parametrize("kind", ["pipe", "folder", "file"])
 def test_ledgers_that_are_none(delegraph, write, tmp_path, name, kind):
-    """Nothing waits for them; a file named so may be what a full disk left."""
+    """Commands do not wait for a ledger that is a pipe, a folder or an empty file; a full disk may
+    leave an empty one.
+    """
     write(STORE)
     folder = tmp_path / "jobs.toml.batch"
     path = folder / name if name else folder
@@ -453,7 +459,7 @@ def test_ledgers_that_are_none(delegraph, write, tmp_path, name, kind):
     make = {"pipe": lambda: os.mkfifo(path), "folder": path.mkdir, "file": path.touch}
     make[kind]()
     for command in ("status", "plan"):
-        ran = delegraph("batch", command, "jobs.toml")
-        assert ran.code in (0, 2), ran.err
-        assert "Traceback" not in ran.err
-        assert len(ran.err.splitlines()) <= 1
+        run = delegraph("batch", command, "jobs.toml")
+        assert run.code in (0, 2), run.err
+        assert "Traceback" not in run.err
+        assert len(run.err.splitlines()) <= 1

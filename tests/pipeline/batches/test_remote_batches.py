@@ -45,10 +45,10 @@ def jobs(bucket, tmp_path, monkeypatch):
 
 
 def test_what_is_read_has_to_be_there(bucket, jobs, ok, delegraph):
-    told = delegraph("batch", "plan", "jobs.toml")
-    assert told.code == 2
+    run = delegraph("batch", "plan", "jobs.toml")
+    assert run.code == 2
     fault = f"jobs.toml, line 5: {bucket.url}/edges/*.parquet: no such file or folder"
-    assert told.err.strip().endswith(fault)
+    assert run.err.strip().endswith(fault)
     put_edges(bucket, jobs, 1)
     assert ok("batch", "plan", "jobs.toml").out.count("runs within") == 3
 
@@ -56,21 +56,21 @@ def test_what_is_read_has_to_be_there(bucket, jobs, ok, delegraph):
 def test_a_name_that_is_none(bucket, jobs, delegraph):
     text = JOBS.format(url=bucket.url).replace(f"{bucket.url}//out/parts/", "http://host/out")
     (jobs / "jobs.toml").write_text(text)
-    told = delegraph("batch", "plan", "jobs.toml")
-    assert told.code == 2
-    assert "line 19: 'result': http://host/out: unknown kind of URL" in told.err
+    run = delegraph("batch", "plan", "jobs.toml")
+    assert run.code == 2
+    assert "line 19: 'result': http://host/out: unknown kind of URL" in run.err
 
 
 @pytest.mark.slow
 def test_what_is_done_is_not_done_again(bucket, jobs, ok, delegraph):
     put_edges(bucket, jobs, 1)
     assert ok("batch", "run", "jobs.toml").out == "3 of 3 jobs done\n"
-    again = ok("batch", "run", "jobs.toml")
-    assert again.err.count("done already") == 3
+    rerun = ok("batch", "run", "jobs.toml")
+    assert rerun.err.count("done already") == 3
     put_edges(bucket, jobs, 2)
-    told = ok("batch", "plan", "jobs.toml").out
-    assert "store  runs" in told
-    assert "its options or its inputs have changed" in told
+    plan = ok("batch", "plan", "jobs.toml").out
+    assert "store  runs" in plan
+    assert "its options or its inputs have changed" in plan
 
 
 @pytest.mark.slow

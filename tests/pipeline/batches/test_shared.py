@@ -1,4 +1,6 @@
-"""Jobs on one graph that run one after another: one process, one loading, the same results."""
+"""Jobs on one graph, run one after another, share a process and a loaded graph, with the same
+results.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +49,12 @@ COMMANDS = {
 }
 
 
-def asked(name, **values):
+def algorithm(name, **values):
     return algorithm_of(QUESTIONS[name], values)[1]
 
 
 @pytest.fixture
-def here(edge_list, ok, tmp_path, monkeypatch) -> Path:
+def folder(edge_list, ok, tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "alone").mkdir()
     src, dst = random_edges(1, 300, 900)
@@ -63,21 +65,21 @@ def here(edge_list, ok, tmp_path, monkeypatch) -> Path:
 
 
 def write_jobs(commands: dict[str, str], defaults: str = 'graph = "graph.dg"') -> None:
-    """commands: what is asked of each, beside the defaults."""
+    """Write a file of jobs; commands: the options of each command, beside the defaults."""
     jobs = "".join(JOB.format(name, more) for name, more in commands.items())
     Path("jobs.toml").write_text(f'[defaults]\nmemory_limit = "600MB"\n{defaults}\n{jobs}')
 
 
 def processes() -> dict[str, list[int]]:
-    """Of each job, those that have run it."""
-    found = {}
+    """Return the ids of the processes that have run each job."""
+    pids = {}
     for log in sorted(Path("jobs.toml.batch").glob("*.log")):
         events = [json.loads(line) for line in log.read_text().splitlines()]
-        found[log.stem] = [event["pid"] for event in events if event["event"] == "begin"]
-    return found
+        pids[log.stem] = [event["pid"] for event in events if event["event"] == "begin"]
+    return pids
 
 
-def test_one_process_and_the_same_results(ok, here):
+def test_one_process_and_the_same_results(ok, folder):
     write_jobs(COMMANDS)
     ok("batch", "run", "jobs.toml")
     assert len({pid for pids in processes().values() for pid in pids}) == 1
@@ -85,43 +87,45 @@ def test_one_process_and_the_same_results(ok, here):
     assert all(entry["peak_bytes"] > 0 for entry in entries)
     for name, more in COMMANDS.items():
         words = [f"--{more.replace(' = ', '=')}"] if more else []
-        ok(name, "graph.dg", *words, "-o", here / "alone" / name)
-        assert digest(here / "alone" / name) == digest(here / "out" / name)
-        record = json.loads((here / "out" / f"{name}.run.json").read_bytes())
+        ok(name, "graph.dg", *words, "-o", folder / "alone" / name)
+        assert digest(folder / "alone" / name) == digest(folder / "out" / name)
+        record = json.loads((folder / "out" / f"{name}.run.json").read_bytes())
         assert record["command"][1] == name
-        out = (here / "jobs.toml.batch" / f"{name}.out").read_text()
+        out = (folder / "jobs.toml.batch" / f"{name}.out").read_text()
         assert len(out.splitlines()) == 1
-        log = (here / "jobs.toml.batch" / f"{name}.log").read_text().splitlines()
+        log = (folder / "jobs.toml.batch" / f"{name}.log").read_text().splitlines()
         assert json.loads(log[0])["command"][1] == name
         assert json.loads(log[-1])["exit_code"] == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("graph", ["parts.dg", "edges.parquet"])
-def test_of_any_graph(ok, here, graph):
+def test_of_any_graph(ok, folder, graph):
     commands = {name: more for name, more in COMMANDS.items() if name != "sssp"}
     write_jobs(commands, f'graph = "{graph}"')
     ok("batch", "run", "jobs.toml", "--jobs", 2, "--memory-limit", "1200MB")
     for name, more in commands.items():
         words = [f"--{more.replace(' = ', '=')}"] if more else []
-        ok(name, graph, *words, "-o", here / "alone" / name)
-        assert digest(here / "alone" / name) == digest(here / "out" / name)
+        ok(name, graph, *words, "-o", folder / "alone" / name)
+        assert digest(folder / "alone" / name) == digest(folder / "out" / name)
 
 
-def test_what_fails_there_has_a_process_of_its_own(delegraph, here):
-    """It may have failed by what the others have left. It is the same try."""
+def test_what_fails_there_has_a_process_of_its_own(delegraph, folder):
+    """A job that fails in a shared process runs again alone, as the same try: earlier jobs of the
+    process may be the cause.
+    """
     write_jobs({"components": "", "bfs": "source = 99999", "pagerank": ""})
-    ran = delegraph("batch", "run", "jobs.toml")
-    assert (ran.code, ran.out) == (1, "2 of 3 jobs done\n")
-    assert "bfs: source 99999 is not a vertex of the graph; next try in 0 s" in ran.err
-    assert "bfs: failed: source 99999 is not a vertex of the graph" in ran.err
-    told = json.loads(delegraph("batch", "status", "jobs.toml", "--json").out)["jobs"]
-    assert {entry["name"]: entry["attempts"] for entry in told}["bfs"] == 1
+    run = delegraph("batch", "run", "jobs.toml")
+    assert (run.code, run.out) == (1, "2 of 3 jobs done\n")
+    assert "bfs: source 99999 is not a vertex of the graph; next try in 0 s" in run.err
+    assert "bfs: failed: source 99999 is not a vertex of the graph" in run.err
+    jobs = json.loads(delegraph("batch", "status", "jobs.toml", "--json").out)["jobs"]
+    assert {entry["name"]: entry["attempts"] for entry in jobs}["bfs"] == 1
     assert len(set(processes()["bfs"])) == 2
 
 
 @pytest.mark.slow
-def test_other_graphs_and_other_threads_share_nothing(ok, here):
+def test_other_graphs_and_other_threads_share_nothing(ok, folder):
     write_jobs(
         {"components": 'graph = "parts.dg"', "pagerank": "", "bfs": "source = 1\nthreads = 1"}
     )
@@ -129,36 +133,38 @@ def test_other_graphs_and_other_threads_share_nothing(ok, here):
     assert len({pid for pids in processes().values() for pid in pids}) == 3
 
 
-def test_a_process_that_waits(here):
-    """It ends when it is told, and is not used when it was killed."""
+def test_a_process_that_waits(folder):
+    """A waiting process ends when it is told to, and a killed one is not used again."""
     words = ["components", "graph.dg", "--log-format=json", "-o"]
     process = JobProcess(stays=True)
     for name in ("one", "two"):
-        process.begin([*words, name], here / f"{name}.log")
+        process.begin([*words, name], folder / f"{name}.log")
         wait_until(lambda: process.code() == 0)
         assert process.is_alive()
         assert process.last_event()["exit_code"] == 0
-        assert "components; the largest" in (here / f"{name}.out").read_text()
+        assert "components; the largest" in (folder / f"{name}.out").read_text()
     process.send(signal.SIGKILL)
     wait_until(lambda: not process.is_alive())
     assert process.code() == 0  # that of the job, which was done
     process.let_go()
     other = JobProcess(stays=True)
-    other.begin([*words, "three"], here / "one.log")
+    other.begin([*words, "three"], folder / "one.log")
     wait_until(lambda: other.code() == 0)
     other.let_go()
     assert not other.is_alive()
     assert other.code() == 0
 
 
-def test_a_process_that_dies_between_jobs(here):
-    """What it was told last is no success."""
+def test_a_process_that_dies_between_jobs(folder):
+    """A process that dies before it begins its second job reports this job as killed, not as the
+    first job's success.
+    """
     words = ["components", "graph.dg", "--log-format=json", "-o"]
     process = JobProcess(stays=True)
-    process.begin([*words, "one"], here / "one.log")
+    process.begin([*words, "one"], folder / "one.log")
     wait_until(lambda: process.code() == 0)
     process.send(signal.SIGSTOP)
-    process.begin([*words, "two"], here / "two.log")
+    process.begin([*words, "two"], folder / "two.log")
     process.send(signal.SIGKILL)
     wait_until(lambda: process.code() is not None)
     assert process.code() == -signal.SIGKILL
@@ -171,8 +177,8 @@ def test_a_process_that_dies_between_jobs(here):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 2])
-def test_on_a_cluster(ok, here, at_once):
-    """A process holds the workers, whatever the graph, until another one needs them."""
+def test_on_a_cluster(ok, folder, at_once):
+    """A process holds a cluster's workers, whatever the graph, until another process needs them."""
     with cluster(2) as (_, client):
         jobs = {"pagerank": "graph.dg", "components": "parts.dg", "eccentricity": "parts.dg"}
         text = "".join(JOB.format(name, f'graph = "{graph}"') for name, graph in jobs.items())
@@ -190,7 +196,9 @@ def engine_of(store: Store, name: str) -> HostSearchEngine | HostProgramEngine |
     if name == "disk":
         return DiskEngine(StoreRows(store, subject, 1, "disk"), 1)
     question = (
-        asked("sssp", source="1") if name == "weighted" else asked("pagerank", unweighted=True)
+        algorithm("sssp", source="1")
+        if name == "weighted"
+        else algorithm("pagerank", unweighted=True)
     )
     program = question.program(subject.names, store.info)
     place = "merged" if name == "merged" else "memory"
@@ -210,9 +218,11 @@ def engine_of(store: Store, name: str) -> HostSearchEngine | HostProgramEngine |
         ("disk", "disk", "graph.dg", True),
     ],
 )
-def test_what_is_kept(here, monkeypatch, first, then, other, loads):
-    """An engine takes what another one has loaded of the same store, if it reads no more of it."""
-    check_what_is_kept(monkeypatch, here / "graph.dg", first, here / other, then, loads)
+def test_what_is_kept(folder, monkeypatch, first, then, other, loads):
+    """An engine takes over what another engine has loaded of the same store, if it reads no more of
+    it.
+    """
+    check_what_is_kept(monkeypatch, folder / "graph.dg", first, folder / other, then, loads)
 
 
 @pytest.mark.parametrize(
@@ -225,9 +235,9 @@ def test_what_is_kept(here, monkeypatch, first, then, other, loads):
         ("memory", "program", True),
     ],
 )
-def test_what_is_kept_of_partitions(here, monkeypatch, first, then, loads):
-    """Merged for searches, they are so for programs."""
-    store = here / "parts.dg"
+def test_what_is_kept_of_partitions(folder, monkeypatch, first, then, loads):
+    """Partitions merged for searches are taken over by programs that run on merged ones."""
+    store = folder / "parts.dg"
     check_what_is_kept(monkeypatch, store, first, store, then, loads)
 
 
@@ -251,8 +261,8 @@ def check_what_is_kept(
     assert following.need().host == before
 
 
-def test_nothing_is_kept_that_leaves_no_room(here, monkeypatch):
-    engine = engine_of(open_store(here / "graph.dg"), "memory")
+def test_nothing_is_kept_that_leaves_no_room(folder, monkeypatch):
+    engine = engine_of(open_store(folder / "graph.dg"), "memory")
     for limit, keeps in ((4 << 30, False), (1 << 20, True)):
         if keeps:
             monkeypatch.setenv(KEEP, "1")
@@ -265,7 +275,7 @@ def test_nothing_is_kept_that_leaves_no_room(here, monkeypatch):
 def on_device(store: Store, device: Device, name: str) -> DeviceProgramEngine:
     subject = subject_of(store, StoreNames(store, Team(1)))
     values = {"components": {}, "pagerank": {"unweighted": True}, "sssp": {"source": "1"}}
-    question = asked(name, **values[name])
+    question = algorithm(name, **values[name])
     program = question.program(subject.names, store.info)
     assert isinstance(program, DeviceProgram)
     rows = StoreRowsOnDevice(store, subject, device, 1)
@@ -282,13 +292,13 @@ def on_device(store: Store, device: Device, name: str) -> DeviceProgramEngine:
         ("pagerank", "pagerank", "parts.dg", True),
     ],
 )
-def test_what_is_kept_on_a_device(emulated, here, monkeypatch, first, then, other, loads):
+def test_what_is_kept_on_a_device(emulated, folder, monkeypatch, first, then, other, loads):
     monkeypatch.setenv(KEEP, "1")
     limit = 4 << 30
-    engine = on_device(open_store(here / "graph.dg"), emulated[0], first)
+    engine = on_device(open_store(folder / "graph.dg"), emulated[0], first)
     engine.load()
     engine_cache.put_away(engine, limit)
-    following = on_device(open_store(here / other), emulated[0], then)
+    following = on_device(open_store(folder / other), emulated[0], then)
     before = following.need()
     engine_cache.take_over([following], limit)
     assert (following.need() == before) == loads
@@ -298,10 +308,10 @@ def test_what_is_kept_on_a_device(emulated, here, monkeypatch, first, then, othe
             patched.setattr(Store, "shards", None)  # no targets are read
         following.load()
     following.compile()
-    found = following.run(None, lambda *told: None)
-    fresh = on_device(open_store(here / other), emulated[0], then)
+    result = following.run(None, lambda *progress: None)
+    fresh = on_device(open_store(folder / other), emulated[0], then)
     fresh.load()
-    for name, values in fresh.run(None, lambda *told: None).values.items():
-        np.testing.assert_array_equal(found.values[name], values)
+    for name, values in fresh.run(None, lambda *progress: None).values.items():
+        np.testing.assert_array_equal(result.values[name], values)
     following.close()
     assert following.need() == before

@@ -1,4 +1,4 @@
-"""The table of what optimizations bring: which ways are measured, and that each has to be right.
+"""The ablation table: the ways that are measured, and a check that each way is right.
 
 No test asserts a speed.
 """
@@ -24,7 +24,7 @@ from support.schema import conforms
 
 @pytest.fixture
 def store(edge_list, tmp_path):
-    """Builds one, with options."""
+    """Return a function that builds a store with options."""
 
     def build(**options):
         path = tmp_path / "graph.dg"
@@ -35,7 +35,9 @@ def store(edge_list, tmp_path):
 
 
 def test_ways():
-    """As in Table 2 each one comes on top of those before; the last two ways without are others."""
+    """The added ways switch optimizations on one by one, as in Table 2; of the five ways that
+    switch one off, four are new ways.
+    """
     assert [sum(vars(switches).values()) for switches in ADDED] == list(range(6))
     assert ADDED[-1] == Switches()
     assert len(WAYS) == 1 + 6 + 4  # all without operand reuse is the last row but one

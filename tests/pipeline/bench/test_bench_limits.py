@@ -1,4 +1,4 @@
-"""A device that may hold too little is a limit that is too small: exit 2, and one line."""
+"""A device memory limit that is too small ends a bench with exit 2 and one line."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ON = ("--device", "cuda", "--device-memory-limit", "1MB", "--sources", 1)
 def test_of_a_store(ok, delegraph, edge_list, tmp_path, monkeypatch):
     ok("build", edge_list(*random_edges(1, 300, 2000)), "-o", tmp_path / "graph.dg")
     monkeypatch.setitem(sys.modules, "cupy", emulator.cupy)
-    ran = delegraph("bench", tmp_path / "graph.dg", *ON)
-    assert ran.code == 2
-    assert "only 1 MB of memory may be used on cuda:0" in ran.err
-    assert "Traceback" not in ran.err
+    run = delegraph("bench", tmp_path / "graph.dg", *ON)
+    assert run.code == 2
+    assert "only 1 MB of memory may be used on cuda:0" in run.err
+    assert "Traceback" not in run.err
 
 
 def test_of_whatever_is_found_to_be_too_much():
@@ -39,14 +39,14 @@ def test_of_workers(ok, edge_list, tmp_path):
     edges = edge_list(*random_edges(1, 300, 2000))
     ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 2)
     line = ("bench", tmp_path / "graph.dg", *ON, "--workers", 2)
-    ran = subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-m", "delegraph", *map(str, line)],
         env={**os.environ, "PYTHONPATH": str(emulator.SITE)},
         capture_output=True,
         text=True,
     )
-    assert ran.returncode == 2, ran.stderr
-    assert "only 1 MB of memory may be used on" in ran.stderr
+    assert run.returncode == 2, run.stderr
+    assert "only 1 MB of memory may be used on" in run.stderr
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ def test_of_workers(ok, edge_list, tmp_path):
 def test_a_plan_of_a_store_takes_nothing_that_is_decided(
     ok, delegraph, edge_list, tmp_path, option
 ):
-    """As bfs does."""
+    """A plan of a store refuses options that the build has decided, as bfs does."""
     ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
-    ran = delegraph("plan", tmp_path / "graph.dg", *option)
-    assert ran.code == 2
-    assert "was read and built with options of its own" in ran.err
-    assert len(ran.err.splitlines()) == 1
+    run = delegraph("plan", tmp_path / "graph.dg", *option)
+    assert run.code == 2
+    assert "was read and built with options of its own" in run.err
+    assert len(run.err.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""A benchmark whose workers are lost on the way ends with what was measured."""
+"""A scaling benchmark that loses workers on the way ends with the rows that were measured."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ WORKERS = ["a", "b", "c", "d"]
 
 @pytest.fixture
 def scale(monkeypatch):
-    """Measures by so many ranks, where some workers end as soon as they are used."""
+    """Return a function that measures jobs by several numbers of ranks, where dying workers are
+    lost at first use.
+    """
 
     def measure(runs: list[int], dying: set[str]) -> list[across.Scaled[str]]:
         def run(cluster: Any, workers: list[str], job: Any, check_room: Any) -> Done:
-            left = [worker for worker in workers if worker not in dying]
-            notes = ["started again"] if left != workers else []
-            return Done(job, [None] * len(left), notes, None, left)
+            remaining = [worker for worker in workers if worker not in dying]
+            notes = ["started again"] if remaining != workers else []
+            return Done(job, [None] * len(remaining), notes, None, remaining)
 
         monkeypatch.setattr(across, "run_on_workers", run)
         jobs: Any = [(ranks, "a job") for ranks in runs]
         cluster: Any = None
-        return across.scale(cluster, WORKERS, jobs, None, lambda done: ("a report", 1.0), None)
+        return across.scale(cluster, WORKERS, jobs, None, lambda run: ("a report", 1.0), None)
 
     return measure
 

@@ -1,5 +1,5 @@
-"""Graph500's protocol by several ranks, on a store or a graph that they make: what they find wrong,
-measure and refuse.
+"""Graph500's protocol by several ranks, on a store or a generated graph: faults found,
+measurements, refusals.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ TEAM = Team(1)
 
 @pytest.fixture
 def store_of(edge_list, tmp_path):
-    """Two components, one of them a path, so that some searches reach few vertices."""
+    """Return a function that builds a store of two components, one of them a path, from which
+    searches reach few vertices.
+    """
 
     def build(layout: str, directed: bool = False) -> Store:
         src, dst = random_edges(1, 600, 3000)
@@ -74,14 +76,14 @@ def job_of(store: Store, sources: int = 6, device: str = "cpu") -> StoreBenchJob
 
 
 def searcher_of(store: Store) -> CpuSearcher:
-    """Of one process."""
+    """Return a searcher of one process."""
     engine = HostSearchEngine(StoreGraph(store, None), 1)
     engine.load()
     return CpuSearcher(engine, rows_from_vertex(store, TEAM))
 
 
 def check_job(store: Store, ranks: int, device: str = "cpu") -> None:
-    """What ranks measure, all of it checked there, is what one process does."""
+    """Check that ranks measure and check the same searches as one process."""
     job = job_of(store, device=device)
     alone = searcher_of(store)
     wanted = run_all(alone, job.sources, job.names, None)
@@ -109,7 +111,9 @@ def test_ranks_and_one_process(store_of, layout, directed):
 @pytest.mark.parametrize("order", ["degree", "random"])
 @pytest.mark.parametrize("directed", [False, True])
 def test_ranks_with_emulated_devices(emulated, edge_list, tmp_path, directed, order):
-    """Of several partitions; checked on the devices, or on their hosts where directed."""
+    """Ranks with emulated devices, of several partitions, check results on the devices, or on their
+    hosts if directed.
+    """
     path = edge_list(*random_edges(3, 300, 1500))
     options = {"directed": directed, "order": order, "partitions": 5, "threshold": 8}
     delegraph.build(path, tmp_path / "graph.dg", **options)
@@ -122,7 +126,7 @@ def test_ranks_with_emulated_devices(emulated, edge_list, tmp_path, directed, or
     ids=str,
 )
 def test_a_graph_made_across_ranks(emulated, ranks, placing):
-    """Every result is checked there."""
+    """Ranks generate a graph, search it and check every result in place."""
     recipe = parse_recipe("kronecker:8")
     assert recipe is not None
     job = BenchJob(recipe, BenchOptions(sources=4), placing)
@@ -134,43 +138,45 @@ def test_a_graph_made_across_ranks(emulated, ranks, placing):
     assert (exchanged.table_bytes is None) == (placing.layout != "delegate")
 
 
-def wrong_distance(found: RankResult, v: int, partitions: int) -> None:
-    found.parts[v % partitions].distance[v // partitions] += 1
+def wrong_distance(result: RankResult, v: int, partitions: int) -> None:
+    result.parts[v % partitions].distance[v // partitions] += 1
 
 
-def unreached(found: RankResult, v: int, partitions: int) -> None:
-    part = found.parts[v % partitions]
+def unreached(result: RankResult, v: int, partitions: int) -> None:
+    part = result.parts[v % partitions]
     part.distance[v // partitions], part.parent[v // partitions] = -1, UNREACHED
 
 
-def no_parent(found: RankResult, v: int, partitions: int) -> None:
-    found.parts[v % partitions].parent[v // partitions] = UNREACHED
+def no_parent(result: RankResult, v: int, partitions: int) -> None:
+    result.parts[v % partitions].parent[v // partitions] = UNREACHED
 
 
-def wrong_parent(found: RankResult, v: int, partitions: int) -> None:
-    found.parts[v % partitions].parent[v // partitions] = v  # no edge leads from it to itself
+def wrong_parent(result: RankResult, v: int, partitions: int) -> None:
+    result.parts[v % partitions].parent[v // partitions] = v  # no edge leads from it to itself
 
 
 WRONG = {wrong_distance: 2, unreached: 4, no_parent: 1, wrong_parent: 5}
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda some: some.__name__)
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_is_wrong_is_found(store_of, layout, directed, wrong):
-    """The same rules, as often, as where one process checks; edges from memory or the store."""
+    """Ranks find planted errors by the rules, and as often, as one process; edges come from memory
+    or the store.
+    """
     store = store_of(layout, directed)
     info, ranks = store.info, 3
     table, rows_from = store.delegates(TEAM), rows_from_vertex(store, TEAM)
     source = job_of(store, 1).sources[0]
     # A normal vertex with a parent: of the last level but one, where it has children.
-    found = searcher_of(store)
-    found.search(source)
-    assert found.found is not None
-    depth = found.found.depth
+    searcher = searcher_of(store)
+    searcher.search(source)
+    assert searcher.found is not None
+    depth = searcher.found.depth
     normal = np.ones(info.vertices, bool)
     normal[table] = False
-    victim = int(np.flatnonzero(normal & (found.found.distance == depth - 1))[0])
+    victim = int(np.flatnonzero(normal & (searcher.found.distance == depth - 1))[0])
 
     def work(communicator: Communicator) -> list[tuple[Violations, RankResult]]:
         rank = communicator.rank
@@ -198,14 +204,16 @@ def test_what_is_wrong_is_found(store_of, layout, directed, wrong):
 
 
 def test_a_wrong_search_fails_the_bench(store_of, monkeypatch):
-    """On all ranks, with the source in the user's id and the rules."""
+    """A wrong search on one rank fails the bench on all ranks, with the source as the user's id and
+    the broken rules.
+    """
     store = store_of("2d")
 
     def wrongly(graph) -> RankResult:
-        found = result_of(graph)
+        result = result_of(graph)
         if graph.rank == 1:
-            unreached(found, 1, store.info.partitions)
-        return found
+            unreached(result, 1, store.info.partitions)
+        return result
 
     monkeypatch.setattr(rank_searchers, "result_of", wrongly)
     job = job_of(store)
@@ -215,7 +223,7 @@ def test_a_wrong_search_fails_the_bench(store_of, monkeypatch):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """graph.dg: of four partitions; grid.dg, the same in 2d; one.dg, in one piece."""
+    """Build graph.dg of four partitions, grid.dg of the same in 2d, and one.dg in one piece."""
     folder = tmp_path_factory.mktemp("bench")
     src, dst = random_edges(1, 3000, 20_000)
     pq.write_table(pa.table({"src": src, "dst": dst}), folder / "edges.parquet")
@@ -234,8 +242,8 @@ def folder(tmp_path_factory) -> Path:
 def test_workers(ok, folder):
     args = ("--sources", 4, "--seed", 5)
     alone = ok("bench", folder / "graph.dg", *args, "--device", "cpu", "--json").json
-    ran = ok("bench", folder / "graph.dg", *args, "--workers", 2, "--scaling", "strong", "--json")
-    one, two = ran.json
+    run = ok("bench", folder / "graph.dg", *args, "--workers", 2, "--scaling", "strong", "--json")
+    one, two = run.json
     assert (one["ranks"], two["ranks"]) == (1, 2)
     assert one["exchanged"] is None
     assert set(two["exchanged"]["bytes_sent"]) == {"delegates", "normals", "control"}
@@ -245,10 +253,10 @@ def test_workers(ok, folder):
             assert report[key] == alone[key]
         assert alone["graph"].items() <= report["graph"].items()
         assert report["threads"] == row["ranks"] * two["report"]["threads"] // 2
-    told = ok("bench", folder / "grid.dg", *args, "--workers", 2).out.splitlines()
-    assert told[0] == f"4 searches each, all valid, on {two['report']['threads']} threads of CPUs"
-    assert told[2].startswith("grid.dg")
-    assert "expand" in told[-1]
+    lines = ok("bench", folder / "grid.dg", *args, "--workers", 2).out.splitlines()
+    assert lines[0] == f"4 searches each, all valid, on {two['report']['threads']} threads of CPUs"
+    assert lines[2].startswith("grid.dg")
+    assert "expand" in lines[-1]
 
 
 @pytest.mark.parametrize(
@@ -278,10 +286,10 @@ def test_workers(ok, folder):
     ],
 )
 def test_refusals(delegraph, folder, name, options, says):
-    ran = delegraph("bench", name if ":" in name else folder / name, *options)
-    assert ran.code == 2
-    assert len(ran.err.splitlines()) == 1
-    assert says in ran.err
+    run = delegraph("bench", name if ":" in name else folder / name, *options)
+    assert run.code == 2
+    assert len(run.err.splitlines()) == 1
+    assert says in run.err
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -289,13 +297,13 @@ def test_refusals(delegraph, folder, name, options, says):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["bench", "plan"])
 def test_too_little_memory(delegraph, folder, command):
-    """The least limit that a refusal names is enough."""
+    """The least limit that a refusal names is enough to run."""
     args = (command, folder / "graph.dg", "--workers", 2, "--memory-limit")
-    ran = delegraph(*args, "1MB")
-    assert ran.code == 2
-    assert "each of 2 ranks holds up to" in ran.err
-    least = re.search(r"give --memory-limit ([\d.]+[MG]B) or more", ran.err)
-    assert least, ran.err
+    run = delegraph(*args, "1MB")
+    assert run.code == 2
+    assert "each of 2 ranks holds up to" in run.err
+    least = re.search(r"give --memory-limit ([\d.]+[MG]B) or more", run.err)
+    assert least, run.err
     assert delegraph(*args, parse_bytes(least[1])).code == 0
 
 
@@ -303,7 +311,9 @@ def test_too_little_memory(delegraph, folder, command):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
 def test_a_plan_is_what_a_search_keeps_to(ok, delegraph, folder):
-    """As arithmetic has it, and what both refuse (see test_too_little_memory)."""
+    """A plan's bytes are those that a search by ranks keeps to; test_too_little_memory has the
+    refusals.
+    """
     store = open_store(folder / "graph.dg")
     document = ok("plan", store.path, "--workers", 3, "--json").json
     (step,) = document["steps"]
@@ -314,6 +324,6 @@ def test_a_plan_is_what_a_search_keeps_to(ok, delegraph, folder):
 
 
 def test_a_plan_for_more_workers_than_partitions(delegraph, folder):
-    ran = delegraph("plan", folder / "graph.dg", "--workers", 5)
-    assert ran.code == 2
-    assert "has 4 partitions for 5 workers" in ran.err
+    run = delegraph("plan", folder / "graph.dg", "--workers", 5)
+    assert run.code == 2
+    assert "has 4 partitions for 5 workers" in run.err

@@ -37,7 +37,7 @@ TEAM = Team(2)
 
 @st.composite
 def inputs(draw):
-    """(src, dst, BuildOptions) for ids with gaps, loops and duplicates."""
+    """Draw (src, dst, BuildOptions) for ids with gaps, loops and duplicates."""
     edges = draw(st.integers(1, 300))
     vertices = draw(st.integers(1, 80))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -61,14 +61,14 @@ def folders(tmp_path_factory):
 
 
 def definition(src, dst, options: BuildOptions):
-    """(ids, degree by place, global id by place, wanted set of (global, global) pairs)."""
+    """Return (ids, degree by place, global id by place, wanted set of (global, global) pairs)."""
     ids = np.unique(np.concatenate([src, dst]))
     u, v = np.searchsorted(ids, src), np.searchsorted(ids, dst)
-    kept = u != v
-    degree = np.bincount(np.concatenate([u[kept], v[kept]]), minlength=len(ids))
+    no_loop = u != v
+    degree = np.bincount(np.concatenate([u[no_loop], v[no_loop]]), minlength=len(ids))
     position = np.empty(len(ids), np.int64)
     position[reference.degree_order(degree)] = np.arange(len(ids))
-    pairs = {(a, b) for a, b in zip(u[kept].tolist(), v[kept].tolist(), strict=True)}
+    pairs = {(a, b) for a, b in zip(u[no_loop].tolist(), v[no_loop].tolist(), strict=True)}
     if not options.directed:
         pairs |= {(b, a) for a, b in pairs}
     return ids, degree, position, pairs
@@ -109,8 +109,8 @@ def test_store_against_definition(folders, given_input, scratch):
 
 
 def _check_places(store: Store, degree, position, edges):
-    """Algorithm 1, or a grid's rule, written out; degree and position by global id, edges by
-    both.
+    """Check the places of edges by Algorithm 1, or by a grid's rule; degree and position by global
+    id, edges as pairs of global ids.
     """
     parts = store.info.partitions
     if store.info.grid is not None:
@@ -122,15 +122,15 @@ def _check_places(store: Store, degree, position, edges):
     delegates = store.delegates(TEAM)
     assert delegates.tolist() == np.argsort(position)[: len(delegates)].tolist()
     assert set(delegates.tolist()) == set(np.flatnonzero(degree > threshold).tolist())
-    kept = layout.kept_subgraphs(None, store.info.directed)
+    names = layout.kept_subgraphs(None, store.info.directed)
     for p in range(parts):
         forward = {}
-        for name in kept:
+        for name in names:
             offsets, targets = store.subgraph(p, name, TEAM)
             ends = name[-2:][::-1] if name.startswith("reverse-") else name
             rows = delegates if ends[0] == "d" else np.arange(p, len(degree), parts)
             assert len(offsets) == len(rows) + 1
-            found = set()
+            pairs = set()
             for row, u in enumerate(rows):
                 row_targets = targets[offsets[row] : offsets[row + 1]]
                 if ends[1] == "d":
@@ -138,12 +138,12 @@ def _check_places(store: Store, degree, position, edges):
                 else:
                     vs = row_targets if name == "nn" else row_targets.astype(int) * parts + p
                 assert position[vs].tolist() == sorted(position[vs]), "hub first"
-                found |= {(int(u), int(v)) for v in vs}
+                pairs |= {(int(u), int(v)) for v in vs}
             if name.startswith("reverse-"):
-                assert found == {(v, u) for u, v in forward[name[-2:]]}
+                assert pairs == {(v, u) for u, v in forward[name[-2:]]}
                 continue
-            forward[name] = found
-            for u, v in found:
+            forward[name] = pairs
+            for u, v in pairs:
                 kinds = ["d" if degree[end] > threshold else "n" for end in (u, v)]
                 assert name == "".join(kinds)
                 if degree[u] <= threshold:
@@ -158,12 +158,14 @@ def _check_places(store: Store, degree, position, edges):
 
 
 def _check_grid(store: Store, grid: Grid, position, edges):
-    """An edge is in the column of its source and the row of its target; either counts from 0."""
+    """Check that an edge is in the column of its source and the row of its target, both counted
+    from 0.
+    """
     n = store.info.vertices
     of_partition = np.arange(n) % grid.partitions
     row_of, column_of = of_partition // grid.columns, of_partition % grid.columns
     for name in layout.kept_subgraphs(grid, store.info.directed):
-        found = []
+        pairs = []
         for p in range(grid.partitions):
             sources = np.flatnonzero(column_of == p % grid.columns)
             targets = np.flatnonzero(row_of == p // grid.columns)
@@ -172,13 +174,13 @@ def _check_grid(store: Store, grid: Grid, position, edges):
             for u, (first, last) in zip(sources, pairwise(offsets.tolist()), strict=True):
                 ends = targets[places[first:last]]
                 assert position[ends].tolist() == sorted(position[ends]), "hub first"
-                found += [(int(u), int(v)) for v in ends]
-        assert len(found) == len(edges)
-        assert set(found) == (edges if name == "nn" else {(v, u) for u, v in edges})
+                pairs += [(int(u), int(v)) for v in ends]
+        assert len(pairs) == len(edges)
+        assert set(pairs) == (edges if name == "nn" else {(v, u) for u, v in edges})
 
 
 def _check_graph(store: Store, pairs, place, position):
-    """The merged graph: one CSR in global ids, hub first, with its transpose if directed."""
+    """Check the merged graph: one CSR in global ids, hub first, with its transpose if directed."""
     graph = store.graph(TEAM)
     for offsets, targets, wanted in (
         (graph.offsets, graph.targets, pairs),
@@ -205,13 +207,15 @@ def _check_graph(store: Store, pairs, place, position):
 )
 @pytest.mark.parametrize("ids", [slow("dense"), "sparse", slow("strings")])
 def test_same_bytes_however_it_is_cut(folders, monkeypatch, options, ids):
-    """In memory or through files, for any threads, chunks, blocks, spans and fetches."""
+    """A build has the same bytes in memory and through files, for any threads, chunks, blocks,
+    spans and fetches.
+    """
     src, dst = random_edges(1, 3000, 40_000)
     if ids == "sparse":
         src, dst = src * -9_876_543_210 + 7, dst * -9_876_543_210 + 7
     elif ids == "strings":
         src, dst = (np.char.add("v", column.astype(str)) for column in (src, dst))
-    seen = set()
+    digests = set()
     for threads, chunk, rows, spans, fetch, scratch in (
         (1, 1 << 20, 1 << 20, 1, 1 << 21, False),
         (3, 5000, 1 << 20, 1, 2000, False),
@@ -235,9 +239,9 @@ def test_same_bytes_however_it_is_cut(folders, monkeypatch, options, ids):
         resources = Resources(scratch=str(folder) if scratch else None)
         build_store(edges, folder / "graph.dg", options, Executor(threads), resources)
         monkeypatch.undo()
-        seen.add(digest(folder / "graph.dg"))
+        digests.add(digest(folder / "graph.dg"))
         assert {entry.name for entry in folder.iterdir()} == {"edges.parquet", "graph.dg"}
-    assert len(seen) == 1
+    assert len(digests) == 1
 
 
 def test_default_partitions_grow_with_rows_alone():
@@ -303,7 +307,9 @@ def test_threshold_is_within_the_bounds_of_the_paper(data):
 
 
 def test_many_edges_of_one_vertex_spread_over_ranges(folders):
-    """A hub's row is a range of its own; the others share the rest."""
+    """A hub's many edges are a range of their own, and a build with the other rows in shared ranges
+    is right.
+    """
     hub = np.zeros(50_000, np.int64)
     store = build(folders(), hub, np.arange(1, 50_001), BuildOptions(partitions=4, threshold=10))
     assert store.info.delegates == 1

@@ -34,7 +34,7 @@ LAYOUTS = {
 
 
 def build(path: Path, output: Path, ranks: int, limit: int | None = None, **options) -> None:
-    """By so many ranks that share a device: the host carries what they send."""
+    """Build by several ranks that share a device: the host carries messages between ranks."""
     chosen = BuildOptions(**options)
     edges = open_edges(path, "src", "dst")
     with (
@@ -81,7 +81,7 @@ def test_ids_that_need_a_dictionary(device, edge_list, tmp_path):
 
 
 def test_shards_of_many_ranks(device, edge_list, tmp_path):
-    """Long rows, and more shards than ranks."""
+    """Ranks build long rows and more shards than there are ranks."""
     more = random_edges(7, 1 << 20, 1 << 22)
     src = np.concatenate([np.zeros(1 << 21, np.int64), more[0]])
     dst = np.concatenate([np.arange(1, (1 << 21) + 1), more[1]])
@@ -102,14 +102,14 @@ def test_too_little_room(device, edge_list, tmp_path):
 @pytest.mark.parametrize("layout", ["one", "delegates", "directed", "2d"])
 def test_workers(two_devices, ok, edge_list, tmp_path, layout):
     path = edge_list(*random_edges(9, 30_000, 600_000), row_group_size=100_000)
-    given = LAYOUTS[layout]
-    flags = [word for name, value in given.items() for word in (f"--{name}", value)]
+    shape = LAYOUTS[layout]
+    flags = [word for name, value in shape.items() for word in (f"--{name}", value)]
     flags = [str(word) for word in flags if word is not True]
     ok("build", path, "-o", tmp_path / "cpu.dg", "--device", "cpu", *flags)
     for workers in (1, 2):
         on = ("--device", "cuda", "--workers", workers)
-        ran = ok("build", path, "-o", tmp_path / f"{workers}.dg", *flags, *on)
-        assert f"built on {workers} x " in ran.err
+        run = ok("build", path, "-o", tmp_path / f"{workers}.dg", *flags, *on)
+        assert f"built on {workers} x " in run.err
         assert digest(tmp_path / f"{workers}.dg") == digest(tmp_path / "cpu.dg")
         assert device_of(tmp_path / f"{workers}.dg").startswith(f"{workers} x ")
 
@@ -118,6 +118,6 @@ def test_workers_with_too_little_room(two_devices, ok, edge_list, tmp_path):
     path = edge_list(*SHAPES["random"])
     ok("build", path, "-o", tmp_path / "cpu.dg", "--device", "cpu")
     on = ("--device", "cuda", "--workers", 2, "--device-memory-limit", "1MB")
-    ran = ok("build", path, "-o", tmp_path / "graph.dg", *on)
-    assert "built on the CPU: only 1 MB of memory may be used" in ran.err
+    run = ok("build", path, "-o", tmp_path / "graph.dg", *on)
+    assert "built on the CPU: only 1 MB of memory may be used" in run.err
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "cpu.dg")

@@ -21,7 +21,9 @@ RECIPES = [
 
 
 def test_philox_known_answers():
-    """The test vectors that the authors of Philox4x32-10 publish (all zeros, all ones)."""
+    """Philox gives the test vectors that the authors of Philox4x32-10 publish (all zeros, all
+    ones).
+    """
     zeros = generate.philox(0, 0, 0)
     assert [f"{int(word):08x}" for word in zeros] == [
         "6627e8d5",
@@ -52,12 +54,12 @@ def test_all_bits_of_the_seed_count(kind):
 def test_permutation_is_a_bijection():
     for scale in (1, 2, 7, 12):
         keys = generate.permutation_keys(5)
-        seen = {int(generate._permute(np.uint64(v), scale, keys)) for v in range(1 << scale)}
-        assert seen == set(range(1 << scale))
+        images = {int(generate._permute(np.uint64(v), scale, keys)) for v in range(1 << scale)}
+        assert images == set(range(1 << scale))
 
 
 def test_kronecker_quadrants():
-    """Scale 1 is one choice of quadrant a row: its four shares are A, B, C, D."""
+    """Scale 1 is one choice of quadrant for each row, so the four shares of rows are A, B, C, D."""
     recipe = Recipe("kronecker", scale=1, edge_factor=50_000)
     src, dst = recipe.rows(0, recipe.candidates)
     shares = np.sort(np.bincount(2 * src + dst, minlength=4) / recipe.candidates)
@@ -77,8 +79,8 @@ def test_grid():
     src, dst = Recipe("grid", height=3, width=2).rows(0, 12)
     pairs = set(zip(src.tolist(), dst.tolist(), strict=True))
     assert pairs == {(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5)}
-    kept = Recipe("grid", height=300, width=300, drop=0.2).rows(0, 180_000)[0]
-    assert len(kept) == pytest.approx(0.8 * 2 * 300 * 299, rel=0.02)
+    drawn_src = Recipe("grid", height=300, width=300, drop=0.2).rows(0, 180_000)[0]
+    assert len(drawn_src) == pytest.approx(0.8 * 2 * 300 * 299, rel=0.02)
 
 
 def test_width_follows_scale():
@@ -105,7 +107,7 @@ def test_command_writes_the_rows(ok, tmp_path):
 
 @pytest.mark.parametrize("scale", [9, 40])
 def test_weights(scale):
-    """From 1 to 255, alike in either order of the ends, another one by another seed."""
+    """Weights are from 1 to 255, equal in either order of the ends, and others for another seed."""
     one, other = (Recipe("uniform", scale=scale, seed=seed) for seed in (3, 4))
     src, dst = one.rows(0, 5000)
     weight = one.weights(src, dst)

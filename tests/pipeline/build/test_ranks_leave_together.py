@@ -1,4 +1,4 @@
-"""A build across workers: no rank leaves, and closes, before all have written their shards."""
+"""A build across workers ends on a rank only after all ranks have written their shards."""
 
 from __future__ import annotations
 

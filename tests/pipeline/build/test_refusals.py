@@ -1,4 +1,4 @@
-"""What a refusal of a memory limit leaves behind: nothing that is in another command's way."""
+"""A refused memory limit leaves nothing that is in another command's way."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ def edges(tmp_path):
 def test_a_refusal_leaves_nothing(delegraph, edges, tmp_path, command):
     source = ("--source", "v1") if command == "bfs" else ()
     for scratch in ((), ("--scratch", tmp_path)):
-        ran = delegraph(
+        run = delegraph(
             command, edges, *source, "-o", tmp_path / "out", "--memory-limit", "1MB", *scratch
         )
-        assert ran.code == 2
-        assert "--memory-limit" in ran.err
+        assert run.code == 2
+        assert "--memory-limit" in run.err
         assert list(tmp_path.iterdir()) == [edges]
 
 
 def test_one_that_comes_late_is_in_nobodys_way(delegraph, ok, edges, tmp_path, monkeypatch):
-    """What was finished is of use to the same command; another one starts over."""
+    """Steps finished before a late refusal are reused by the same command; a command with other
+    options starts over.
+    """
 
     def refuse(plan, sizes):
         raise LimitError("too small")

@@ -1,4 +1,4 @@
-"""Seeds are 64-bit numbers, all of them: the same rows on every machine, and facts that say so."""
+"""Seeds are any 64-bit numbers: they give the same rows on every machine, and facts name them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ SHAPES = {
 
 
 def words(counter: int, block: int, seed: int) -> tuple[int, ...]:
-    """Philox4x32-10 by the paper (Salmon et al., SC 2011), in numbers without a width."""
+    """Return Philox4x32-10 by the paper (Salmon et al., SC 2011), in integers of unlimited
+    width.
+    """
     mask = 2**32 - 1
     at, keys = [counter & mask, counter >> 32, block, 0], [seed & mask, seed >> 32]
     for _ in range(10):
@@ -38,8 +40,8 @@ def words(counter: int, block: int, seed: int) -> tuple[int, ...]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_words_are_the_papers(seed):
     for counter, block in ((0, 0), (7, 2**32 - 1), (2**40, 3)):
-        found = philox(counter, block, np.uint64(seed))
-        assert tuple(map(int, found)) == words(counter, block, seed)
+        output = philox(counter, block, np.uint64(seed))
+        assert tuple(map(int, output)) == words(counter, block, seed)
 
 
 @pytest.mark.skipif(not emulator.able(), reason="g++ compiles the kernels")
@@ -49,11 +51,11 @@ def test_the_same_rows_on_a_device(monkeypatch, kind, seed):
     monkeypatch.setitem(sys.modules, "cupy", emulator.cupy)
     devices._compile.cache_clear()
     recipe = Recipe(kind, seed=seed, **SHAPES[kind])
-    there = recipe.rows_on(open_device(), 3, recipe.candidates)
+    on_device = recipe.rows_on(open_device(), 3, recipe.candidates)
     devices._compile.cache_clear()
-    here = recipe.rows(3, recipe.candidates)
-    for found, wanted in zip(there, here, strict=True):
-        assert found.get().tolist() == wanted.tolist()
+    on_cpu = recipe.rows(3, recipe.candidates)
+    for column, wanted in zip(on_device, on_cpu, strict=True):
+        assert column.get().tolist() == wanted.tolist()
 
 
 @pytest.mark.parametrize("kind", SHAPES)
@@ -61,20 +63,20 @@ def test_the_same_rows_on_a_device(monkeypatch, kind, seed):
 def test_facts_make_the_rows_again(ok, tmp_path, kind, seed):
     out = tmp_path / "edges"
     flags = [str(word) for name, value in SHAPES[kind].items() for word in (f"--{name}", value)]
-    told = ok("generate", kind, *flags, "--seed", seed, "-o", out, "--json").json
+    printed = ok("generate", kind, *flags, "--seed", seed, "-o", out, "--json").json
     table = pq.read_table(out)
     facts = facts_of(table.schema.metadata, "edge list")
     assert facts is not None
     recipe = facts["recipe"]
     assert recipe == json.loads((tmp_path / "edges.run.json").read_bytes())["recipe"]
-    assert told["seed"] == recipe["seed"] == seed
-    again = Recipe(**recipe)
-    rows = again.rows(0, again.candidates)
+    assert printed["seed"] == recipe["seed"] == seed
+    rebuilt = Recipe(**recipe)
+    rows = rebuilt.rows(0, rebuilt.candidates)
     assert [table[name].to_pylist() for name in ("src", "dst")] == [end.tolist() for end in rows]
 
 
 @pytest.mark.parametrize("seed", [2**64, -1, 10**30, "0x10"])
 def test_what_is_no_such_number(delegraph, tmp_path, seed):
-    ran = delegraph("generate", "uniform", "--scale", 5, "--seed", seed, "-o", tmp_path / "edges")
-    assert ran.code == 2
+    run = delegraph("generate", "uniform", "--scale", 5, "--seed", seed, "-o", tmp_path / "edges")
+    assert run.code == 2
     assert not list(tmp_path.iterdir())

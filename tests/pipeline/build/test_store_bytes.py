@@ -1,9 +1,9 @@
-"""A store's arrays and tables are byte for byte what they have always been.
+"""A store's arrays and tables are the bytes that earlier versions wrote.
 
-``store_bytes.json`` holds digests of stores that were built before the house was moved into. What
-has to change them (a new store format) writes them anew: run this file by ``python``. Files of
-arrays count as they are; of the vertex table the columns do, as Parquet's own bytes are its
-writer's.
+``store_bytes.json`` holds digests of stores that were built before the source code was rearranged
+into layers. A change of the store format writes the digests anew: run this file by ``python``.
+Files of arrays count byte for byte; the vertex table counts by its columns, as the bytes of a
+Parquet file depend on the version of its writer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def grid(folder: Path) -> Path:
 
 
 def names(folder: Path) -> Path:
-    """String ids, self-loops, duplicates."""
+    """Write edges with string ids, self-loops and duplicates."""
     numbers = np.random.default_rng(7).integers(0, 300, (2, 2000))
     columns = [pa.array([f"page {number:x}" for number in column]) for column in numbers]
     pq.write_table(pa.table(columns, ["src", "dst"]), folder / "names.parquet", row_group_size=700)
@@ -53,7 +53,7 @@ def names(folder: Path) -> Path:
 
 
 def sparse(folder: Path) -> Path:
-    """Integers far apart, some of them negative."""
+    """Write edges with integer ids far apart, some of them negative."""
     numbers = np.random.default_rng(8).integers(0, 400, (2, 3000)) * 10**12 - 10**14
     table = pa.table([pa.array(column) for column in numbers], ["src", "dst"])
     pq.write_table(table, folder / "sparse.parquet")
@@ -65,15 +65,15 @@ CASES = [f"{g}-{s}-{d}" for g, s, d in product(GRAPHS, SHAPES, ("undirected", "d
 
 
 def digest(store: Path) -> str:
-    """Of all that a search reads."""
-    found = hashlib.sha256()
+    """Return a digest of all the arrays and columns that a search reads."""
+    sha = hashlib.sha256()
     for path in sorted(store.rglob("*.npy")):
-        found.update(str(path.relative_to(store)).encode())
-        found.update(path.read_bytes())
+        sha.update(str(path.relative_to(store)).encode())
+        sha.update(path.read_bytes())
     table = pq.read_table(store / "vertices.parquet")
     for name in table.column_names:
-        found.update(json.dumps([name, table[name].to_pylist()]).encode())
-    return found.hexdigest()[:16]
+        sha.update(json.dumps([name, table[name].to_pylist()]).encode())
+    return sha.hexdigest()[:16]
 
 
 def build(case: str, edges: Path, folder: Path) -> str:

@@ -1,4 +1,6 @@
-"""Weights in a store: against a plain definition, and the same bytes however it is built."""
+"""Weights in a store match a plain definition, and their bytes are the same however a store is
+built.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def write(path, **columns) -> None:
 
 
 def random_weighted(seed: int, kind: str, rows: int = 3000, vertices: int = 200):
-    """Edges with many duplicates and ties, as ids and weights; 0 among them."""
+    """Return edges with many duplicates and ties, as ids and weights; some weights are 0."""
     rng = np.random.default_rng(seed)
     src, dst = (rng.integers(0, vertices, rows) ** 2 // vertices for _ in range(2))
     if kind == "uint32":
@@ -38,17 +40,19 @@ def random_weighted(seed: int, kind: str, rows: int = 3000, vertices: int = 200)
 
 
 def defined(src, dst, weight, duplicates: str, directed: bool) -> dict[tuple[int, int], float]:
-    """Weight by edge, in one direction of each if it is undirected."""
-    found: dict[tuple[int, int], list[float]] = {}
+    """Return the weight of each edge by definition; an undirected edge is in one direction."""
+    weights: dict[tuple[int, int], list[float]] = {}
     for u, v, w in zip(src.tolist(), dst.tolist(), weight.tolist(), strict=True):
         if u != v:
-            found.setdefault((u, v) if directed else (min(u, v), max(u, v)), []).append(w)
-    fold = {"min": min, "max": max, "sum": lambda some: float(np.float32(sum(sorted(some))))}
-    return {edge: fold[duplicates](some) for edge, some in found.items()}
+            weights.setdefault((u, v) if directed else (min(u, v), max(u, v)), []).append(w)
+    fold = {"min": min, "max": max, "sum": lambda values: float(np.float32(sum(sorted(values))))}
+    return {edge: fold[duplicates](values) for edge, values in weights.items()}
 
 
 def stored(store: Store, name_of: Callable[[Any], Any] = int) -> dict[tuple, float]:
-    """The same of a store; every undirected edge has to stand there twice, alike."""
+    """Return the weight of each edge of a store, after a check that undirected edges stand there
+    twice, alike.
+    """
     table = store.vertices(TEAM, ["vertex", "global_id"])
     names: list[Any] = [None] * store.info.vertices
     for vertex, at in zip(table["vertex"].to_pylist(), as_numpy(table["global_id"]), strict=True):
@@ -65,10 +69,10 @@ def stored(store: Store, name_of: Callable[[Any], Any] = int) -> dict[tuple, flo
     return {(u, v): w for (u, v), w in edges.items() if u < v}
 
 
-def same(found: dict, wanted: dict) -> None:
-    assert found.keys() == wanted.keys()
+def same(edges: dict, wanted: dict) -> None:
+    assert edges.keys() == wanted.keys()
     np.testing.assert_allclose(
-        [found[edge] for edge in wanted], list(wanted.values()), rtol=1e-6, atol=0
+        [edges[edge] for edge in wanted], list(wanted.values()), rtol=1e-6, atol=0
     )
 
 
@@ -126,10 +130,10 @@ def test_bytes_do_not_depend_on_how_it_is_built(tmp_path, monkeypatch, duplicate
     folder = tmp_path / "edges"
     folder.mkdir()
     for part in range(4):
-        some = slice(part * 5000, (part + 1) * 5000)
-        table = pa.table({"src": src[some], "dst": dst[some], "w": weight[some]})
+        share = slice(part * 5000, (part + 1) * 5000)
+        table = pa.table({"src": src[share], "dst": dst[share], "w": weight[share]})
         pq.write_table(table, folder / f"{part}.parquet", row_group_size=1000 * (part + 1))
-    found = []
+    stores = []
     ways: list[dict[str, Any]] = [
         {"threads": 1},
         {"threads": 4},
@@ -139,25 +143,25 @@ def test_bytes_do_not_depend_on_how_it_is_built(tmp_path, monkeypatch, duplicate
     for way in ways:
         if "scratch" in way:
             monkeypatch.setattr(shards, "GATHER_EDGES", shards.GATHER_EDGES // way["scratch"])
-            way["scratch"] = str(tmp_path / f"scratch-{len(found)}")
+            way["scratch"] = str(tmp_path / f"scratch-{len(stores)}")
             Path(way["scratch"]).mkdir()
-        place = tmp_path / f"graph-{len(found)}.dg"
+        place = tmp_path / f"graph-{len(stores)}.dg"
         build(folder, place, weight="w", duplicates=duplicates, device="cpu", **way)
         files = sorted(file for file in place.rglob("*") if file.is_file())
-        found.append({str(file.relative_to(place)): file.read_bytes() for file in files})
-    assert all(some == found[0] for some in found)
+        stores.append({str(file.relative_to(place)): file.read_bytes() for file in files})
+    assert all(files == stores[0] for files in stores)
 
 
 @pytest.mark.slow
 def test_the_same_bytes_by_workers(tmp_path, ok):
-    """And the same distances by a rank each."""
+    """Workers build the same bytes, and a rank on each finds the same distances."""
     src, dst, weight = random_weighted(3, "uint32", rows=20_000)
     write(tmp_path / "edges.parquet", src=src, dst=dst, w=weight)
     shape = "--weight", "w", "--duplicates", "sum", "--partitions", 3
-    for name, given in (("alone", []), ("together", ["--workers", 2])):
-        ok("build", tmp_path / "edges.parquet", "-o", tmp_path / f"{name}.dg", *shape, *given)
+    for name, flags in (("alone", []), ("together", ["--workers", 2])):
+        ok("build", tmp_path / "edges.parquet", "-o", tmp_path / f"{name}.dg", *shape, *flags)
         out = tmp_path / name
-        ok("sssp", tmp_path / f"{name}.dg", "-o", out, "--source", int(src[0]), *given)
+        ok("sssp", tmp_path / f"{name}.dg", "-o", out, "--source", int(src[0]), *flags)
         ok("validate", tmp_path / f"{name}.dg", out)
     for file in (tmp_path / "alone.dg").rglob("*.*"):
         if file.is_file():
@@ -169,7 +173,9 @@ def test_the_same_bytes_by_workers(tmp_path, ok):
 
 @pytest.mark.parametrize("duplicates", ["min", "max", "sum"])
 def test_a_long_row_by_parts(tmp_path, monkeypatch, duplicates):
-    """More edges than are held at once, and one of them in more rows than that."""
+    """A row with more edges than are held at once is built in parts, even if one edge has more
+    duplicates than that.
+    """
     monkeypatch.setattr(shards, "GATHER_EDGES", 300)
     monkeypatch.setattr("delegraph.partition.store.layout.RANGE_EDGES", 400)
     monkeypatch.setattr("delegraph.partition.store.long_rows.CELLS", 16)
@@ -193,7 +199,7 @@ def test_a_long_row_by_parts(tmp_path, monkeypatch, duplicates):
 
 
 @pytest.mark.parametrize(
-    ("column", "given", "said"),
+    ("column", "options", "reason"),
     [
         ([1.0, -2.5], [], "column 'w' of row group 0: weights must be numbers from 0 to 3.4e+38"),
         ([1.0, float("nan")], [], "not nan"),
@@ -206,13 +212,13 @@ def test_a_long_row_by_parts(tmp_path, monkeypatch, duplicates):
         ([2**31, 2**31], ["--duplicates", "sum"], "add up to more than 32 bits can hold"),
     ],
 )
-def test_bad_weights_are_refused(tmp_path, delegraph, column, given, said):
+def test_bad_weights_are_refused(tmp_path, delegraph, column, options, reason):
     path = tmp_path / "edges.parquet"
     write(path, src=[0, 0], dst=[1, 1], w=column)
-    done = delegraph("build", path, "-o", tmp_path / "graph.dg", "--weight", "w", *given)
-    assert done.code == 2
-    assert said in done.err
-    assert done.err.count("\n") == 1
+    run = delegraph("build", path, "-o", tmp_path / "graph.dg", "--weight", "w", *options)
+    assert run.code == 2
+    assert reason in run.err
+    assert run.err.count("\n") == 1
     assert not (tmp_path / "graph.dg").exists()
 
 
@@ -238,18 +244,18 @@ def test_a_store_with_weights_is_not_one_without(tmp_path, delegraph, ok):
 
 
 WIDE = [0.5, 16777217.0, 0.1, 3.0]
-"""Two of which 32 bits do not hold exactly."""
+"""Weights, two of which 32 bits do not hold exactly."""
 
 
 def wide_edges(folder: Path, names: Callable[[int], Any] = int) -> Path:
-    """Four files of such weights, in row groups of several lengths."""
+    """Write four files of the weights ``WIDE``, in row groups of several lengths."""
     src, dst, _ = random_weighted(6, "float32", rows=4000)
     weight = np.array(WIDE * 1000)
     folder.mkdir()
     for part in range(4):
-        some = slice(part * 1000, (part + 1) * 1000)
-        ends = ([names(int(i)) for i in column[some]] for column in (src, dst))
-        table = pa.table({"src": next(ends), "dst": next(ends), "w": weight[some]})
+        share = slice(part * 1000, (part + 1) * 1000)
+        ends = ([names(int(i)) for i in column[share]] for column in (src, dst))
+        table = pa.table({"src": next(ends), "dst": next(ends), "w": weight[share]})
         pq.write_table(table, folder / f"{part}.parquet", row_group_size=100 * (part + 1))
     return folder
 
@@ -266,7 +272,7 @@ def test_rounded_weights_are_counted_however_they_are_read(tmp_path, monkeypatch
         options["workers"] = 2
     if way == "killed":  # the next attempt knows what the first one has counted
 
-        def killed(*given: Any, **more: Any) -> None:
+        def killed(*args: Any, **more: Any) -> None:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
@@ -287,7 +293,9 @@ def test_rounded_weights_are_counted_however_they_are_read(tmp_path, monkeypatch
 @pytest.mark.parametrize("weight", [1e-46, 1e39])
 @pytest.mark.parametrize("way", ["build", "files", "sssp", "pagerank", "open"])
 def test_a_weight_that_would_be_lost_is_refused(tmp_path, weight, way):
-    """Wherever it is read, with its file and row group; nothing is written."""
+    """A weight that 32 bits would lose is refused with its file and row group wherever it is read;
+    nothing is written.
+    """
     edges, out = tmp_path / "edges.parquet", tmp_path / "out"
     write(edges, src=[1, 2], dst=[2, 3], w=[1.0, weight])
     asks: dict[str, Callable[[], Any]] = {
@@ -297,11 +305,11 @@ def test_a_weight_that_would_be_lost_is_refused(tmp_path, weight, way):
         "pagerank": lambda: delegraph.pagerank(edges, output=out, weight="w"),
         "open": lambda: delegraph.open(edges, weight="w"),
     }
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         asks[way]()
-    said = f"{edges}: column 'w' of row group 0: the weight {weight!r} would become "
-    assert str(told.value).startswith(said)
-    assert "multiply all weights, for example by" in str(told.value)
+    line = f"{edges}: column 'w' of row group 0: the weight {weight!r} would become "
+    assert str(error.value).startswith(line)
+    assert "multiply all weights, for example by" in str(error.value)
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
 
 

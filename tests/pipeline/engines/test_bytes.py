@@ -1,4 +1,4 @@
-"""What a search says it will hold, against what it held: neither far less nor any more."""
+"""Projected bytes of searches against measured ones: neither far more nor much less."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ print(held("VmHWM") - before)
 def build(
     folder: Path, vertices: int, strings: bool = False, weights: bool = False, **options
 ) -> Store:
-    """Many vertices and edges, so that both show."""
+    """Build a store with many vertices and edges, so that the bytes of both are measurable."""
     folder.mkdir()
     rng = np.random.default_rng(1)
     ends = (rng.random((2, 8 * vertices)) ** 2 * vertices).astype(np.int64)
@@ -154,7 +154,7 @@ def test_projection_against_measurement(name, tmp_path):
         command = [sys.executable, "-c", code, what, tmp_path, small.path]
         # What compiling leaves behind would be used again: once for that alone.
         subprocess.run([*command, small.path], check=True, stdout=subprocess.PIPE)
-        done = subprocess.run([*command, store.path], check=True, stdout=subprocess.PIPE, text=True)
-        ratios[what] = int(done.stdout) / wanted
+        run = subprocess.run([*command, store.path], check=True, stdout=subprocess.PIPE, text=True)
+        ratios[what] = int(run.stdout) / wanted
     assert all(0.5 <= ratio <= 1.1 for ratio in ratios.values()), ratios
     print(ratios, projected)

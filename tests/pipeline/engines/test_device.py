@@ -61,8 +61,8 @@ def check(search: GpuSearch, edges, directed: bool, source: int, max_level=None)
         assert not violations_of(src, dst, directed, distance, parent, source, max_level)
         levels = search.levels()
         assert 1 + sum(level.found for level in levels) == np.count_nonzero(wanted >= 0)
-        found = np.bincount(wanted[wanted > 0], minlength=1)[1:]
-        assert [level.found for level in levels if level.found] == found.tolist()
+        by_level = np.bincount(wanted[wanted > 0], minlength=1)[1:]
+        assert [level.found for level in levels if level.found] == by_level.tolist()
 
 
 def graph_of(edges, directed: bool) -> Graph:
@@ -96,7 +96,9 @@ def test_against_the_definition(device, shape, directed, way):
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_over_slices(device, shape, directed, sweep_from):
-    """Swept after all levels, after those of more than one block, after none."""
+    """Searches over slices are right when swept after all levels, after levels of more than one
+    block, after none.
+    """
     graph = graph_of(SHAPES[shape], directed)
     on_device = to_device(graph, device, near=graph.edges)
     slices = cut(device, on_device)
@@ -122,7 +124,9 @@ def test_depth_limits_and_lonely_vertices_over_slices(device):
 
 @pytest.mark.parametrize("vertices", [2000, 100_000])
 def test_memory_of_slices_is_planned(device, vertices):
-    """By the pool's limit: no more can be had."""
+    """Cutting slices takes no more than the planned bytes: the limit of the memory pool allows no
+    more.
+    """
     src, dst = random_edges(6, vertices, 1_000_000)
     graph = graph_of((src, dst), False)
     on_device = to_device(graph, device, near=graph.edges)
@@ -142,20 +146,22 @@ def test_memory_of_slices_is_planned(device, vertices):
 
 
 def test_slices_hold_the_rows(device):
-    """A virtual set has slices of one set only, and none is empty or there twice."""
+    """Slices hold the graph's rows: a virtual set has slices of one set only, and none is empty or
+    repeated.
+    """
     graph = graph_of(SHAPES["hubs"], True)
     slices = cut(device, to_device(graph, device, near=graph.edges))
     rows, masks = slices.rows.get(), slices.masks.get()
     first, vertex = slices.first.get().astype(np.int64), slices.vertex.get()
     set_of = np.repeat(np.arange(slices.sets), np.diff(first)).repeat(VIRTUAL)
-    found = [
-        np.stack([vertex[8 * set_of[held] + bit], vertex[rows[held]]])
+    pairs = [
+        np.stack([vertex[8 * set_of[mask] + bit], vertex[rows[mask]]])
         for bit in range(8)
-        for held in [masks >> bit & 1 == 1]
+        for mask in [masks >> bit & 1 == 1]
     ]
     offsets = graph.offsets.astype(np.int64)
     sources = np.repeat(np.arange(graph.vertices), np.diff(offsets))
-    assert sorted(np.hstack(found).T.tolist()) == np.stack([sources, graph.targets]).T.tolist()
+    assert sorted(np.hstack(pairs).T.tolist()) == np.stack([sources, graph.targets]).T.tolist()
     assert np.count_nonzero(masks) == slices.number
     assert len(set(zip(set_of[masks > 0], rows[masks > 0], strict=True))) == slices.number
 
@@ -172,7 +178,9 @@ def test_more_is_left_of_rows_than_the_list_takes(device, capacity):
 @pytest.mark.parametrize("kind", ["rows", "one block", "bits in memory", "few records"])
 @pytest.mark.parametrize("shape", ["path", "grid", "lollipop", "random", "star"])
 def test_the_narrow_search(device, shape, kind):
-    """Its forms: rows by offsets, a cluster of one block, bits in global memory, full records."""
+    """The narrow search is right in each form: rows by offsets, a cluster of one block, bits in
+    global memory, full records.
+    """
     graph = graph_of(SHAPES[shape], False)
     if kind == "one block":
         device = replace(device, architecture=80)
@@ -191,7 +199,9 @@ def test_the_narrow_search(device, shape, kind):
 
 @pytest.mark.parametrize("side", [60, 100, 300])
 def test_rows_longer_than_padded_ones(device, side):
-    """They are followed by their offsets; the longest are left to the whole device."""
+    """Rows longer than padded ones are followed by their offsets; the longest are left to the whole
+    device.
+    """
     edges = crossings(side)
     graph = graph_of(edges, False)
     search = GpuSearch(device, to_device(graph, device, near=graph.edges))
@@ -202,7 +212,9 @@ def test_rows_longer_than_padded_ones(device, side):
 
 @pytest.mark.parametrize("side", [300, 700, 1400])
 def test_any_number_of_entries_a_lane(device, side):
-    """With diagonals, from a corner the distance is the larger coordinate."""
+    """Any number of entries a lane is right: on a grid with diagonals, the distance from a corner
+    is the larger coordinate.
+    """
     graph = graph_of(grid_with_diagonals(side), False)
     on_device = to_device(graph, device, near=graph.edges)
     assert on_device.padded is not None
@@ -216,7 +228,9 @@ def test_any_number_of_entries_a_lane(device, side):
 
 @pytest.mark.parametrize("side", [300, 600, 900, 1200, 1500, 2000, 3600])
 def test_bits_of_any_size_in_shared_memory(device, side):
-    """From a corner of a grid, the distance is the sum of the coordinates."""
+    """Bits of any size in shared memory are right: on a grid, the distance from a corner is the sum
+    of the coordinates.
+    """
     graph = graph_of(grid(side), False)
     search = GpuSearch(device, to_device(graph, device, near=graph.edges))
     along = np.arange(side, dtype=np.int32)
@@ -226,7 +240,7 @@ def test_bits_of_any_size_in_shared_memory(device, side):
 
 
 def test_vertices_without_edges(device):
-    """Searches from them leave nothing for the next one."""
+    """Searches from vertices without edges leave nothing behind that changes the next search."""
     src, dst = random_edges(5, 500, 3000)
     edges = np.r_[src, 700, 900], np.r_[dst, 700, 900]
     graph = graph_of(edges, False)
@@ -249,7 +263,7 @@ def test_targets_in_host_memory(device, shape, directed, near):
 
 @pytest.mark.parametrize("shape", ["path", "random"])
 def test_offsets_of_64_bits(device, shape):
-    """What a graph of 2^32 entries and more has."""
+    """Offsets of 64 bits, which graphs of 2^32 entries and more have, give right searches."""
     graph = graph_of(SHAPES[shape], False)
     wide = Graph.undirected(graph.offsets.astype(np.uint64), graph.targets)
     search = GpuSearch(device, to_device(wide, device, near=graph.edges))
@@ -271,9 +285,9 @@ def test_a_depth_limit(device, shape, depth):
 def test_any_graph(device, graph, data):
     src, dst, vertices, directed = graph
     source = data.draw(st.integers(0, vertices - 1))
-    made = make_graph(*graph)
-    near = data.draw(st.sampled_from([made.edges, made.edges // 2]))
-    search = GpuSearch(device, to_device(made, device, near))
+    wide_graph = make_graph(*graph)
+    near = data.draw(st.sampled_from([wide_graph.edges, wide_graph.edges // 2]))
+    search = GpuSearch(device, to_device(wide_graph, device, near))
     search._search["push_cost"] = data.draw(st.sampled_from([2.0, PUSH, PULL]))
     search._search["narrow_levels"] = data.draw(st.sampled_from([0, 1, 4]))
     search._search["resident"] = data.draw(st.booleans())
@@ -283,7 +297,9 @@ def test_any_graph(device, graph, data):
 
 
 def test_examined_edges_and_times(device):
-    """A push looks at what leaves its frontier; times add up to the search's."""
+    """A push examines the edges that leave its frontier, and the times of levels add up to the
+    search's.
+    """
     graph = graph_of(SHAPES["grid"], False)
     for narrow in (False, True):
         search = GpuSearch(device, to_device(graph, device, graph.edges), PUSH, narrow)
@@ -314,7 +330,9 @@ def test_emulated_slices(emulated):
 
 @pytest.mark.parametrize("strategy", ["auto", "slices"])
 def test_nothing_to_try_slices_on_emulated(emulated, strategy):
-    """No vertex has an edge."""
+    """A graph in which no vertex has an edge is searched although there is nothing to try slices
+    on.
+    """
     graph = graph_of((np.arange(3), np.arange(3)), False)
     on_device = to_device(graph, emulated[0], near=graph.edges)
     check(search_of(emulated[0], on_device, strategy), (np.arange(3), np.arange(3)), False, 1)
@@ -348,7 +366,9 @@ def test_a_plan_holds_for_every_graph_of_its_size(vertices):
 
 @pytest.mark.nightly
 def test_blocks_that_wait_for_a_processor(emulated):
-    """Blocks get far ahead of each other, where more run than there are processors."""
+    """Searches are right when blocks get far ahead of each other because there are more than
+    processors.
+    """
     src, dst = (np.asarray(end, np.uint32) for end in SHAPES["hubs"])
     graph = graph_of((src, dst), True)
     wanted = {source: reference.distances(src, dst, 3000, source, True) for source in (700, 2999)}
@@ -385,13 +405,15 @@ STORES = [
 
 @pytest.fixture
 def same_search(ok, tmp_path):
-    """Searches on the CPU and on the GPU; gives the latter's record."""
+    """Return a function that compares searches on the CPU and on the GPU and gives the GPU's
+    record.
+    """
 
     def run(graph, source, *options) -> dict:
         for name, device in (("cpu", ("cpu",)), ("gpu", ("cuda", *options))):
             args = ("--source", source, "-o", tmp_path / name, "--overwrite", "--device", *device)
-            ran = ok("bfs", graph, *args)
-            assert ("on cpu," if name == "cpu" else "on cuda:0 (") in ran.err
+            run = ok("bfs", graph, *args)
+            assert ("on cpu," if name == "cpu" else "on cuda:0 (") in run.err
         assert distances_of(tmp_path / "gpu") == distances_of(tmp_path / "cpu")
         store = graph
         if not is_store(graph):
@@ -436,15 +458,15 @@ def test_a_limit_moves_targets_to_host_memory(device, ok, same_search, edge_list
 def test_a_limit_too_small_is_the_cpus_turn(device, ok, edge_list, tmp_path):
     ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
     limit = ("--device", "cuda", "--device-memory-limit", "1MB")
-    ran = ok("bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "out", *limit)
-    assert "searched on the CPU: only 1 MB of memory may be used on cuda:0" in ran.err
-    assert "on cpu," in ran.err
+    run = ok("bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "out", *limit)
+    assert "searched on the CPU: only 1 MB of memory may be used on cuda:0" in run.err
+    assert "on cpu," in run.err
 
 
 def test_profile(device, ok, edge_list, tmp_path):
     edges = edge_list([0, 1, 2], [1, 2, 3])
-    ran = ok("bfs", edges, "--source", 0, "-o", tmp_path / "out", "--device", "cuda", "--profile")
-    assert [line.split()[0] for line in ran.err.splitlines()[:4]] == ["level", "1", "2", "3"]
+    run = ok("bfs", edges, "--source", 0, "-o", tmp_path / "out", "--device", "cuda", "--profile")
+    assert [line.split()[0] for line in run.err.splitlines()[:4]] == ["level", "1", "2", "3"]
 
 
 @pytest.mark.parametrize("strategy", ["auto", "rows", "slices"])
@@ -467,25 +489,25 @@ def test_strategies(device, ok, edge_list, tmp_path, strategy):
 
 
 def test_a_limit_too_small_for_slices(device, ok, edge_list, tmp_path):
-    """It is the CPU's turn."""
+    """A memory limit too small for slices moves the search to the CPU."""
     src, dst = random_edges(13, 2000, 2_000_000)
     ok("build", edge_list(src, dst), "-o", tmp_path / "graph.dg")
     limit = bytes_needed(2000, 4_000_000, False) + 4 * 4_000_000
-    given = ("--device", "cuda", "--device-memory-limit", f"{limit + (32 << 20)}B")
+    options = ("--device", "cuda", "--device-memory-limit", f"{limit + (32 << 20)}B")
     searched = ("bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "out")
-    ran = ok(*searched, *given, "--strategy", "slices")
-    assert "too small for the slices" in ran.err
+    run = ok(*searched, *options, "--strategy", "slices")
+    assert "too small for the slices" in run.err
 
 
 def test_slices_are_for_one_gpu(delegraph, edge_list, tmp_path):
     edges = edge_list([0, 1], [1, 2])
     by = ("--device", "cpu", "--strategy", "slices")
-    ran = delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out", *by)
-    assert ran.code
-    assert "--strategy slices needs one GPU" in ran.err
-    ran = delegraph("bench", "kronecker:10", "--workers", 2, "--strategy", "slices")
-    assert ran.code
-    assert "--strategy is only for searches on one GPU" in ran.err
+    run = delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out", *by)
+    assert run.code
+    assert "--strategy slices needs one GPU" in run.err
+    run = delegraph("bench", "kronecker:10", "--workers", 2, "--strategy", "slices")
+    assert run.code
+    assert "--strategy is only for searches on one GPU" in run.err
 
 
 @pytest.mark.parametrize("graph", ["kronecker:14", "uniform:12", "grid:60x70"])

@@ -1,5 +1,5 @@
-"""Edge lists in rows that a device makes of them: what a store of them gives, for searches and all
-programs; on a GPU, and emulated.
+"""Edge lists in rows that a device makes: searches and all programs give the results of a store, on
+a GPU and emulated.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ def record(out: Path) -> dict[str, Any]:
 
 
 def check(
-    name: str, edges: Path, folder: Path, reading: dict[str, Any], asked: dict[str, Any]
+    name: str, edges: Path, folder: Path, reading: dict[str, Any], args: dict[str, Any]
 ) -> None:
-    """On a device, of the edge list; on the CPU, of a store."""
+    """Compare a question about an edge list on a device with one about a store on the CPU."""
     ways = folder / f"{name}-held", folder / f"{name}-stored"
     name = name.split()[0]
     ask = getattr(delegraph, name)
     store = folder / "graph.dg"
     if not store.exists():
         delegraph.build(edges, store, threads=2, device="cpu", **reading)
-    ask(edges, output=ways[0], threads=2, device="cuda", **reading, **asked)
-    ask(store, output=ways[1], threads=2, device="cpu", **asked)
-    ran = record(ways[0])
-    assert ran["device"].startswith("cuda:0")
-    steps = {step["name"] for step in ran["plan"]["steps"]}
+    ask(edges, output=ways[0], threads=2, device="cuda", **reading, **args)
+    ask(store, output=ways[1], threads=2, device="cpu", **args)
+    run = record(ways[0])
+    assert run["device"].startswith("cuda:0")
+    steps = {step["name"] for step in run["plan"]["steps"]}
     assert {"read", "prepare"} <= steps
     assert "vertices" not in steps  # no store was written
     ours, theirs = (ds.dataset(way).to_table() for way in ways)
@@ -77,19 +77,21 @@ def check(
     if name in FOUND:
         assert ours[value].equals(theirs[value])
     else:
-        found, wanted = ours[value].to_numpy(), theirs[value].to_numpy()
+        values, wanted = ours[value].to_numpy(), theirs[value].to_numpy()
         close = 1e-5 if name == "pagerank" else 1e-9  # of that as of where it ends
-        np.testing.assert_allclose(found, wanted, rtol=close, atol=1e-12)
+        np.testing.assert_allclose(values, wanted, rtol=close, atol=1e-12)
     assert delegraph.validate(edges, ways[0], **reading)["valid"]
 
 
 def check_all(edges: Path, folder: Path, directed: bool) -> None:
-    for name, asked in ASKED.items():
-        check(name, edges, folder, {"directed": directed}, asked)
+    for name, args in ASKED.items():
+        check(name, edges, folder, {"directed": directed}, args)
 
 
 def weighted(edge_list: Any, kind: pa.DataType, seed: int = 5) -> tuple[Path, int]:
-    """Most edges stand there several times. And a source."""
+    """Write an edge list with weights in which most edges are repeated; return its path and a
+    source.
+    """
     src, dst = random_edges(seed, 60, 900)
     weight = np.random.default_rng(seed).integers(0, 9, len(src)) / (
         1 if kind == pa.uint32() else 7
@@ -107,21 +109,21 @@ def check_weights(
 
 
 def check_rows(edges: Path, folder: Path, device: Device, options: BuildOptions) -> None:
-    """And weights, to the last bit."""
+    """Check that a device's rows are a store's; weights, to the last bit."""
     opened = open_edges(edges, "src", "dst", options.weight)
-    held = rows_on_device(opened, options, Executor(2), device)
+    loaded = rows_on_device(opened, options, Executor(2), device)
     weight = {"weight": options.weight} if options.weight else {}
     more = {**weight, "duplicates": options.duplicates, "directed": options.directed}
     delegraph.build(edges, folder / "graph.dg", threads=2, device="cpu", **more)
     store, team = delegraph.open_store(folder / "graph.dg"), Team(1)
     for fact in ("vertices", "edges", "rows", "self_loops", "duplicates", "degree_histogram"):
-        assert getattr(held.info, fact) == getattr(store.info, fact)
-    ours, theirs = held.info.weights, store.info.weights
+        assert getattr(loaded.info, fact) == getattr(store.info, fact)
+    ours, theirs = loaded.info.weights, store.info.weights
     assert (ours is None) == (theirs is None)
     if ours is not None and theirs is not None:
         assert ours == replace(theirs, mean=ours.mean)
         assert ours.mean == pytest.approx(theirs.mean)
-    rows = held.rows
+    rows = loaded.rows
     ways = {"nn": (rows.offsets, rows.targets, rows.weights)}
     if options.directed:
         ways["reverse-nn"] = rows.reverse_offsets, rows.reverse_targets, rows.reverse_weights
@@ -132,12 +134,14 @@ def check_rows(edges: Path, folder: Path, device: Device, options: BuildOptions)
         if bits is not None:
             np.testing.assert_array_equal(bits.get(), store.weights(0, name, team))
     table = store.vertices(team, ["vertex", "global_id"])
-    places = [held.names.find(vertex) for vertex in table["vertex"].to_pylist()]
+    places = [loaded.names.find(vertex) for vertex in table["vertex"].to_pylist()]
     assert places == table["global_id"].to_pylist()
 
 
 def check_float_sums(device: Device, seed: int) -> None:
-    """Floats of all sizes, subnormal ones too, each edge very often: the same in any order."""
+    """Check that sums of floats of all sizes, subnormal ones too, are the same in any order of very
+    often repeated edges.
+    """
     random = np.random.default_rng(seed)
     bits = random.integers(0, 0x70000000, 3000).astype(np.uint32)
     bits[:500] >>= 9
@@ -148,23 +152,25 @@ def check_float_sums(device: Device, seed: int) -> None:
             batch = tuple(cupy.asarray(column) for column in columns)
         combining = Weighing("float32", "sum").combining
         rows = gpu_prepare.prepare(device, [batch], 4, True, combining)
-        for target, found in zip(rows.targets.get(), rows.weights.get(), strict=True):
+        for target, weight in zip(rows.targets.get(), rows.weights.get(), strict=True):
             vertex = rows.id_of_position.get()[target]
             state = np.zeros(weights.EXPONENTS, np.int64)
             weights.add_weights(combining, bits[dst == vertex], True, state)
-            assert found == weights.combined(combining, state)
+            assert weight == weights.combined(combining, state)
 
 
 def check_too_large_a_sum(edge_list: Any, folder: Path) -> None:
     edges = edge_list([0, 0, 1], [1, 1, 2], weight=pa.array([2**32 - 1, 1, 1], pa.int64()))
-    asked = {"source": 0, "weight": "weight", "duplicates": "sum", "device": "cuda"}
+    args = {"source": 0, "weight": "weight", "duplicates": "sum", "device": "cuda"}
     with pytest.raises(InputError, match="add up to more than 32 bits can hold"):
-        delegraph.sssp(edges, output=folder / "out", **asked)
+        delegraph.sssp(edges, output=folder / "out", **args)
     assert not (folder / "out").exists()
 
 
 def check_too_little_memory(edge_list: Any, folder: Path) -> None:
-    """Through a store then, of which less is on the device, or nothing."""
+    """Check that an edge list too large for the device goes through a store, of which a part or
+    nothing is on the device.
+    """
     edges = edge_list(*random_edges(3, 3000, 400_000))
     limited = {"device": "cuda", "device_memory_limit": "40MB", "threads": 2}
     delegraph.components(edges, output=folder / "out", **limited)
@@ -206,7 +212,7 @@ def test_rows(device, edge_list, tmp_path, shape, directed):
 
 @pytest.mark.parametrize("kind", ["uint64", "string"])
 def test_ids_that_are_not_dense(device, edge_list, tmp_path, kind):
-    ends = (named(kind, some) for some in random_edges(6, 200, 500))
+    ends = (named(kind, end) for end in random_edges(6, 200, 500))
     edges = edge_list(*ends, id_type=pa.type_for_alias(kind))
     check("pagerank", edges, tmp_path, {}, {"tolerance": 1e-9})
 
@@ -231,21 +237,21 @@ def test_all_emulated(emulated, edge_list, tmp_path, directed):
 
 @pytest.mark.parametrize("ids", ["dense", "string"])
 def test_rounded_weights_are_counted_emulated(emulated, edge_list, tmp_path, ids):
-    """As they are by a CPU, as are self-loops and duplicates."""
+    """Rounded weights, self-loops and duplicates are counted like on a CPU."""
     src, dst = random_edges(7, 50, 300)
-    ends = (src, dst) if ids == "dense" else (named("string", some) for some in (src, dst))
+    ends = (src, dst) if ids == "dense" else (named("string", end) for end in (src, dst))
     edges = edge_list(*ends, weight=np.random.default_rng(7).integers(1, 20, 300) / 7)
-    asked = {"weight": "weight", "iterations": 3}
-    found = [
-        delegraph.pagerank(edges, output=tmp_path / device, device=device, **asked)
+    args = {"weight": "weight", "iterations": 3}
+    results = [
+        delegraph.pagerank(edges, output=tmp_path / device, device=device, **args)
         for device in ("cpu", "cuda")
     ]
-    ours, theirs = (ran.record["graph"] for ran in found)
+    ours, theirs = (run.record["graph"] for run in results)
     assert ours == theirs
     assert 0 < theirs["weights"]["rounded"] < 300
-    assert found[1].record["device"].startswith("cuda:0")
-    assert len(found[1].notes) == 3
-    assert found[0].notes == found[1].notes
+    assert results[1].record["device"].startswith("cuda:0")
+    assert len(results[1].notes) == 3
+    assert results[0].notes == results[1].notes
 
 
 @pytest.mark.parametrize("duplicates", mostly_slow(DUPLICATES, "sum"))
@@ -272,19 +278,19 @@ def test_loops_alone_emulated(emulated, edge_list, tmp_path, ends):
 
 
 def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch):
-    """It goes through a store. What a program holds is known when its graph is loaded, of which no
-    more is left then than it needs.
+    """A program that does not fit beside the rows goes through a store, after the rows are freed;
+    how much a program holds is known only when its graph is loaded.
     """
-    rows, left = [], []
+    rows, remains = [], []
     rows_in_memory, give_back = device_edges.rows_on_device, device_edges.give_back
 
     def held(*args: Any) -> Any:
-        found = rows_in_memory(*args)
-        rows.append(weakref.ref(found.rows))
-        return found
+        made = rows_in_memory(*args)
+        rows.append(weakref.ref(made.rows))
+        return made
 
     def given_back(device: Device) -> None:
-        left.append(rows[0]())
+        remains.append(rows[0]())
         give_back(device)
 
     monkeypatch.setattr(device_edges, "rows_on_device", held)
@@ -292,16 +298,16 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
     monkeypatch.setattr(EdgeRowsOnDevice, "device_bytes", lambda *args: 1 << 60)
     edges = edge_list(*random_edges(3, 100, 400))
     delegraph.components(edges, output=tmp_path / "out", device="cuda", threads=2)
-    assert left[0] is None
-    ran = record(tmp_path / "out")
-    assert ran["device"].startswith("cuda:0")
-    assert "vertices" in {step["name"] for step in ran["plan"]["steps"]}
-    note, *_ = ran["notes"]  # others are about rows
+    assert remains[0] is None
+    run = record(tmp_path / "out")
+    assert run["device"].startswith("cuda:0")
+    assert "vertices" in {step["name"] for step in run["plan"]["steps"]}
+    note, *_ = run["notes"]  # others are about rows
     assert note.startswith("used a temporary store: ")
 
 
 def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypatch):
-    """A temporary store has it, from then on."""
+    """An open graph without room for a program answers from a temporary store from then on."""
 
     def room(rows: RowsOnDevice, program: DeviceProgram, extra: int = 0) -> int:
         raise DeviceMemoryError(f"no room for {type(program).__name__}")
@@ -310,14 +316,16 @@ def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypat
     edges = edge_list(*random_edges(3, 100, 400))
     with delegraph.open(edges, device="cuda") as graph, delegraph.open(edges, device="cpu") as own:
         for ask in (Graph.components, Graph.eccentricity):
-            found, wanted = ask(graph), ask(own)
-            assert found.table.equals(wanted.table)
-            assert found.record["device"].startswith("cuda")
+            result, wanted = ask(graph), ask(own)
+            assert result.table.equals(wanted.table)
+            assert result.record["device"].startswith("cuda")
         assert graph.notes == (*own.notes, "used a temporary store: no room for ComponentsProgram")
 
 
 def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatch):
-    """What a program has loaded is let go of, so that another one is answered elsewhere."""
+    """An open graph that has no room to load more lets go of what an earlier program has loaded,
+    and answers from a temporary store.
+    """
     loads = []
     load = HeldRows.program_graph
 
@@ -331,13 +339,15 @@ def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatc
     edges = edge_list(*random_edges(3, 100, 400))
     with delegraph.open(edges, device="cuda") as graph, delegraph.open(edges, device="cpu") as own:
         assert graph.components().table.equals(own.components().table)
-        found, wanted = (some.pagerank()["pagerank"].to_numpy() for some in (graph, own))
-        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+        ranks, wanted = (side.pagerank()["pagerank"].to_numpy() for side in (graph, own))
+        np.testing.assert_allclose(ranks, wanted, rtol=1e-9)
         assert graph.notes == (*own.notes, "used a temporary store: no room for degrees")
 
 
 def test_an_open_graph_interrupted_while_it_loads_more(emulated, edge_list, monkeypatch):
-    """The next question loads it again."""
+    """An open graph that was interrupted while it loaded more loads the same again for the next
+    question.
+    """
     load, interrupted = HeldRows.program_graph, []
 
     def interrupt(rows: HeldRows, device: Device, program: DeviceProgram) -> ProgramGraph:
@@ -352,8 +362,8 @@ def test_an_open_graph_interrupted_while_it_loads_more(emulated, edge_list, monk
         assert graph.components().table.equals(own.components().table)
         with pytest.raises(KeyboardInterrupt):
             graph.pagerank()
-        found, wanted = (some.pagerank()["pagerank"].to_numpy() for some in (graph, own))
-        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+        ranks, wanted = (side.pagerank()["pagerank"].to_numpy() for side in (graph, own))
+        np.testing.assert_allclose(ranks, wanted, rtol=1e-9)
         assert graph.notes == own.notes
 
 

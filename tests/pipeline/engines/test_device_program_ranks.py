@@ -1,7 +1,7 @@
 """Programs by ranks with a device each, against their definitions.
 
-On one device the host carries what ranks tell each other; on several NCCL does, and what an
-iteration of PageRank tells stands in their memory.
+On one device the host carries messages between ranks; on several, NCCL carries them, and the
+messages of PageRank's iterations are in the ranks' memory.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def run_or_end(
     went_on: list[int] | None = None,
     times: int = 1,
 ) -> list[ProgramResult | None]:
-    """What each rank gave, the last time."""
+    """Return each rank's result of the last run; None: the run was ended."""
 
     def one(communicator) -> ProgramResult | None:
         rank = communicator.rank
@@ -94,83 +94,85 @@ def run_or_end(
             device, loaded = devices[rank % len(devices)], []
             if went_on is not None and rank == 0:
                 loaded = went_on
-            of = [program] * times, store, communicator, device
+            args = [program] * times, store, communicator, device
 
             def load(here: RankProgram, check: Callable[[], None]) -> ProgramGraph:
                 return here.load(device, Team(1), check)
 
-            return run_on_devices(*of, load, saved, loaded.append)[0]
+            return run_on_devices(*args, load, saved, loaded.append)[0]
 
     with communicators(kind, ranks) as group:
-        found = on_ranks(group, one)
-    for some in found:
-        if isinstance(some, BaseException):
-            raise some
-    return found
+        results = on_ranks(group, one)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results
 
 
 def run(*arguments: Any, **more: Any) -> list[ProgramResult]:
-    """The same, of a run that is not ended."""
-    found = run_or_end(*arguments, **more)
-    assert None not in found
-    return [some for some in found if some is not None]
+    """Return each rank's result of a run that is not ended."""
+    results = run_or_end(*arguments, **more)
+    assert None not in results
+    return [result for result in results if result is not None]
 
 
-def columns(found: list[ProgramResult]) -> dict[str, np.ndarray]:
-    return {name: np.asarray(some) for name, some in found[0].values.items()}
+def columns(results: list[ProgramResult]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(value) for name, value in results[0].values.items()}
 
 
 def check_all(store: Store, devices: Sequence[Device], ranks: int, kind: str = "threads") -> None:
-    """Every program, each against its definition."""
+    """Check every program against its definition."""
     n = store.info.vertices
     u, _, weight = entries_of(store)
-    of = store, devices, ranks, kind
-    check_components(*of)
-    check_walk(*of, weight)
-    check_sources(*of)
+    args = store, devices, ranks, kind
+    check_components(*args)
+    check_walk(*args, weight)
+    check_sources(*args)
     for source in (0, n // 2):
-        found = run(store, program_of(store, source), devices, ranks, kind)
-        check_paths(store, columns(found), source)
-        assert found[0].record["edges"] >= np.count_nonzero(u == source)
+        results = run(store, program_of(store, source), devices, ranks, kind)
+        check_paths(store, columns(results), source)
+        assert results[0].record["edges"] >= np.count_nonzero(u == source)
 
 
 def check_components(store: Store, devices: Sequence[Device], ranks: int, kind: str) -> None:
     u, v = edges_of(store)
-    found = run(store, ComponentsProgram(), devices, ranks, kind)
+    results = run(store, ComponentsProgram(), devices, ranks, kind)
     wanted = reference.components(u, v, store.info.vertices)
-    assert np.array_equal(columns(found)["component"], wanted)
-    assert found[0].record["edges"] == len(u)
-    assert (found[0].record["sent"] > 0) == (ranks > 1)
+    assert np.array_equal(columns(results)["component"], wanted)
+    assert results[0].record["edges"] == len(u)
+    assert (results[0].record["sent"] > 0) == (ranks > 1)
 
 
 def check_telling_of_forests(
     devices: Sequence[Device], folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str = "threads"
 ) -> None:
-    """By pairs, and by labels where there is no room for pairs; before most edges, and after."""
+    """Check components when ranks exchange forests as pairs, and as labels where there is no room
+    for pairs; before and after most edges are joined.
+    """
     towns = np.arange(100)
     hubs, middle = np.r_[towns, 100 + towns], 200 + towns
     leaves = 300 + np.arange(1200)
     # Hubs come first in a row: edges from one middle to the next are among the first of neither.
     src = np.r_[middle, middle, hubs[leaves % 200], middle[:-1]]
     dst = np.r_[hubs, leaves, middle[1:]]
-    told: Counter[tuple[bool, bool]] = Counter()
+    counts: Counter[tuple[bool, bool]] = Counter()
     hear = components._Share.hear
 
     def watch(self: Any, message: list[Any]) -> None:
         after = bool(self._joined["room"][0])
-        told[after, len(message) == 1] += 1
+        counts[after, len(message) == 1] += 1
         hear(self, message)
 
     monkeypatch.setattr(components._Share, "hear", watch)
     for directed in (False, True):
         options = BuildOptions(directed=directed, **LAYOUTS["1d"])
-        (here := folder / str(directed)).mkdir()
-        store = stored(here, src, dst, options)
+        (place := folder / str(directed)).mkdir()
+        store = stored(place, src, dst, options)
         check_components(store, devices, 3, kind)
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(components, "_room", lambda vertices: 1)
             check_components(store, devices, 4, kind)
-    assert set(told) == {(False, False), (False, True), (True, False), (True, True)}
+    assert set(counts) == {(False, False), (False, True), (True, False), (True, True)}
 
 
 def check_walk(
@@ -188,48 +190,50 @@ def check_walk(
     )
     for weights, dangling, teleport, single in ways:
         program = PageRankProgram(n, 0.85, None, 7, dangling, teleport, weights, single)
-        found = run(store, program, devices, ranks, kind)
+        results = run(store, program, devices, ranks, kind)
         to = None if teleport is None else likely
         by = None if weights is None else weight
         wanted = reference.pagerank(u, v, n, 0.85, 7, to, dangling == "even", by)
         close = 1e-6 if single else 1e-12
-        np.testing.assert_allclose(columns(found)["pagerank"], wanted, rtol=close, atol=1e-300)
-        iterations = found[0].record["iterations"]
-        assert [some["edges_examined"] for some in iterations] == [len(u)] * 7
+        np.testing.assert_allclose(columns(results)["pagerank"], wanted, rtol=close, atol=1e-300)
+        iterations = results[0].record["iterations"]
+        assert [step["edges_examined"] for step in iterations] == [len(u)] * 7
 
 
 def check_sources(store: Store, devices: Sequence[Device], ranks: int, kind: str) -> None:
     u, v = edges_of(store)
     n = store.info.vertices
-    for some in (np.arange(0, n, max(1, n // 9), dtype=np.uint32), np.array([n - 1], np.uint32)):
-        found = columns(run(store, DistanceSumsProgram(some, along=True), devices, ranks, kind))
-        assert sorted(found["source"].tolist()) == some.tolist()
-        check_sums((u, v), n, found)
-        found = columns(run(store, BetweennessProgram(n, some), devices, ranks, kind))
-        wanted = reference.betweenness(u, v, n, some)
-        np.testing.assert_allclose(found["betweenness"], wanted, rtol=1e-10, atol=1e-10)
-        found = columns(run(store, NearestSourceProgram(some), devices, ranks, kind))
-        check_nearest((u, v), n, some, n, found)
+    for sources in (np.arange(0, n, max(1, n // 9), dtype=np.uint32), np.array([n - 1], np.uint32)):
+        values = columns(run(store, DistanceSumsProgram(sources, along=True), devices, ranks, kind))
+        assert sorted(values["source"].tolist()) == sources.tolist()
+        check_sums((u, v), n, values)
+        values = columns(run(store, BetweennessProgram(n, sources), devices, ranks, kind))
+        wanted = reference.betweenness(u, v, n, sources)
+        np.testing.assert_allclose(values["betweenness"], wanted, rtol=1e-10, atol=1e-10)
+        values = columns(run(store, NearestSourceProgram(sources), devices, ranks, kind))
+        check_nearest((u, v), n, sources, n, values)
         for apart in (False, True):
-            check_each(store, some, apart, devices, ranks, kind)
+            check_each(store, sources, apart, devices, ranks, kind)
 
 
-def check_each(store: Store, some: np.ndarray, apart: bool, *how: Any) -> None:
-    """Distances from each, which is done again where all ranks have to go another way."""
+def check_each(store: Store, sources: np.ndarray, apart: bool, *how: Any) -> None:
+    """Check distances from each source, in new runs where all ranks have to use more bits or to
+    search apart.
+    """
     n, bits = store.info.vertices, 8
     while True:
-        found = run(store, DistanceBits(some, bits, None, apart), *how)
-        values, record = columns(found), found[0].record
+        results = run(store, DistanceBits(sources, bits, None, apart), *how)
+        values, record = columns(results), results[0].record
         if values:
             break
         assert record["deeper"] or record["apart"] > apart
         bits, apart = bits << record["deeper"], record["apart"]
-    check_distances(edges_of(store), n, some, n, values)
-    assert record["sources"] == len(some)
+    check_distances(edges_of(store), n, sources, n, values)
+    assert record["sources"] == len(sources)
 
 
 def make(folder: Path, shape: str, weights: str, directed: bool, layout: str, **more: Any) -> Store:
-    """more: options of the build, instead of the layout's."""
+    """Build a store of a shape; more: options of the build that replace the layout's."""
     src, dst = SHAPES[shape]
     weight = WEIGHTS[weights](np.random.default_rng(1), len(src))
     options = BuildOptions(directed=directed, **(LAYOUTS[layout] | more))
@@ -253,10 +257,10 @@ def test_weights(device, tmp_path, weights, directed):
 
 
 def check_paths_of(store: Store, devices: Sequence[Device], kind: str = "threads") -> None:
-    """From some sources, and no farther than some."""
+    """Check shortest paths from three sources, one of them with a greatest distance."""
     for source, most in ((0, np.inf), (7, np.inf), (3, 1.5)):
-        found = run(store, program_of(store, source, most), devices, 3, kind)
-        check_paths(store, columns(found), source, most)
+        results = run(store, program_of(store, source, most), devices, 3, kind)
+        check_paths(store, columns(results), source, most)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -276,8 +280,8 @@ def test_random_graphs(device, tmp_path_factory, graph, layout, weights, ranks):
 
 
 def check_going_on(store: Store, program: Program, devices: Sequence[Device], folder: Path) -> None:
-    """A run that is ended after some of its steps goes on, by any number of ranks, with the same
-    answer.
+    """Check that a run ended after some steps resumes on any number of ranks, with the same
+    result.
     """
     save = Checkpoint.save_state
 
@@ -295,11 +299,11 @@ def check_going_on(store: Store, program: Program, devices: Sequence[Device], fo
         went_on: list[int] = []
         copy = shutil.copytree(saved[0], folder / f"for {ranks}")
         place = copy, *saved[1:]
-        found = columns(run(store, program, devices, ranks, saved=place, went_on=went_on))
+        column_values = columns(run(store, program, devices, ranks, saved=place, went_on=went_on))
         assert went_on[0] > 1
         for name, values in wanted.items():
             if name != "parent":
-                np.testing.assert_allclose(found[name], values, rtol=1e-12)
+                np.testing.assert_allclose(column_values[name], values, rtol=1e-12)
 
 
 def test_telling_of_forests(device, tmp_path, monkeypatch):
@@ -330,7 +334,9 @@ def check_programs_going_on(
 
 
 def check_several_times(folder: Path, devices: Sequence[Device], kind: str) -> None:
-    """Over what is loaded once, as bench does it, the last time is like the first."""
+    """Check that the last of three runs over a graph loaded once, as in bench, is like a single
+    run.
+    """
     store = make(folder, "hubs", "floats", True, "grid")
     n = store.info.vertices
     every = np.arange(n, dtype=np.uint32)
@@ -354,7 +360,7 @@ def test_several_times(device, tmp_path):
 @pytest.mark.parametrize("direct", [True, False])
 def test_two_devices(two_devices, tmp_path, monkeypatch, layout, direct):
     store = make(tmp_path, "hubs", "ties", True, layout)
-    with told(monkeypatch, direct):
+    with counting_steps(monkeypatch, direct):
         check_all(store, two_devices, 2, "nccl on GPUs")
 
 
@@ -384,10 +390,10 @@ def check_where_entries_stand(
     kind: str,
 ) -> None:
     store = make(folder, "hubs", "ties", True, layout)
-    made = standing(monkeypatch, STANDS[stands])
-    with told(monkeypatch, direct):
+    layouts = standing(monkeypatch, STANDS[stands])
+    with counting_steps(monkeypatch, direct):
         check_walk(store, devices, ranks, kind, entries_of(store)[2])
-    assert made == [True] * 3 * ranks
+    assert layouts == [True] * 3 * ranks
 
 
 SHARED: dict[str, Callable[[Store], SharedProgram]] = {
@@ -404,7 +410,9 @@ SHARED: dict[str, Callable[[Store], SharedProgram]] = {
 @pytest.mark.parametrize("direct", [True, False])
 @pytest.mark.parametrize("name", SHARED)
 def test_what_is_said_is_enough(two_devices, tmp_path, monkeypatch, name, direct, layout):
-    """No more can be held while ranks load and run; of vertices, of which there are many."""
+    """Memory of the planned size is enough for ranks to load and run a program over many
+    vertices.
+    """
     src, dst = random_edges(3, 1_000_000, 2_000_000)
     weight = np.random.default_rng(1).random(len(src)).astype(np.float32)
     store = stored(tmp_path, src, dst, BuildOptions(directed=True, **LAYOUTS[layout]), weight)
@@ -419,7 +427,7 @@ def test_what_is_said_is_enough(two_devices, tmp_path, monkeypatch, name, direct
             with device.use():
                 pool.free_all_blocks()
                 pool.set_limit(size=limited[-1].memory_bytes)
-        with told(monkeypatch, direct) if name != "components" else nullcontext():
+        with counting_steps(monkeypatch, direct) if name != "components" else nullcontext():
             run(store, program, limited, 2, "nccl on GPUs")
     finally:
         for device in two_devices:
@@ -428,20 +436,22 @@ def test_what_is_said_is_enough(two_devices, tmp_path, monkeypatch, name, direct
 
 
 @contextmanager
-def told(monkeypatch: pytest.MonkeyPatch, direct: bool) -> Iterator[None]:
-    """PageRank and shortest paths go by ranks' memory, or by messages; in fact."""
+def counting_steps(monkeypatch: pytest.MonkeyPatch, direct: bool) -> Iterator[None]:
+    """Check that steps of PageRank and shortest paths read other ranks' memory if ``direct``, and
+    else go by messages.
+    """
     ways: Counter[str] = Counter()
     by_memory = shared_walks._WalkInMemory, shared_paths._PathsInMemory
     by_messages = shared_walks._WalkByMessages, shared_paths._PathsByMessages
     for kind in (*by_memory, *by_messages):
 
-        def step(self: Any, *of: Any, name: str = kind.__name__, before: Any = kind.step) -> Any:
+        def step(self: Any, *args: Any, name: str = kind.__name__, before: Any = kind.step) -> Any:
             ways[name] += 1
-            return before(self, *of)
+            return before(self, *args)
 
         monkeypatch.setattr(kind, "step", step)
     if not direct:
-        monkeypatch.setattr(PeerMemory, "open", lambda *of: None)
+        monkeypatch.setattr(PeerMemory, "open", lambda *args: None)
     yield
     assert ways
     assert set(ways) <= {kind.__name__ for kind in (by_memory if direct else by_messages)}
@@ -470,7 +480,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command_name", COMMANDS)
 def test_a_worker_that_is_killed(two_devices, ok, edge_list, tmp_path, command_name):
-    """At a random moment of the run; the command does it again on the worker that is left."""
+    """A command whose worker is killed at a random moment runs again on the remaining worker."""
     del two_devices
     src, dst = grid(300)
     weight = np.random.default_rng(1).integers(1, 9, len(src))
@@ -478,9 +488,9 @@ def test_a_worker_that_is_killed(two_devices, ok, edge_list, tmp_path, command_n
     ok("build", edge_list(src, dst, w=weight), "-o", store, "--partitions", 2, "--weight", "w")
     how = "--workers", 2, "--device", "cuda", "--timeout", 10
     line = command(command_name, store, "-o", out, *COMMANDS[command_name], *how)
-    seconds, told = random.uniform(0, 3), ""
-    while "started again on 1 remaining worker" not in told:  # the run was over before
-        assert seconds > 0.01, told
+    seconds, stderr = random.uniform(0, 3), ""
+    while "started again on 1 remaining worker" not in stderr:  # the run was over before
+        assert seconds > 0.01, stderr
         shutil.rmtree(out, ignore_errors=True)
         with subprocess.Popen(
             line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -490,8 +500,8 @@ def test_a_worker_that_is_killed(two_devices, ok, edge_list, tmp_path, command_n
             time.sleep(seconds)
             with suppress(ProcessLookupError):
                 os.kill(workers[-1], signal.SIGKILL)
-            _, told = running.communicate(timeout=200)
-        assert running.returncode == 0, (seconds, told)
+            _, stderr = running.communicate(timeout=200)
+        assert running.returncode == 0, (seconds, stderr)
         seconds /= 2
     if command_name not in ("betweenness", "closeness"):  # those take long
         ok("validate", store, out)
@@ -505,7 +515,7 @@ def test_a_worker_that_is_killed(two_devices, ok, edge_list, tmp_path, command_n
 @pytest.mark.parametrize("shape", SMALL)
 def test_every_program_emulated(emulated, tmp_path, monkeypatch, shape, layout):
     store = make(tmp_path, shape, "ties", True, layout)
-    with told(monkeypatch, direct=True):
+    with counting_steps(monkeypatch, direct=True):
         check_all(store, emulated, 3, "nccl")
 
 
@@ -527,34 +537,36 @@ def test_telling_of_forests_emulated(emulated, tmp_path, monkeypatch):
 
 def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
     store = make(tmp_path, "two components", "ties", True, "grid")
-    with told(monkeypatch, direct=False):
+    with counting_steps(monkeypatch, direct=False):
         check_walk(store, emulated, 3, "nccl", entries_of(store)[2])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
-    """By all ranks of a walk, which tell each other of what they read."""
+    """Vertices of a walk are dealt to ranks by rows and targets, and each vertex that a rank reads
+    has an owner.
+    """
     devices = emulated[:3]
     src, dst = SHAPES["hubs"]
     last = 1 + max(src.max(), dst.max())
     ends = last + np.arange(100)  # of which edges lead to none
     options = BuildOptions(directed=True, **LAYOUTS[layout])
     store = stored(tmp_path, np.r_[src, ends], np.r_[dst, src[:100]], options)
-    seen: dict[int, tuple[np.ndarray, np.ndarray, Any]] = {}
-    of = shared_walks._Ownership.of
+    deals: dict[int, tuple[np.ndarray, np.ndarray, Any]] = {}
+    deal = shared_walks._Ownership.of
 
     def watch(graph: ProgramGraph, ranks: Ranks, each: int) -> Any:
-        dealt, rows = of(graph, ranks, each), graph.cut.rows
+        dealt, rows = deal(graph, ranks, each), graph.cut.rows
         targets = np.unique(rows.near.get())
-        seen[ranks.rank] = np.diff(rows.offsets.get().astype(np.int64)), targets, dealt
+        deals[ranks.rank] = np.diff(rows.offsets.get().astype(np.int64)), targets, dealt
         return dealt
 
     monkeypatch.setattr(shared_walks._Ownership, "of", watch)
     n, size = store.info.vertices, len(devices)
     run(store, PageRankProgram(n, 0.85, None, 3, "even", None), devices, size, "nccl")
-    has_any = np.stack([seen[rank][0] > 0 for rank in range(size)])
+    has_any = np.stack([deals[rank][0] > 0 for rank in range(size)])
     roles = np.zeros((size, n), np.uint32)
-    for rank, (lengths, _, dealt) in seen.items():
+    for rank, (lengths, _, dealt) in deals.items():
         vertices, of_these = dealt.rows.get().T
         roles[rank, vertices] = of_these
         assert (of_these > 0).all()
@@ -568,18 +580,18 @@ def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
     assert (own[:, alone] == has_any[:, alone]).all()
     assert ((roles > 0) == (own | has_any)).all()
     assert (roles >> 31 == ((roles > 0) & split)).all()
-    sent = 8 * (size - 1) * split.sum()
-    for rank, (_, _, dealt) in seen.items():
+    sent_bytes = 8 * (size - 1) * split.sum()
+    for rank, (_, _, dealt) in deals.items():
         assert dealt.splits == split.any()
         own_split = dealt.rows.get()[dealt.own_split.get(), 0]
         assert own_split.tolist() == np.flatnonzero(own[rank] & split).tolist()
         readers = np.zeros((size, n), np.bool_)
-        for peer, (_, targets, _) in seen.items():
+        for peer, (_, targets, _) in deals.items():
             readers[peer, targets] = True
-            told = roles[rank] >> np.uint32(peer) & 1 > 0
-            assert (told == (own[rank] & (readers[peer] | (peer == rank)))).all()
-        sent += 8 * (readers & own[rank])[np.arange(size) != rank].sum()
-    assert all(dealt.sent == sent for _, _, dealt in seen.values())
+            needed = roles[rank] >> np.uint32(peer) & 1 > 0
+            assert (needed == (own[rank] & (readers[peer] | (peer == rank)))).all()
+        sent_bytes += 8 * (readers & own[rank])[np.arange(size) != rank].sum()
+    assert all(dealt.sent == sent_bytes for _, _, dealt in deals.values())
     assert split.any() == (layout != "1d")
 
 
@@ -592,33 +604,33 @@ def test_where_entries_stand_emulated(emulated, tmp_path, monkeypatch, direct, s
 
 @pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegates"))
 def test_walks_of_large_graphs_emulated(emulated, tmp_path, monkeypatch, layout):
-    """Whose offsets have 64 bits, and half of whose targets stand in host memory."""
+    """Walks are right with offsets of 64 bits and half of the targets in host memory."""
     for module in (device_share, made_rows):
         monkeypatch.setattr(module, "MOST_SHORT", 0)
-    room, seen = DeviceShare.room, []
+    room, deals = DeviceShare.room, []
 
-    def less(self: DeviceShare, program: Any, *of: Any) -> Any:
-        found = room(self, program, *of)
-        return found if program.weighted else found._replace(near=found.near // 2)
+    def less(self: DeviceShare, program: Any, *args: Any) -> Any:
+        full = room(self, program, *args)
+        return full if program.weighted else full._replace(near=full.near // 2)
 
-    of = shared_walks._Ownership.of
+    deal = shared_walks._Ownership.of
 
     def watch(graph: ProgramGraph, *more: Any) -> Any:
-        found = of(graph, *more)
-        seen.append((found.cut.rows.offset_type, found.cut.tiered))
-        return found
+        dealt = deal(graph, *more)
+        deals.append((dealt.cut.rows.offset_type, dealt.cut.tiered))
+        return dealt
 
     monkeypatch.setattr(DeviceShare, "room", less)
     monkeypatch.setattr(shared_walks._Ownership, "of", watch)
     store = make(tmp_path, "hubs", "ties", True, layout)
     check_walk(store, emulated, 3, "nccl", entries_of(store)[2])
-    assert Counter(seen) == {("u64", "true"): 6, ("u64", "false"): 3}
+    assert Counter(deals) == {("u64", "true"): 6, ("u64", "false"): 3}
 
 
 @pytest.mark.parametrize("weights", mostly_slow(WEIGHTS))
 @pytest.mark.parametrize("direct", [True, slow(False)])
 def test_weights_emulated(emulated, tmp_path, monkeypatch, direct, weights):
-    with told(monkeypatch, direct):
+    with counting_steps(monkeypatch, direct):
         check_paths_of(make(tmp_path, "hubs", weights, False, "grid"), emulated, "nccl")
 
 
@@ -632,25 +644,25 @@ def test_going_on_emulated(emulated, tmp_path, monkeypatch, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pagerank", "sssp"])
 def test_going_on_by_messages_emulated(emulated, tmp_path, monkeypatch, name):
-    with told(monkeypatch, direct=False):
+    with counting_steps(monkeypatch, direct=False):
         check_programs_going_on(emulated, tmp_path, monkeypatch, name)
 
 
 @pytest.mark.parametrize("direct", [True, slow(False)])
 def test_paths_of_many_buckets_emulated(emulated, tmp_path, monkeypatch, direct):
     store = make(tmp_path, "grid", "floats", False, "delegates")
-    with told(monkeypatch, direct):
-        found = run(store, program_of(store, 0), emulated, 2, "nccl")
-    check_paths(store, columns(found), 0)
-    assert found[0].record["buckets"] > (9 if direct else 10)  # a kernel's rule, and a host's
-    assert found[0].record["sent"] > 0
+    with counting_steps(monkeypatch, direct):
+        results = run(store, program_of(store, 0), emulated, 2, "nccl")
+    check_paths(store, columns(results), 0)
+    assert results[0].record["buckets"] > (9 if direct else 10)  # a kernel's rule, and a host's
+    assert results[0].record["sent"] > 0
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["betweenness", "closeness"])
 def test_ends_asked_of_some_ranks_emulated(emulated, tmp_path, monkeypatch, name):
-    """At any moment, one after the other; other numbers of ranks, or one, go on. None waits for
-    ever, nothing counts twice.
+    """Runs whose ranks are asked at random moments to end are resumed by other numbers of ranks, or
+    by one; no rank waits for ever, and nothing counts twice.
     """
     asks, chance = threading.local(), random.Random(2)
     monkeypatch.setattr(
@@ -673,13 +685,13 @@ def test_ends_asked_of_some_ranks_emulated(emulated, tmp_path, monkeypatch, name
 
     monkeypatch.setattr(RankProgram, "load", begin)
     saved = tmp_path / "checkpoint", chance.choice([0.0, 0.001, 1e9]), "this"
-    found: list[ProgramResult | None] = [None]
+    results: list[ProgramResult | None] = [None]
     for attempt in range(8):
         if attempt == 7:
             monkeypatch.setattr(ending, "asked", lambda: False)
-        found = run_or_end(store, program, emulated, chance.randint(1, 4), saved=saved)
-        if found[0] is not None:
+        results = run_or_end(store, program, emulated, chance.randint(1, 4), saved=saved)
+        if results[0] is not None:
             break
-    assert found[0] is not None
+    assert results[0] is not None
     for column, values in wanted.items():
-        np.testing.assert_allclose(np.asarray(found[0].values[column]), values, rtol=1e-12)
+        np.testing.assert_allclose(np.asarray(results[0].values[column]), values, rtol=1e-12)

@@ -59,20 +59,20 @@ WEIGHTS = {
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory) -> Stores:
-    """Of a shape, each built once."""
+    """Return a function that builds the store of a shape, once for each choice of arguments."""
 
     @cache
-    def of(shape: str, directed: bool, weights: str = "none", partitions: int = 1) -> Store:
+    def store_of(shape: str, directed: bool, weights: str = "none", partitions: int = 1) -> Store:
         src, dst = SHAPES[shape]
         weight = WEIGHTS[weights](np.random.default_rng(1), len(src))
         options = BuildOptions(directed=directed, partitions=partitions)
         return stored(tmp_path_factory.mktemp("store"), src, dst, options, weight)
 
-    return of
+    return store_of
 
 
 class ProgramRun(NamedTuple):
-    """columns: by name, in the order that the program gives them."""
+    """A program's result by an engine. columns: by name, in the order that the program gives."""
 
     columns: dict[str, np.ndarray]
     record: dict[str, Any]
@@ -80,7 +80,7 @@ class ProgramRun(NamedTuple):
 
     @property
     def values(self) -> np.ndarray:
-        """Of its first column."""
+        """The values of the first column."""
         return next(iter(self.columns.values()))
 
 
@@ -94,16 +94,18 @@ def run(
     engine = engine_of(store, program, device)
     engine.load()
     engine.compile()
-    given, method = engine.run(checkpoint, lambda *_: None), engine.method
+    result, method = engine.run(checkpoint, lambda *_: None), engine.method
     engine.close()
-    columns = {name: np.asarray(some) for name, some in given.values.items()}
-    return ProgramRun(columns, given.record, method)
+    columns = {name: np.asarray(value) for name, value in result.values.items()}
+    return ProgramRun(columns, result.record, method)
 
 
 def run_cut_off(
     store: Store, program: DeviceProgram, device: Device, folder: Path, step: int = 1
 ) -> ProgramRun:
-    """After its second step; what it gives when it goes on from the first, which does so much."""
+    """Run a program that is cut off after its second step; return the result of resuming from the
+    first step.
+    """
     loaded: list[int] = []
 
     def checkpoint() -> Checkpoint:
@@ -118,9 +120,9 @@ def run_cut_off(
 
     with pytest.raises(KeyboardInterrupt):
         engine.run(checkpoint(), tell)
-    found = run(store, program, device, checkpoint())
+    result = run(store, program, device, checkpoint())
     assert loaded == [step]
-    return found
+    return result
 
 
 def walk(store: Store, weights: Any = None, most: int = 12, **more: Any) -> PageRankProgram:
@@ -130,10 +132,10 @@ def walk(store: Store, weights: Any = None, most: int = 12, **more: Any) -> Page
 
 def check_components(store: Store, device: Device) -> None:
     u, v = edges_of(store)
-    found = run(store, ComponentsProgram(), device)
+    result = run(store, ComponentsProgram(), device)
     wanted = reference.components(u, v, store.info.vertices)
-    assert (found.values == wanted).all()
-    assert found.record["edges"] == sum(store.info.subgraph_edges.values())
+    assert (result.values == wanted).all()
+    assert result.record["edges"] == sum(store.info.subgraph_edges.values())
 
 
 def check_walk(store: Store, device: Device, **options: Any) -> str:
@@ -150,13 +152,13 @@ def check_walk(store: Store, device: Device, **options: Any) -> str:
     else:
         u, v = edges_of(store)
     program = walk(store, kind, **options)
-    found = run(store, program, device)
+    result = run(store, program, device)
     wanted = reference.pagerank(u, v, n, 0.85, program.most, to, program.dangling == "even", weight)
-    np.testing.assert_allclose(found.values, wanted, rtol=close, atol=1e-300)
-    assert len(found.record["iterations"]) == program.most
-    again = run(store, program, device)
-    assert np.array_equal(again.values, found.values)  # to the last bit
-    return found.method
+    np.testing.assert_allclose(result.values, wanted, rtol=close, atol=1e-300)
+    assert len(result.record["iterations"]) == program.most
+    rerun = run(store, program, device)
+    assert np.array_equal(rerun.values, result.values)  # to the last bit
+    return result.method
 
 
 @pytest.mark.parametrize("turn", [None, 4, 1024])
@@ -202,12 +204,12 @@ STANDS = {
 @pytest.mark.parametrize("shape", ["hubs", "star", "two components"])
 def test_where_entries_stand(device, stores, monkeypatch, shape, directed, weights, stands, turn):
     _cut_by(monkeypatch, turn)
-    made = standing(monkeypatch, lambda rows, n: STANDS[stands](n))
+    layouts = standing(monkeypatch, lambda rows, n: STANDS[stands](n))
     store = stores(shape, directed, weights)
     check_walk(store, device)
     check_walk(store, device, single=True)
     check_walk(store, device, dangling="none", personal=True)
-    assert made == [True] * 6  # each is run twice
+    assert layouts == [True] * 6  # each is run twice
 
 
 def graph_of(store: Store, device: Device) -> ProgramGraph:
@@ -218,7 +220,9 @@ def graph_of(store: Store, device: Device) -> ProgramGraph:
 
 
 def test_columns_and_tiles_are_of_rows_that_rise(device, tmp_path):
-    """Those of a graph in any other order stay as they are."""
+    """Columns and tiles are made for rows in order of degree; rows of a graph in any other order
+    stay as they are.
+    """
     src, dst = SHAPES["hubs"]
     for order in ("degree", "random"):
         (tmp_path / order).mkdir()
@@ -237,8 +241,8 @@ LENGTHS = [range(1, 1025), [1024] * 3 + [1, 0, 700, 3] * 50, [5000, 1]]
 @pytest.mark.parametrize("lengths", LENGTHS, ids=["all", "mixed", "a long one"])
 @pytest.mark.parametrize("tiling", TILINGS)
 def test_tiles_have_every_entry_once(device, lengths, tiling):
-    """By what a tile holds: each entry once, in the segment of its row, and nothing besides. There
-    are fewer rows than vertices.
+    """Tiles hold each entry once, in the segment of its row, and nothing else, with fewer rows than
+    vertices.
     """
     rng, n = np.random.default_rng(len(lengths)), 1 << 13
     rows = [np.sort(rng.choice(n, length, replace=False)) for length in lengths]
@@ -247,21 +251,31 @@ def test_tiles_have_every_entry_once(device, lengths, tiling):
     with device.use() as cupy:
         cut = cut_rows.cut(device, Rows(cupy.asarray(offsets), cupy.asarray(targets)))
         weights = cupy.arange(len(targets), dtype=np.uint32)
-        made = tiles.tile_rows(device, cut, n, tiling, weights, 1 << 30)
-    assert made is not None
-    found = _entries_of(made, n)
+        tiled = tiles.tile_rows(device, cut, n, tiling, weights, 1 << 30)
+    assert tiled is not None
+    entries = _entries_of(tiled, n)
     owner = np.repeat(np.arange(cut.count), np.diff(offsets.astype(np.int64)))
     expected = np.stack([owner, targets, np.arange(len(targets))], axis=1)
-    np.testing.assert_array_equal(found[np.argsort(found[:, 2])], expected)
-    assert made.weights is not None
-    held = made.near, made.far, made.pieces, made.sums, made.weights, made.groups, made.groups
-    needed = sum(some.nbytes for some in held)
+    np.testing.assert_array_equal(entries[np.argsort(entries[:, 2])], expected)
+    assert tiled.weights is not None
+    data = (
+        tiled.near,
+        tiled.far,
+        tiled.pieces,
+        tiled.sums,
+        tiled.weights,
+        tiled.groups,
+        tiled.groups,
+    )
+    needed = sum(array.nbytes for array in data)
     assert tiles.tile_rows(device, cut, n, tiling, weights, needed) is not None
     assert tiles.tile_rows(device, cut, n, tiling, weights, needed - 1) is None
 
 
 def test_bands_cost_the_same(device, monkeypatch):
-    """Also where every second turn has a row, first the even ones, then the odd ones."""
+    """Bands cost the same, also where every second turn has a row: even turns first, then odd
+    ones.
+    """
     _cut_by(monkeypatch, 64)
     monkeypatch.setattr(tiles, "_WEIGHED", 128)
     long, short, bands = 95, 31, 8
@@ -272,41 +286,41 @@ def test_bands_cost_the_same(device, monkeypatch):
     tiling = Tiling(1, 13, 1, 31)
     with device.use() as cupy:
         cut = cut_rows.cut(device, Rows(cupy.asarray(offsets), cupy.asarray(targets)))
-        of = cut.packed(), pack(tiles.TILING, **tiling._asdict())
+        args = cut.packed(), pack(tiles.TILING, **tiling._asdict())
         units = cut.parts + len(cut.turn_rows) - 1
-        first = tiles._cut_bands(device, "u32", of, units, bands).get()
+        first = tiles._cut_bands(device, "u32", args, units, bands).get()
         costs = cupy.empty(units, np.uint32)
-        device.launch(tiles._SOURCE, "weigh_units<u32>", 32 * units, (*of, np.uint32(1), costs))
+        device.launch(tiles._SOURCE, "weigh_units<u32>", 32 * units, (*args, np.uint32(1), costs))
         each = np.add.reduceat(costs.get().astype(np.int64), first[:-1])
     assert len(each) == bands
     assert each.max() < 1.2 * each.mean()
 
 
-def _entries_of(made: tiles.TiledRows, n: int) -> np.ndarray:
-    """(row, target, weight) of each entry, in any order."""
-    groups = made.groups.get().view(tiles.GROUP).reshape(made.bands, made.tiling.cells, -1)
-    near, far, pieces = made.near.get(), made.far.get(), made.pieces.get()
-    assert made.weights is not None
-    weights, whole = made.weights.get(), made.whole
+def _entries_of(tiled: tiles.TiledRows, n: int) -> np.ndarray:
+    """Return the (row, target, weight) of each entry, in any order."""
+    groups = tiled.groups.get().view(tiles.GROUP).reshape(tiled.bands, tiled.tiling.cells, -1)
+    near, far, pieces = tiled.near.get(), tiled.far.get(), tiled.pieces.get()
+    assert tiled.weights is not None
+    weights, whole = tiled.weights.get(), tiled.whole
     parts = np.repeat(whole.long_rows.get(), np.diff(whole.first_parts.get().astype(np.int64)))
     row_of = np.concatenate([parts, np.arange(n)])
-    found = []
+    entries = []
     for (_, cell, length), group in np.ndenumerate(groups):
         width = int(tiles._WIDTH[length])
-        each, is_tile = int(tiles._LONGEST[length]) // width, cell < made.tiling.tiles
+        each, is_tile = int(tiles._LONGEST[length]) // width, cell < tiled.tiling.tiles
         for chunk in range(group["chunks"]):
             for lane, i in itertools.product(range(32), range(each)):
                 within = lane if each == 1 else 32 * (i - i % 2) + 2 * lane + i % 2
                 at = int(group["entries"]) + 32 * each * chunk + within
                 piece = pieces[int(group["segments"]) + chunk * (32 // width) + lane // width]
                 entry = (near if is_tile else far)[at]
-                if entry == (1 << made.tiling.shift if is_tile else 0xFFFFFFFF):
+                if entry == (1 << tiled.tiling.shift if is_tile else 0xFFFFFFFF):
                     continue
-                target = (cell << made.tiling.shift) + int(entry) if is_tile else int(entry)
-                assert is_tile or target >= made.tiling.tiles << made.tiling.shift
+                target = (cell << tiled.tiling.shift) + int(entry) if is_tile else int(entry)
+                assert is_tile or target >= tiled.tiling.tiles << tiled.tiling.shift
                 weight = weights[at + (0 if is_tile else len(near))]
-                found.append((row_of[piece], target, weight))
-    return np.array(found, np.int64)
+                entries.append((row_of[piece], target, weight))
+    return np.array(entries, np.int64)
 
 
 def test_the_way_that_reads_least(device, tmp_path, monkeypatch):
@@ -317,10 +331,16 @@ def test_the_way_that_reads_least(device, tmp_path, monkeypatch):
     hubs = stored(tmp_path / "hubs", src, dst // 8, BuildOptions())
 
     def choose(store: Store, cached: int) -> Cuts | Tiling | None:
-        """For a device with so much cache, tiles of 32, and 100 blocks that hold one."""
-        of = {"cache_bytes": 3 * 8 * cached, "shared_bytes": 2048 + 8 * 33, "multiprocessors": 100}
+        """Choose cuts for a device with a cache for ``cached`` targets, tiles of 32, and 100 blocks
+        that hold one.
+        """
+        facts = {
+            "cache_bytes": 3 * 8 * cached,
+            "shared_bytes": 2048 + 8 * 33,
+            "multiprocessors": 100,
+        }
         cut, n = graph_of(store, device).cut, store.info.vertices
-        return locality.choose(replace(device, **of), cut, n, np.float64)
+        return locality.choose(replace(device, **facts), cut, n, np.float64)
 
     assert choose(even, 64) is None  # too little to save
     monkeypatch.setattr(locality, "_FEW_SAVED", 0)
@@ -334,14 +354,14 @@ def test_the_way_that_reads_least(device, tmp_path, monkeypatch):
 
 
 def _cut_by(monkeypatch, turn: int | None) -> None:
-    """Have turns of so many entries; None: as they are."""
+    """Make turns of ``turn`` entries; None: turns stay as they are."""
     if turn is not None:
         monkeypatch.setattr(cut_rows, "_LEAST_TURN", turn)
         monkeypatch.setattr(cut_rows, "_MOST_TURN", turn)
 
 
 def _within(device: Device, store: Store, program: DeviceProgram, share: float) -> Device:
-    """A device with room for this share of the targets."""
+    """Return a device with room for the given share of a program's targets."""
     whole = engine_of(store, program, device).need().device
     entries = sum(store.info.subgraph_edges.values())
     return replace(device, memory_bytes=whole - int(4 * (1 - share) * entries))
@@ -368,7 +388,9 @@ def test_too_little_memory(device, stores):
 
 
 def test_going_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
-    """Of a walk that was cut off after some launches."""
+    """A walk that was cut off after some launches resumes from its checkpoint with the same
+    values.
+    """
     monkeypatch.setattr(cut_rows, "TIME", 0)  # of a launch, which does one iteration then
     store, loaded = stores("hubs", True), []
 
@@ -382,24 +404,26 @@ def test_going_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
     assert loaded == [2]
     plain = run(store, walk(store, most=30), device)
     assert np.array_equal(whole.values, plain.values)
-    changes = [[some["change"] for some in of.record["iterations"]] for of in (first, whole, plain)]
+    changes = [
+        [step["change"] for step in result.record["iterations"]] for result in (first, whole, plain)
+    ]
     assert changes[1] == changes[2]
     assert changes[2][:5] == changes[0]
 
 
 class Stopping(PageRankProgram):
-    """Is cut off after so many launches."""
+    """A PageRank that is cut off after ``after`` launches."""
 
-    def __init__(self, after: int, **of: Any) -> None:
-        super().__init__(**of)
+    def __init__(self, after: int, **fields: Any) -> None:
+        super().__init__(**fields)
         object.__setattr__(self, "after", after)
 
     def run_on(self, graph, saving, tell) -> ProgramResult:
-        told = []
+        launches = []
 
         def count(*_: Any) -> None:
-            told.append(1)
-            if len(told) > self.after:  # what came before it was saved  # pyright: ignore[reportAttributeAccessIssue]
+            launches.append(1)
+            if len(launches) > self.after:  # what came before it was saved  # pyright: ignore[reportAttributeAccessIssue]
                 raise KeyboardInterrupt
 
         return super().run_on(graph, saving, count)
@@ -407,35 +431,35 @@ class Stopping(PageRankProgram):
 
 def test_it_stops_within_a_launch(device, stores):
     store = stores("hubs", False)
-    found = run(store, walk(store, most=1000, tolerance=1e-7), device)
-    changes = [some["change"] for some in found.record["iterations"]]
+    result = run(store, walk(store, most=1000, tolerance=1e-7), device)
+    changes = [step["change"] for step in result.record["iterations"]]
     assert changes[-1] < 1e-7 <= min(changes[:-1])
     u, v = edges_of(store)
     wanted = reference.pagerank(u, v, store.info.vertices, 0.85, len(changes))
-    np.testing.assert_allclose(found.values, wanted, rtol=1e-12)
+    np.testing.assert_allclose(result.values, wanted, rtol=1e-12)
 
 
 KINDS = sorted(PATH_WEIGHTS)
 
 
 def check_run(store: Store, device: Device, source: int = 0, most: float = np.inf) -> ProgramRun:
-    found = run(store, program_of(store, source, most), device)
-    check_paths(store, found.columns, source, most)
-    return found
+    result = run(store, program_of(store, source, most), device)
+    check_paths(store, result.columns, source, most)
+    return result
 
 
 @pytest.fixture(scope="module")
 def weighted(tmp_path_factory) -> Stores:
-    """Of a shape, with weights of a kind."""
+    """Return a function that builds the store of a shape with weights of a kind, once."""
 
     @cache
-    def of(shape: str, directed: bool, kind: str) -> Store:
+    def store_of(shape: str, directed: bool, kind: str) -> Store:
         src, dst = SHAPES[shape]
         weight = PATH_WEIGHTS[kind](np.random.default_rng(1), len(src))
         options = BuildOptions(directed=directed)
         return stored(tmp_path_factory.mktemp("store"), src, dst, options, weight)
 
-    return of
+    return store_of
 
 
 @pytest.mark.parametrize("few", [None, (0, 0), (2, 3)])
@@ -443,7 +467,7 @@ def weighted(tmp_path_factory) -> Stores:
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shortest_paths(device, weighted, monkeypatch, shape, directed, kind, few):
-    """few: what one block does by itself: much, nothing, little."""
+    """Shortest paths are right; few: the work that one block does alone: much, nothing, little."""
     _alone(monkeypatch, few)
     store = weighted(shape, directed, kind)
     for source in (0, store.info.vertices // 2):
@@ -474,29 +498,31 @@ WHOLE = {
 @pytest.mark.parametrize("kind", WHOLE)
 @pytest.mark.parametrize("shape", ["random", "grid"])
 def test_whole_weights(device, tmp_path, monkeypatch, shape, kind):
-    """Parents are the least there are, whichever way distances stand."""
+    """Whole weights give each vertex its least possible parent, whether distances are integers or
+    floats.
+    """
     src, dst = SHAPES[shape]
     weight = WHOLE[kind](np.random.default_rng(3), len(src))
     store = stored(tmp_path, src, dst, BuildOptions(directed=True), weight)
-    made, begin = [], shortest_paths.GpuPaths.__init__
+    kinds, begin = [], shortest_paths.GpuPaths.__init__
 
-    def note(self: Any, *asked: Any) -> None:
-        made.append(type(self).__name__)
-        begin(self, *asked)
+    def note(self: Any, *args: Any) -> None:
+        kinds.append(type(self).__name__)
+        begin(self, *args)
 
     monkeypatch.setattr(shortest_paths.GpuPaths, "__init__", note)
-    found = check_run(store, device).columns
+    columns = check_run(store, device).columns
     u, v, w = entries_of(store)
-    distance = found["distance"]
+    distance = columns["distance"]
     looked_at = (distance[u] + w)[np.isfinite(distance[u])]
     if looked_at.max() >= (1 << 32) - 1:
-        assert made == ["GpuWholePaths", "GpuPaths"]
+        assert kinds == ["GpuWholePaths", "GpuPaths"]
     elif kind in ("little", "middling"):
-        assert made == ["GpuWholePaths"]
+        assert kinds == ["GpuWholePaths"]
     tight = (distance[u] < distance[v]) & (distance[u] + w == distance[v])
     least = np.full(store.info.vertices, UNREACHED)
     np.minimum.at(least, v[tight], u[tight].astype(np.uint32))
-    assert (found["parent"][least != UNREACHED] == least[least != UNREACHED]).all()
+    assert (columns["parent"][least != UNREACHED] == least[least != UNREACHED]).all()
     reached = distance[np.isfinite(distance)]
     for most in (float(np.median(reached)) + 0.5, float(reached.max()), 2.0**32 - 1):
         check_run(store, device, 0, most)
@@ -504,7 +530,9 @@ def test_whole_weights(device, tmp_path, monkeypatch, shape, kind):
 
 @pytest.mark.parametrize("kind", ["floats", "ties"])
 def test_paths_go_on_from_a_checkpoint(device, weighted, tmp_path, monkeypatch, kind):
-    """By rounds in launches of their own, of a run that was cut off after some."""
+    """Shortest paths cut off after some rounds, each a launch of its own, resume from the
+    checkpoint.
+    """
     monkeypatch.setattr(cut_rows, "TIME", 0)
     store, loaded = weighted("grid", True, kind), []
     program = program_of(store, 0)
@@ -514,29 +542,29 @@ def test_paths_go_on_from_a_checkpoint(device, weighted, tmp_path, monkeypatch, 
 
     engine = engine_of(store, program, device)
     engine.load()
-    told: list[int] = []
+    steps: list[int] = []
 
     def tell(rounds: int, *_: Any) -> None:
-        told.append(rounds)
-        if len(told) == 20:
+        steps.append(rounds)
+        if len(steps) == 20:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         engine.run(checkpoint(), tell)
-    assert told == list(range(1, 21))
-    found = run(store, program, device, checkpoint())
+    assert steps == list(range(1, 21))
+    result = run(store, program, device, checkpoint())
     assert loaded == [19]
     whole = check_run(store, device)
-    assert np.array_equal(found.values, whole.values)
-    check_paths(store, found.columns, 0)
+    assert np.array_equal(result.values, whole.values)
+    check_paths(store, result.columns, 0)
 
 
 def check_betweenness(store: Store, device: Device, sources: np.ndarray) -> None:
     n = store.info.vertices
     u, v = edges_of(store)
-    found = run(store, BetweennessProgram(n, sources), device)
+    result = run(store, BetweennessProgram(n, sources), device)
     wanted = reference.betweenness(u, v, n, sources)
-    np.testing.assert_allclose(found.values, wanted, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(result.values, wanted, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("most", [0.0, MOST_PATHS])
@@ -544,8 +572,8 @@ def check_betweenness(store: Store, device: Device, sources: np.ndarray) -> None
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_betweenness(device, stores, monkeypatch, shape, directed, shared, most):
-    """By all blocks together, or after the first source by a block each. most: paths that plain
-    counts take; with none, all have exponents.
+    """Betweenness is right by all blocks together, or by one block a source after the first one.
+    most: paths that plain counts take; with none, all have exponents.
     """
     monkeypatch.setattr(on_device, "EDGES_TO_SHARE", shared)
     monkeypatch.setattr(on_device, "MOST_PATHS", most)
@@ -578,30 +606,32 @@ def test_betweenness_goes_on_from_a_checkpoint(device, stores, tmp_path, monkeyp
     monkeypatch.setattr(on_device, "EDGES_TO_SHARE", 1 << 60)
     store = stores("hubs", True)
     program = BetweennessProgram(store.info.vertices, np.arange(9, dtype=np.uint32))
-    found = run_cut_off(store, program, device, tmp_path)
-    np.testing.assert_allclose(found.values, run(store, program, device).values, rtol=1e-12)
+    result = run_cut_off(store, program, device, tmp_path)
+    np.testing.assert_allclose(result.values, run(store, program, device).values, rtol=1e-12)
 
 
 def check_sources(
     store: Store, device: Device, most: int | None = None, count: int = 9
 ) -> list[dict[str, Any]]:
-    """All questions about several vertices; what batches of distances recorded."""
+    """Check all questions about several vertices; return the records of the batches of
+    distances.
+    """
     n, records, (u, v) = store.info.vertices, [], edges_of(store)
     sources = np.unique(np.linspace(0, n - 1, count).astype(np.uint32))
     for along in (True, False):
-        found = run(store, DistanceSumsProgram(sources, along), device)
-        check_sums((u, v) if along else (v, u), n, found.columns)
+        result = run(store, DistanceSumsProgram(sources, along), device)
+        check_sums((u, v) if along else (v, u), n, result.columns)
     levels = n if most is None else most
     for bits in (8, 16, 32):
-        some = np.random.default_rng(n).permutation(sources)[: width(bits)]
+        drawn = np.random.default_rng(n).permutation(sources)[: width(bits)]
         apart = bool(records) and records[-1]["apart"]
-        found = run(store, DistanceBits(some, bits, most, apart), device)
-        records.append(found.record)
-        if not found.record["deeper"]:
+        result = run(store, DistanceBits(drawn, bits, most, apart), device)
+        records.append(result.record)
+        if not result.record["deeper"]:
             break
-    check_distances((u, v), n, some, levels, found.columns)
+    check_distances((u, v), n, drawn, levels, result.columns)
     check_nearest(
-        (u, v), n, some, levels, run(store, NearestSourceProgram(some, most), device).columns
+        (u, v), n, drawn, levels, run(store, NearestSourceProgram(drawn, most), device).columns
     )
     return records
 
@@ -616,11 +646,9 @@ WAYS = {
 
 
 def _go(monkeypatch, way: str) -> None:
-    """Searches together: by telling alone, by asking wherever rows allow it, or some by each; or
-    apart.
-    """
-    asked, few, bits = WAYS[way]
-    monkeypatch.setattr(on_device_searches, "ASKED_FOR_TOLD", asked)
+    """Choose how searches run: only telling, asking wherever rows allow it, both, or apart."""
+    ask, few, bits = WAYS[way]
+    monkeypatch.setattr(on_device_searches, "ASKED_FOR_TOLD", ask)
     monkeypatch.setattr(on_device_searches, "RARE", few)
     monkeypatch.setattr(on_device_searches, "BITS_TO_PAY", bits)
     monkeypatch.setattr(on_device_searches, "LEVELS_TO_JUDGE", 1)
@@ -637,7 +665,9 @@ def test_several_sources(device, stores, monkeypatch, shape, directed, way):
 
 
 def test_when_searches_go_apart(device, stores):
-    """Those of a path seldom meet, and it has more levels than eight bits count."""
+    """Searches go apart on a path, where they seldom meet and levels are more than eight bits
+    count.
+    """
     path = stores("path", False)
     in_vain = run(path, DistanceBits(np.zeros(1, np.uint32), 8, apart=True), device).record
     assert in_vain["deeper"]
@@ -667,9 +697,9 @@ def test_searches_of_several_partitions_and_tiers(device, stores, monkeypatch, w
 def test_sums_go_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
     store = stores("hubs", True)
     program = DistanceSumsProgram(np.arange(200, dtype=np.uint32), along=False)
-    found = run_cut_off(store, program, device, tmp_path, step=64)
+    result = run_cut_off(store, program, device, tmp_path, step=64)
     u, v = edges_of(store)
-    check_sums((v, u), store.info.vertices, found.columns)
+    check_sums((v, u), store.info.vertices, result.columns)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -717,14 +747,14 @@ def check_graph(
 
 
 def test_commands_on_a_device(device, ok, edge_list, tmp_path):
-    """With the answers of a CPU, which ``validate`` judges, too."""
+    """Commands give a CPU's results on a device, and ``validate`` accepts them."""
     del device
     src, dst = SHAPES["hubs"]
     edges = edge_list(src, dst, w=np.random.default_rng(5).integers(1, 9, len(src)))
     ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
-    asked = {"components": (), "pagerank": (), "sssp": ("--source", 0)}
-    asked |= dict.fromkeys(("betweenness", "closeness", "eccentricity"), ("--sources", 4))
-    for command, more in asked.items():
+    args = {"components": (), "pagerank": (), "sssp": ("--source", 0)}
+    args |= dict.fromkeys(("betweenness", "closeness", "eccentricity"), ("--sources", 4))
+    for command, more in args.items():
         for graph in (tmp_path / "g.dg", edges):
             out = tmp_path / f"{command}-{graph.name}"
             if command == "sssp" and graph is edges:
@@ -735,7 +765,7 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
             ok("validate", tmp_path / "g.dg" if command == "sssp" else graph, out)
         limited = tmp_path / f"{command}-limited"
         how = "-o", limited, "--device-memory-limit", "1MB"
-        run = ok(command, tmp_path / "g.dg", *asked[command], *how)
+        run = ok(command, tmp_path / "g.dg", *args[command], *how)
         assert "searched on the CPU" in run.err
         assert json.loads((tmp_path / f"{limited.name}.run.json").read_text())["device"] == "cpu"
         plan = ok("plan", tmp_path / "g.dg", "--algorithm", command, "--device", "cuda", "--json")
@@ -747,22 +777,24 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
         record = ok("bfs", tmp_path / "g.dg", "-o", out, *asks).json
         assert record["searches"]["method"] == "on a device"
         ok("validate", tmp_path / "g.dg", out)
-    of = delegraph.components(tmp_path / "g.dg", output=tmp_path / "plain", threads=1)
-    assert of.record["device"] == "cpu"
+    result = delegraph.components(tmp_path / "g.dg", output=tmp_path / "plain", threads=1)
+    assert result.record["device"] == "cpu"
 
 
 @pytest.mark.parametrize("partitions", [0, 1, 3])
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitions):
-    """All questions are answered where it is, as on a CPU. Of no partitions: an edge list."""
+    """All questions about an open graph are answered on its device, as on a CPU. partitions: 0
+    for an edge list.
+    """
     del device
     src, dst = SHAPES["two components"]
     edges = edge_list(src, dst, w=np.random.default_rng(5).integers(1, 9, len(src)))
-    of: dict[str, Any] = {"directed": directed, "weight": "w"}
+    reading: dict[str, Any] = {"directed": directed, "weight": "w"}
     store = tmp_path / "g.dg"
-    delegraph.build(edges, store, device="cpu", partitions=partitions or 1, **of)
-    opened = {"graph": store} if partitions else {"graph": edges, **of}
-    asked: dict[str, Callable[[Any], Any]] = {
+    delegraph.build(edges, store, device="cpu", partitions=partitions or 1, **reading)
+    opened = {"graph": store} if partitions else {"graph": edges, **reading}
+    questions: dict[str, Callable[[Any], Any]] = {
         "bfs": lambda graph: graph.bfs(5),
         "each": lambda graph: graph.bfs(sources=[3, 5, 110]),
         "nearest": lambda graph: graph.bfs(sources=[3, 5, 110], together=True),
@@ -778,12 +810,12 @@ def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitio
         delegraph.open(**opened, device="cuda") as graph,
         delegraph.open(store, device="cpu") as own,
     ):
-        for ask in asked.values():
-            found, wanted = ask(graph), ask(own)
-            assert found.record["device"].startswith("cuda")
+        for ask in questions.values():
+            result, wanted = ask(graph), ask(own)
+            assert result.record["device"].startswith("cuda")
             assert wanted.record["device"] == "cpu"
             for column in wanted.table.column_names:
-                one, other = (some.table[column].to_numpy() for some in (found, wanted))
+                one, other = (answer.table[column].to_numpy() for answer in (result, wanted))
                 if column != "parent":
                     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
         assert graph.notes == own.notes
@@ -863,7 +895,7 @@ def test_emulated_betweenness(emulated, stores, monkeypatch, shape, shared, most
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shared", [0, 1 << 60])
 def test_emulated_paths_beyond_the_range(emulated, tmp_path, monkeypatch, directed, shared):
-    """Counts differ by more than floats do."""
+    """Betweenness is right where path counts of a level differ by more than floats hold."""
     monkeypatch.setattr(on_device, "EDGES_TO_SHARE", shared)
     check_many_paths(emulated[0], tmp_path, layers_beside_a_path, directed, 24, 240)
 
@@ -924,18 +956,20 @@ def test_emulated_random_graphs(emulated, monkeypatch, tmp_path, seed):
     )
 
 
-@pytest.mark.parametrize("kept", [ComponentsProgram, PageRankProgram])
-def test_room_for_another_program(emulated, stores, monkeypatch, kept):
-    """What is spare is so beside what is asked, and beside what is there for another one."""
+@pytest.mark.parametrize("first", [ComponentsProgram, PageRankProgram])
+def test_room_for_another_program(emulated, stores, monkeypatch, first):
+    """Spare bytes of a program on a kept engine exclude the program's need and the kept program's
+    arrays, and an engine is taken over only where both programs fit.
+    """
     store, device = stores("star", False), emulated[0]
     n = store.info.vertices
-    engine = engine_of(store, walk(store) if kept is PageRankProgram else kept(), device)
+    engine = engine_of(store, walk(store) if first is PageRankProgram else first(), device)
     engine.load()
     program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
     monkeypatch.setattr(DistanceBits, "run_on", lambda _, graph, *__: graph.extra_bytes)
     extra_bytes = engine.run(None, lambda *_: None, program)
     need = engine_of(store, program, device).need().device
-    assert extra_bytes == device.memory_bytes - need - (8 * n if kept is PageRankProgram else 0)
+    assert extra_bytes == device.memory_bytes - need - (8 * n if first is PageRankProgram else 0)
     least = replace(device, memory_bytes=engine.need().device)
     for room, fits in ((0, False), (need, True)):
         little = replace(least, memory_bytes=least.memory_bytes + room)

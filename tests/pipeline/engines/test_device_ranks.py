@@ -1,7 +1,7 @@
 """Searches by several ranks with a device each, against the definition.
 
-On one device the ranks take turns and the host carries their mail; on several they read each
-other's memory, or NCCL carries it.
+On one device the ranks take turns and the host carries messages; on several devices the ranks read
+each other's memory, or NCCL carries messages.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def check(
     near: int | None = None,
     many_delegates: int = MANY_DELEGATES,
 ) -> list:
-    """Search from each of the sources, with the same ranks, and compare; the last one's records."""
+    """Compare searches from each source, all with the same ranks, with the definition; return the
+    records of the last search.
+    """
     src, dst = edges_of(store)
     n = store.info.vertices
 
@@ -72,8 +74,8 @@ def check(
         every = []
         with telling_others(rank, communicator), device_arrays(communicator, device) as ours:
             here = RankOnDevice(store, rank, ranks)
-            held = here.room_for(device).near if near is None else near
-            rows = here.load_rows(device, held, Team(1))
+            room = here.room_for(device).near if near is None else near
+            rows = here.load_rows(device, room, Team(1))
             if store.info.grid is None:
                 layout = DelegateLayout(device, rows, many_delegates)
             else:
@@ -108,10 +110,10 @@ def check(
         distance, parent = rank_result.gather(store, folder / str(i))
         assert np.array_equal(distance, wanted)
         assert not violations_of(src, dst, True, distance, parent, source, max_depth)
-        found = np.bincount(wanted[wanted > 0], minlength=1)[1:].tolist()
+        by_level = np.bincount(wanted[wanted > 0], minlength=1)[1:].tolist()
         steps = records[i]
-        assert [step["found"] for step in steps if step["found"]] == found
-        assert [step["frontier"] for step in steps] == [1, *found][: len(steps)]
+        assert [step["found"] for step in steps if step["found"]] == by_level
+        assert [step["frontier"] for step in steps] == [1, *by_level][: len(steps)]
     return records[-1]
 
 
@@ -177,7 +179,9 @@ GRIDS = [
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: "-".join(map(str, grid.values())))
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_grid(edge_list, tmp_path, device, shape, grid, directed):
-    """As many ranks as partitions, and fewer: so some have partitions all over the grid."""
+    """A grid of partitions is searched by as many ranks, and by fewer, which have partitions all
+    over the grid.
+    """
     store = build(edge_list, tmp_path, shape, **grid, directed=directed)
     n = store.info.vertices
     for ranks in (2, 3, grid["partitions"]):
@@ -191,7 +195,9 @@ def test_a_grid(edge_list, tmp_path, device, shape, grid, directed):
 def test_every_direction_in_a_grid(
     edge_list, tmp_path, device, monkeypatch, shape, grid, push_cost, directed
 ):
-    """And a queue that takes little: the frontier goes through it by slices."""
+    """Every direction in a grid is right, also with a short queue through which the frontier goes
+    in slices.
+    """
     monkeypatch.setattr(grid_layout, "MOST_QUEUED", 1024)
     store = build(edge_list, tmp_path, shape, **grid, directed=directed)
     ranks = grid["partitions"]
@@ -229,7 +235,9 @@ def test_records_that_fill_their_buffer(edge_list, tmp_path, device, monkeypatch
 
 @pytest.mark.parametrize("layout", ["delegate", "2d"])
 def test_what_is_wrong_is_found(edge_list, tmp_path, device, layout):
-    """A distance too many, a parent that is none, a parent that is missing: each by its rule."""
+    """Planted errors are found, each by its rule: a wrong distance, a parent without an edge, a
+    missing parent.
+    """
     store = build(edge_list, tmp_path, "hubs", partitions=4, layout=layout)
     src, dst = edges_of(store)
     wanted = reference.distances(src, dst, store.info.vertices, 5, True)
@@ -241,7 +249,7 @@ def test_what_is_wrong_is_found(edge_list, tmp_path, device, layout):
             search = RankOnDevice(store, rank, 2).load(device, Team(1))
             search.connect(ours.exchange, direct=False)
             checker = Checker(search, ours.exchange)
-            number, found = search.rows.number(vertex), []
+            number, broken = search.rows.number(vertex), []
             for wrong in (None, "distance", "parent", "no parent"):
                 search.run(search.rows.number(5))
                 with device.use():
@@ -252,21 +260,21 @@ def test_what_is_wrong_is_found(edge_list, tmp_path, device, layout):
                     if number is not None and wrong == "no parent":
                         search.parent[number] = UNREACHED
                 counts = checker.check(5).count
-                found.append({rule for rule, count in counts.items() if count})
+                broken.append({rule for rule, count in counts.items() if count})
             search.close()
-        return found
+        return broken
 
     with communicators("threads", 2) as group, ThreadPoolExecutor(2) as pool:
-        told = [set.union(*both) for both in zip(*pool.map(one, group), strict=True)]
-    assert told[0] == set()
-    assert 3 in told[1]
-    assert told[2] == {5}
-    assert 1 in told[3]
+        rules = [set.union(*both) for both in zip(*pool.map(one, group), strict=True)]
+    assert rules[0] == set()
+    assert 3 in rules[1]
+    assert rules[2] == {5}
+    assert 1 in rules[3]
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: "-".join(map(str, grid.values())))
 def test_what_others_say_has_room(edge_list, tmp_path, device, grid):
-    """As GridOfRank.needs counts it."""
+    """Inboxes of ranks have the sizes that ``GridOfRank.needs`` counts."""
     store = build(edge_list, tmp_path, "hubs", **grid)
 
     def one(communicator) -> tuple[set, set]:
@@ -324,14 +332,14 @@ OF_EIGHT = [
 
 
 @pytest.mark.parametrize("way", ["in memory", "by NCCL"])
-@pytest.mark.parametrize("layout", OF_EIGHT, ids=lambda of: "-".join(map(str, of.values())))
+@pytest.mark.parametrize("layout", OF_EIGHT, ids=lambda layout: "-".join(map(str, layout.values())))
 @pytest.mark.parametrize("shape", ["random", "hubs", "two components"])
 def test_eight_devices(edge_list, tmp_path, eight_devices, shape, layout, way):
     store = build(edge_list, tmp_path, shape, partitions=8, directed=True, **layout)
     n, direct = store.info.vertices, way == "in memory"
     kind = "threads" if direct else "tcp"
-    of = store, 8, [0, n // 2, n - 1], tmp_path / "out", eight_devices
-    check(*of, direct=direct, by_nccl=not direct, kind=kind)
+    args = store, 8, [0, n // 2, n - 1], tmp_path / "out", eight_devices
+    check(*args, direct=direct, by_nccl=not direct, kind=kind)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -390,12 +398,12 @@ def test_workers(edge_list, tmp_path, two_devices, ok):
     path = edge_list(*SHAPES["random"])
     ok("build", path, "-o", tmp_path / "graph.dg", "--partitions", 4)
     ok("bfs", tmp_path / "graph.dg", "--source", 5, "-o", tmp_path / "cpu", "--device", "cpu")
-    ran = ok(
+    run = ok(
         *("bfs", tmp_path / "graph.dg", "--source", 5, "-o", tmp_path / "gpu"),
         *("--workers", 2, "--device", "cuda", "--json"),
     )
-    assert ran.json["ranks"] == 2
-    assert ran.json["device"].startswith("2 x ")
+    assert run.json["ranks"] == 2
+    assert run.json["device"].startswith("2 x ")
     assert distances_of(tmp_path / "gpu") == distances_of(tmp_path / "cpu")
     ok("validate", tmp_path / "graph.dg", tmp_path / "gpu")
 
@@ -403,7 +411,9 @@ def test_workers(edge_list, tmp_path, two_devices, ok):
 @pytest.mark.parametrize("layout", ["delegate", "1d"])
 @pytest.mark.parametrize("name", ["kronecker:12", "uniform:12", "grid:60x50"])
 def test_a_graph_generated_across_workers(two_devices, name, layout):
-    """The same graph, sources and results as on one device; every result is checked there."""
+    """A graph generated across workers gives the graph, sources and results of one device; every
+    result is checked in place.
+    """
     placing = Placing(layout)
     recipe = parse_recipe(name)
     assert recipe is not None
@@ -469,7 +479,7 @@ def test_four_devices_emulated(emulated, edge_list, tmp_path, layout):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["in memory", "by NCCL"])
-@pytest.mark.parametrize("layout", OF_EIGHT, ids=lambda of: "-".join(map(str, of.values())))
+@pytest.mark.parametrize("layout", OF_EIGHT, ids=lambda layout: "-".join(map(str, layout.values())))
 def test_eight_devices_emulated(eight_emulated, edge_list, tmp_path, layout, way):
     test_eight_devices(edge_list, tmp_path, eight_emulated, "hubs", layout, way)
 
@@ -477,7 +487,9 @@ def test_eight_devices_emulated(eight_emulated, edge_list, tmp_path, layout, way
 @pytest.mark.slow
 @pytest.mark.parametrize("direct", [False, True])
 def test_more_ranks_than_threads_emulated(emulated, edge_list, tmp_path, monkeypatch, direct):
-    """Each is heard: on a path, only one rank at a time finds anything, from the last one on."""
+    """Messages of each of more ranks than threads arrive: on a path, only one rank at a time finds
+    anything, from the last one on.
+    """
     ranks, length = 34, 36
     monkeypatch.setattr(emulator, "_THREADS", 32)
     monkeypatch.setattr(emulator, "DEVICES", ranks)

@@ -1,4 +1,6 @@
-"""What ranks load on devices for programs: together all edges, each once, with their weights."""
+"""Shares that ranks load on devices for programs: together they have each edge once, with its
+weight.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 
 
 def entries_there(graph: ProgramGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, targets and weights of a share; weights are 0 where there are none."""
+    """Return rows, targets and weights of a share; weights are 0 where the share has none."""
     rows = graph.cut.rows
     with graph.device.use():
         offsets, targets = rows.offsets.get(), rows.near.get()
@@ -55,19 +57,19 @@ def entries_there(graph: ProgramGraph) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def in_order(u: Any, v: Any, bits: Any) -> np.ndarray:
-    table = np.stack([np.asarray(some, np.int64) for some in (u, v, bits)])
+    table = np.stack([np.asarray(column, np.int64) for column in (u, v, bits)])
     return table[:, np.lexsort(table[::-1])]
 
 
 def check_shares(store: Store, device: Device, ranks: int, weighted: bool, near: Any) -> None:
     n, kind = store.info.vertices, "float32" if weighted else None
-    into = PageRankProgram(n, 0.85, None, 1, "even", None, kind)
+    pagerank = PageRankProgram(n, 0.85, None, 1, "even", None, kind)
     u, v, weight = entries_of(store)
     bits = weight.view(np.uint32) if weighted else np.zeros(len(u), np.uint32)
-    for program in (into, ComponentsProgram()):
-        if weighted and program is not into:
+    for program in (pagerank, ComponentsProgram()):
+        if weighted and program is not pagerank:
             continue
-        found, degree = [], np.zeros(n)
+        entries, degree = [], np.zeros(n)
         for rank in range(ranks):
             share = DeviceShare(store, rank, ranks)
             room = share.room(program, device)
@@ -76,13 +78,13 @@ def check_shares(store: Store, device: Device, ranks: int, weighted: bool, near:
             assert graph.twice == (not store.info.directed)
             if store.info.order == "degree":
                 assert (np.diff(target.astype(np.int64))[np.diff(row) == 0] > 0).all()
-            found.append(np.stack([row, target.astype(np.int64), own.astype(np.int64)]))
+            entries.append(np.stack([row, target.astype(np.int64), own.astype(np.int64)]))
             if program.wants_degrees:
                 assert graph.degree is not None
                 with device.use():
                     degree += graph.degree.get()
         ends = (v, u) if program.by_target and store.info.directed else (u, v)
-        assert np.array_equal(in_order(*np.concatenate(found, 1)), in_order(*ends, bits))
+        assert np.array_equal(in_order(*np.concatenate(entries, 1)), in_order(*ends, bits))
         if program.wants_degrees:
             wanted = np.bincount(u, weight if weighted else None, minlength=n)
             np.testing.assert_allclose(degree, wanted, rtol=1e-12)
@@ -131,19 +133,19 @@ PROGRAMS: dict[str, Callable[[Store], DeviceProgram]] = {
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("layout", ["one", "delegates", "grid"])
 def test_what_is_said_is_enough(device, tmp_path, layout, directed):
-    """No more can be held while they load and run."""
+    """Memory of the planned size is enough to load and run each program."""
     src, dst = random_edges(3, 300_000, 3_000_000)
     weight = np.random.default_rng(1).random(len(src)).astype(np.float32)
     store = stored(tmp_path, src, dst, BuildOptions(directed=directed, **LAYOUTS[layout]), weight)
     pool = device.cupy.get_default_memory_pool()
     for name, make in PROGRAMS.items():
         program = make(store)
-        said = DeviceShare(store).room(program, device).device
-        little = replace(device, memory_bytes=said)
+        limit = DeviceShare(store).room(program, device).device
+        little = replace(device, memory_bytes=limit)
         rows = StoreRowsOnDevice(store, None, little, 2)
         engine = DeviceProgramEngine(rows, program, little)
         pool.free_all_blocks()
-        pool.set_limit(size=said)
+        pool.set_limit(size=limit)
         try:
             engine.load()
             assert engine.method == "on a device", name

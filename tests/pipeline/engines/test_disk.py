@@ -1,4 +1,4 @@
-"""The search out of core against the definition, and what it reads of the store."""
+"""Searches out of core against the definition, and the bytes that they read of a store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BLOCK = 256  # bytes: the header's 128, then 32 edges; pages of 4
 
 @pytest.fixture(scope="module")
 def small_blocks():
-    """Blocks so small that they cut rows, and pages of a few edges."""
+    """Set blocks so small that they cut rows, and pages of a few edges."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "BLOCK_BYTES", BLOCK)
         yield
@@ -59,12 +59,12 @@ def build(folder: Path, src, dst, options: BuildOptions) -> Store:
 
 
 def global_ids(store: Store):
-    """(ids, global id of each), by rising id."""
+    """Return (ids, global id of each), by rising id."""
     table = store.vertices(TEAM, ["vertex", "global_id"])
     return np.array(table["vertex"].to_pylist()), np.array(table["global_id"].to_pylist())
 
 
-def check(store: Store, src, dst, start: int, found, max_depth=None):
+def check(store: Store, src, dst, start: int, result, max_depth=None):
     """Compare a search from the ``start``-th vertex with the definition, in global ids."""
     ids, place = global_ids(store)
     directed = store.info.directed
@@ -73,15 +73,15 @@ def check(store: Store, src, dst, start: int, found, max_depth=None):
     expected = reference.distances(u, v, len(ids), source, directed)
     if max_depth is not None:
         expected[expected > max_depth] = -1
-    assert found.distance.tolist() == expected.tolist()
-    assert not violations_of(u, v, directed, found.distance, found.parent, source, max_depth)
-    assert found.reached == np.count_nonzero(expected >= 0)
-    assert found.depth == expected.max()
+    assert result.distance.tolist() == expected.tolist()
+    assert not violations_of(u, v, directed, result.distance, result.parent, source, max_depth)
+    assert result.reached == np.count_nonzero(expected >= 0)
+    assert result.depth == expected.max()
 
 
 @st.composite
 def inputs(draw):
-    """(src, dst, BuildOptions) of graphs of any shape."""
+    """Draw (src, dst, BuildOptions) of graphs of any shape."""
     edges = draw(st.integers(1, 400))
     vertices = draw(st.integers(1, 150))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -103,8 +103,8 @@ def test_against_definition(name, threads, on_disk, folders, given_input, data):
     max_depth = data.draw(st.sampled_from([None, 0, 1, 2, 3]))
     graph = load_rank(store, 0, 1, TEAM, on_disk=on_disk)
     for _ in range(2):  # all blocks are read and verified the first time, single pages after
-        found = stream_search(graph, source, Team(threads), max_depth, DIRECTIONS[name])
-        check(store, src, dst, start, found, max_depth)
+        result = stream_search(graph, source, Team(threads), max_depth, DIRECTIONS[name])
+        check(store, src, dst, start, result, max_depth)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -115,13 +115,13 @@ def test_flows_may_differ_in_direction(folders, given_input, data):
     start = data.draw(st.integers(0, store.info.vertices - 1))
     source = int(global_ids(store)[1][start])
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    found = stream_search(
+    result = stream_search(
         streamed(store),
         source,
         TEAM,
         direction=lambda *_: ("push", "pull")[rng.integers(2)],
     )
-    check(store, src, dst, start, found)
+    check(store, src, dst, start, result)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -137,9 +137,9 @@ def test_shared_work_is_right_every_time(directed, partitions, name, tmp_path, m
     expected = stream_search(graph, source, Team(1), direction=DIRECTIONS[name])
     check(store, src, dst, start, expected)
     for _ in range(4):
-        found = stream_search(graph, source, Team(5), direction=DIRECTIONS[name])
-        assert np.array_equal(found.distance, expected.distance)
-        assert found.reached == expected.reached
+        result = stream_search(graph, source, Team(5), direction=DIRECTIONS[name])
+        assert np.array_equal(result.distance, expected.distance)
+        assert result.reached == expected.reached
 
 
 def test_directions_are_recorded_by_flow(tmp_path):
@@ -151,8 +151,8 @@ def test_directions_are_recorded_by_flow(tmp_path):
         options = BuildOptions(directed=True, partitions=partitions, threshold=20)
         store = build(folder, src, dst, options)
         graph = streamed(store)
-        found = stream_search(graph, 0, TEAM, direction=DIRECTIONS["pull"])
-        steps = found.supersteps
+        result = stream_search(graph, 0, TEAM, direction=DIRECTIONS["pull"])
+        steps = result.supersteps
         names[partitions] = {
             name: {step["direction"][name] for step in steps} for name in steps[0]["direction"]
         }
@@ -169,23 +169,23 @@ def test_a_path_is_read_block_by_block(tmp_path, monkeypatch):
     graph = streamed(store)
     rows = graph.adjacencies[0].rows
     assert isinstance(rows, RowsOnDisk)
-    found = stream_search(graph, 0, TEAM, direction=DIRECTIONS["push"])
-    assert found.depth == 999
+    result = stream_search(graph, 0, TEAM, direction=DIRECTIONS["push"])
+    assert result.depth == 999
     assert rows.stream.blocks > 30
-    for step in found.supersteps:
+    for step in result.supersteps:
         assert step["blocks_skipped"] >= rows.stream.blocks - 2
         assert step["bytes_read"] <= 2 * BLOCK
-    again = stream_search(graph, 0, TEAM, direction=DIRECTIONS["push"])
+    rerun = stream_search(graph, 0, TEAM, direction=DIRECTIONS["push"])
     pages = 2 * BLOCK // edge_stream.PAGES_A_BLOCK
-    assert all(step["bytes_read"] <= pages for step in again.supersteps)
+    assert all(step["bytes_read"] <= pages for step in rerun.supersteps)
 
 
 def test_late_pulls_skip_what_is_visited(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "BLOCK_BYTES", 1 << 12)
     src, dst = random_edges(7, 20_000, 200_000)
     store = build(tmp_path, src, dst, BuildOptions())
-    found = stream_search(streamed(store), 0, TEAM, direction=DIRECTIONS["pull"])
-    skipped = [step["blocks_skipped"] for step in found.supersteps]
+    result = stream_search(streamed(store), 0, TEAM, direction=DIRECTIONS["pull"])
+    skipped = [step["blocks_skipped"] for step in result.supersteps]
     assert skipped == sorted(skipped)
     assert skipped[-1] > skipped[0]
 
@@ -213,8 +213,8 @@ def test_damage_that_is_not_read_is_not_looked_for(tmp_path, monkeypatch):
     vertices = np.arange(1000)
     store = build(tmp_path, vertices[:-1], vertices[1:], BuildOptions(order="none"))
     flip(store.path / targets_file(0, "nn", 0), 4000)
-    found = stream_search(streamed(store), 0, TEAM, 10, DIRECTIONS["push"])
-    assert found.reached == 11
+    result = stream_search(streamed(store), 0, TEAM, 10, DIRECTIONS["push"])
+    assert result.reached == 11
 
 
 def test_a_shard_that_vanishes_is_named(tmp_path):
@@ -237,5 +237,5 @@ def test_wide_offsets(tmp_path):
             wide = adjacency.rows.offsets.astype(np.uint64)
             adjacency.rows = adjacency.rows._replace(offsets=wide)
         for direction in DIRECTIONS.values():
-            found = stream_search(graph, source, TEAM, direction=direction)
-            check(store, src, dst, 1, found)
+            result = stream_search(graph, source, TEAM, direction=direction)
+            check(store, src, dst, 1, result)

@@ -1,4 +1,6 @@
-"""Commands whose workers have emulated devices: they build, search, die, go on without."""
+"""Commands whose workers have emulated devices: builds, searches, lost workers, and runs without
+devices.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ pytestmark = pytest.mark.skipif(not emulator.able(), reason="g++ compiles the ke
 
 
 def there(*args, **more) -> subprocess.CompletedProcess:
-    """The command line, where every process has emulated devices."""
+    """Run the command line with emulated devices in every process."""
     environment = {**os.environ, "PYTHONPATH": str(emulator.SITE), **more}
     return subprocess.run(command(*args), capture_output=True, text=True, env=environment)
 
@@ -53,18 +55,18 @@ FEW = ("--device-memory-limit", "1MB")
     ids=["devices", "little memory", "full"],
 )
 def test_workers(edge_list, tmp_path, built, searched, options, more):
-    """Two workers build on their devices, search on them, and go on without them."""
+    """Two workers build and search on their devices, or on CPUs where the devices have no room."""
     path = edge_list(*random_edges(3, 2000, 20_000), row_group_size=5000)
     delegraph.build(path, tmp_path / "cpu.dg", partitions=3)
     delegraph.bfs(tmp_path / "cpu.dg", 5, output=tmp_path / "cpu")
     on = ("--workers", 2, "--device", "cuda", *options)
-    ran = there("build", path, "-o", tmp_path / "gpu.dg", "--partitions", 3, *on, **more)
-    assert ran.returncode == 0, ran.stderr
-    assert f"built {built}" in ran.stderr
+    run = there("build", path, "-o", tmp_path / "gpu.dg", "--partitions", 3, *on, **more)
+    assert run.returncode == 0, run.stderr
+    assert f"built {built}" in run.stderr
     assert digest(tmp_path / "gpu.dg") == digest(tmp_path / "cpu.dg")
-    ran = there("bfs", tmp_path / "gpu.dg", "--source", 5, "-o", tmp_path / "gpu", *on, **more)
-    assert ran.returncode == 0, ran.stderr
-    assert searched in ran.stderr
+    run = there("bfs", tmp_path / "gpu.dg", "--source", 5, "-o", tmp_path / "gpu", *on, **more)
+    assert run.returncode == 0, run.stderr
+    assert searched in run.stderr
     assert distances_of(tmp_path / "gpu") == distances_of(tmp_path / "cpu")
 
 
@@ -77,68 +79,74 @@ ASKED = {
 
 
 def most_on_a_device(store: Path, command: str, device: Device) -> int:
-    """By a rank of two."""
-    there = open_store(store)
+    """Return the most bytes that one of two ranks holds on its device."""
+    opened = open_store(store)
     reference = FORMS[command].program
     assert reference is not None
-    program = load(reference)(there.info)
-    ranks = (RankProgram.of(program, there, rank, 2) for rank in range(2))
+    program = load(reference)(opened.info)
+    ranks = (RankProgram.of(program, opened, rank, 2) for rank in range(2))
     return max(rank.room(device).device for rank in ranks)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("command", ASKED)
 def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
-    """Each has a device; the answers are those of a CPU, which ``validate`` judges, too."""
+    """Programs by workers with a device each give a CPU's results, and ``validate`` accepts
+    them.
+    """
     src, dst = random_edges(3, 1000, 10_000)
     weight = np.random.default_rng(1).integers(1, 9, len(src))
     store, out = tmp_path / "g.dg", tmp_path / "out"
     weighted = "--weight", "w", "--device", "cpu"
     ok("build", edge_list(src, dst, w=weight), "-o", store, "--partitions", 3, *weighted)
     on = ("--workers", 2, "--device", "cuda", "--json")
-    asked = (store, *ASKED[command], "--memory-limit", "4GB")
-    ran = there(command, *asked, "-o", out, *on)
-    assert ran.returncode == 0, ran.stderr
-    record = json.loads(ran.stdout)
+    args = (store, *ASKED[command], "--memory-limit", "4GB")
+    run = there(command, *args, "-o", out, *on)
+    assert run.returncode == 0, run.stderr
+    record = json.loads(run.stdout)
     assert (record["device"], record["ranks"]) == ("2 x emulated", 2)
     assert record[command]["method"] == "on devices"
     ok("validate", store, out)
-    ok(command, *asked, "-o", tmp_path / "cpu", "--device", "cpu")
+    ok(command, *args, "-o", tmp_path / "cpu", "--device", "cpu")
     one, other = (pq.read_table(folder) for folder in (out, tmp_path / "cpu"))
     for column in one.column_names:
         if column != "parent":
             values = one[column].to_numpy(), other[column].to_numpy()
             np.testing.assert_allclose(*values, rtol=1e-9, atol=1e-12)
-    ran = there("plan", store, "--algorithm", command, *on)
-    assert ran.returncode == 0, ran.stderr
-    (step, *_) = json.loads(ran.stdout)["steps"]
+    run = there("plan", store, "--algorithm", command, *on)
+    assert run.returncode == 0, run.stderr
+    (step, *_) = json.loads(run.stdout)["steps"]
     assert step["device_bytes"] == most_on_a_device(store, command, emulated[0])
-    limited = (*asked, "-o", tmp_path / "limited", "--workers", 2)
-    ran = there(command, *limited, "--device-memory-limit", "1MB")
-    assert ran.returncode == 0, ran.stderr
-    assert "searched on CPUs: " in ran.stderr
-    assert "only 1 MB of memory may be used" in ran.stderr
+    limited = (*args, "-o", tmp_path / "limited", "--workers", 2)
+    run = there(command, *limited, "--device-memory-limit", "1MB")
+    assert run.returncode == 0, run.stderr
+    assert "searched on CPUs: " in run.stderr
+    assert "only 1 MB of memory may be used" in run.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("together", [(), ("--together",)], ids=["each", "together"])
 def test_searches_by_workers(edge_list, tmp_path, ok, together):
-    """In two batches; the graph stays on the devices from one to the other."""
+    """Searches by workers go in two batches; the graph stays on the devices from one to the
+    other.
+    """
     store, out = tmp_path / "g.dg", tmp_path / "out"
     ok("build", edge_list(*random_edges(3, 300, 900)), "-o", store, "--partitions", 3)
-    asked = store, "--sources", ",".join(map(str, range(70))), *together
-    ran = there("bfs", *asked, "-o", out, "--workers", 2, "--device", "cuda", "--json")
-    assert ran.returncode == 0, ran.stderr
-    record = json.loads(ran.stdout)
+    args = store, "--sources", ",".join(map(str, range(70))), *together
+    run = there("bfs", *args, "-o", out, "--workers", 2, "--device", "cuda", "--json")
+    assert run.returncode == 0, run.stderr
+    record = json.loads(run.stdout)
     assert (record["device"], record["ranks"]) == ("2 x emulated", 2)
     assert record["searches"]["method"] == "on devices"
     ok("validate", store, out)
-    ok("bfs", *asked, "-o", tmp_path / "cpu", "--device", "cpu")
+    ok("bfs", *args, "-o", tmp_path / "cpu", "--device", "cpu")
     assert digest(out) == digest(tmp_path / "cpu")
 
 
 def one_of_three_killed(monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]) -> None:
-    """Call ``ask`` with where it runs: a cluster that loses a worker meanwhile, and goes on."""
+    """Call ``ask`` on a cluster that loses one of three workers meanwhile, and check that two
+    finish the run.
+    """
     monkeypatch.syspath_prepend(emulator.SITE)  # workers look where this process does
     with cluster(3) as (local, client):
         where = {"scheduler": local.scheduler_address, "device": "cuda", "timeout": 5}
@@ -161,13 +169,13 @@ def one_of_three_killed(monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("command", ["pagerank", "betweenness"])
 def test_a_worker_of_a_program_that_is_killed(edge_list, tmp_path, monkeypatch, command):
-    """It is done again on the devices that are left."""
+    """A program whose worker is killed runs again on the devices that are left."""
     src, dst = random_edges(3, 3000, 60_000)
     store, out = tmp_path / "graph.dg", tmp_path / "out"
     delegraph.build(edge_list(src, dst), store, partitions=4)
-    asked = {"pagerank": {"iterations": 400}, "betweenness": {"sources": 60}}[command]
+    options = {"pagerank": {"iterations": 400}, "betweenness": {"sources": 60}}[command]
     one_of_three_killed(
-        monkeypatch, partial(getattr(delegraph, command), store, output=out, **asked)
+        monkeypatch, partial(getattr(delegraph, command), store, output=out, **options)
     )
     delegraph.validate(store, out)
 
@@ -176,7 +184,7 @@ def test_a_worker_of_a_program_that_is_killed(edge_list, tmp_path, monkeypatch, 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_that_is_killed(edge_list, tmp_path, monkeypatch):
-    """The search is done again on the devices that are left."""
+    """A search whose worker is killed runs again on the devices that are left."""
     vertices = 600  # some seconds
     store, out = tmp_path / "graph.dg", tmp_path / "out"
     path = edge_list(range(vertices - 1), range(1, vertices))

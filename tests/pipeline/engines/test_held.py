@@ -1,4 +1,6 @@
-"""Programs over an edge list in memory: the answers of a store of it, to the last bit."""
+"""Programs over an edge list in memory give the results of a store of the edge list, to the last
+bit.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +41,13 @@ def method(folder: Path, name: str) -> str:
 
 
 def both_ways(
-    name: str, edges: Path, folder: Path, reading: dict[str, Any], asked: dict[str, Any]
+    name: str, edges: Path, folder: Path, reading: dict[str, Any], args: dict[str, Any]
 ) -> None:
-    """As it stands there, and through a store."""
+    """Compare a question about an edge list in memory with one about a store."""
     ask, ways = getattr(delegraph, name), (folder / "held", folder / "stored")
     delegraph.build(edges, folder / "graph.dg", threads=2, **reading)
-    ask(edges, output=ways[0], threads=2, **reading, **asked)
-    ask(folder / "graph.dg", output=ways[1], threads=2, **asked)
+    ask(edges, output=ways[0], threads=2, **reading, **args)
+    ask(folder / "graph.dg", output=ways[1], threads=2, **args)
     steps = json.loads((folder / "held.run.json").read_text())["plan"]["steps"]
     assert "vertices" not in {step["name"] for step in steps}  # no store was written
     assert rows(ways[0]) == rows(ways[1])
@@ -53,10 +55,10 @@ def both_ways(
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize(("name", "asked"), ASKED)
-def test_as_of_a_store(edge_list, tmp_path, name, asked, directed):
+@pytest.mark.parametrize(("name", "args"), ASKED)
+def test_as_of_a_store(edge_list, tmp_path, name, args, directed):
     edges = edge_list(*random_edges(3, 500, 3000))
-    both_ways(name, edges, tmp_path, {"directed": directed}, asked)
+    both_ways(name, edges, tmp_path, {"directed": directed}, args)
     expected = "scan" if name == "components" else "in memory"
     assert method(tmp_path / "held", name) == expected
 
@@ -64,16 +66,16 @@ def test_as_of_a_store(edge_list, tmp_path, name, asked, directed):
 @pytest.mark.parametrize("directed", [False, True])
 def test_the_nearest_source_as_of_a_store(edge_list, tmp_path, directed):
     edges = edge_list(*random_edges(4, 500, 900))
-    asked = {"sources": [int(v) for v in np.unique(random_edges(4, 500, 900)[0])[:3]]}
-    both_ways("bfs", edges, tmp_path, {"directed": directed}, {**asked, "together": True})
+    args = {"sources": [int(v) for v in np.unique(random_edges(4, 500, 900)[0])[:3]]}
+    both_ways("bfs", edges, tmp_path, {"directed": directed}, {**args, "together": True})
 
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_searches_apart_as_of_a_store(edge_list, tmp_path, directed):
-    """Several batches."""
+    """Searches from many sources in several batches give the result of a store."""
     src, dst = random_edges(4, 500, 900)
-    asked = {"sources": [int(v) for v in np.unique(src)[:70]]}
-    both_ways("bfs", edge_list(src, dst), tmp_path, {"directed": directed}, asked)
+    args = {"sources": [int(v) for v in np.unique(src)[:70]]}
+    both_ways("bfs", edge_list(src, dst), tmp_path, {"directed": directed}, args)
 
 
 @pytest.mark.parametrize("duplicates", mostly_slow(["min", "max", "sum"], "sum"))
@@ -84,9 +86,9 @@ def test_weights_as_of_a_store(edge_list, tmp_path, kind, duplicates, directed):
     weight = pa.array(np.random.default_rng(5).integers(0, 9, len(src)).astype(np.float32))
     edges = edge_list(src, dst, weight=weight.cast(kind))
     reading = {"directed": directed, "weight": "weight", "duplicates": duplicates}
-    for name, asked in (("sssp", {"source": int(src[0])}), ("pagerank", {})):
+    for name, args in (("sssp", {"source": int(src[0])}), ("pagerank", {})):
         (tmp_path / name).mkdir()
-        both_ways(name, edges, tmp_path / name, reading, asked)
+        both_ways(name, edges, tmp_path / name, reading, args)
 
 
 @pytest.mark.parametrize("kind", mostly_slow(["uint64", "int32", "string"], "string"))
@@ -96,7 +98,7 @@ def test_ids_that_are_not_dense(edge_list, tmp_path, kind):
     def named(vertex: int) -> int | str:
         return f"v{vertex}" if kind == "string" else vertex * (2**40 if kind == "uint64" else 5000)
 
-    ends = ([named(int(v)) for v in some] for some in random_edges(6, 200, 500))
+    ends = ([named(int(v)) for v in end] for end in random_edges(6, 200, 500))
     edges = edge_list(*ends, id_type=id_type)
     both_ways("pagerank", edges, tmp_path, {}, {"tolerance": 1e-9})
 
@@ -108,7 +110,9 @@ def test_self_loops_alone(edge_list, tmp_path):
 
 
 def test_more_rows_than_are_held(ok, edge_list, tmp_path, monkeypatch):
-    """They go through a store, but where edges are looked at as they come."""
+    """An edge list with more rows than memory may hold goes through a store, unless edges are
+    scanned.
+    """
     monkeypatch.setattr(held, "IN_MEMORY_ROWS", 100)
     edges = edge_list(*random_edges(3, 100, 101))
     for name, stored in (("components", False), ("pagerank", True)):
@@ -119,16 +123,16 @@ def test_more_rows_than_are_held(ok, edge_list, tmp_path, monkeypatch):
 
 def test_a_source_that_is_not_there(delegraph, edge_list, tmp_path):
     edges = edge_list([0, 1], [1, 2], weight=[1.0, 2.0])
-    told = delegraph("sssp", edges, "--weight", "weight", "--source", 9, "-o", tmp_path / "out")
-    assert told.code == 2
-    assert "source 9 is not a vertex of the graph" in told.err
+    run = delegraph("sssp", edges, "--weight", "weight", "--source", 9, "-o", tmp_path / "out")
+    assert run.code == 2
+    assert "source 9 is not a vertex of the graph" in run.err
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shape", mostly_slow(sorted(SHAPES), "star"))
 def test_rows_are_those_of_a_store(edge_list, tmp_path, monkeypatch, shape, directed):
-    """However many shards there are, of which each drops duplicates."""
+    """Rows in memory are those of a store, even with many shards that each drop duplicates."""
     monkeypatch.setattr("delegraph.partition.store.layout.SHARD_EDGES", 200)
     monkeypatch.setattr("delegraph.partition.store.layout.RANGE_EDGES", 64)
     edges = edge_list(*SHAPES[shape])
@@ -146,15 +150,17 @@ def test_rows_are_those_of_a_store(edge_list, tmp_path, monkeypatch, shape, dire
 
 @pytest.mark.slow
 def test_a_limit_is_kept(delegraph, tmp_path):
-    """From the least limit at which rows are held; below it, there is a store."""
+    """A memory limit is kept from the least limit at which rows fit in memory; below it, a store is
+    built.
+    """
     delegraph("generate", "kronecker", "--scale", 17, "-o", tmp_path / "edges")
 
     def run(megabytes: int) -> tuple[int, bool]:
-        """The peak, and whether there was a store."""
+        """Return the peak of bytes, and whether a store was built."""
         out = tmp_path / f"{megabytes}"
         line = command("pagerank", tmp_path / "edges", "-o", out, "--memory-limit")
-        code, peak, told = peak_of([*line, f"{megabytes}MB"])
-        assert code == 0, told
+        code, peak, stderr = peak_of([*line, f"{megabytes}MB"])
+        assert code == 0, stderr
         steps = json.loads(Path(f"{out}.run.json").read_text())["plan"]["steps"]
         return peak, "vertices" in {step["name"] for step in steps}
 

@@ -84,9 +84,12 @@ def test_against_the_definitions(graph, options, ranks, on_disk, dangling, perso
 def test_searches_from_many_vertices(
     graph, options, ranks, on_disk, along, pulled, rare, small, apart, wide
 ):
-    """pulled: never, as it is, always. rare: as of together.RARE. small: edges of levels that one
-    thread counts, and how many levels at once. apart: edges of a level, where threads may have
-    sources of their own. wide: exponents of a window, of path counts that have exponents.
+    """Programs that search from many vertices give their definitions' values.
+
+    pulled: pull never, by default, always. rare: values of searches.RARE. small: edges of levels
+    that one thread counts, and the number of levels at once. apart: edges of a level up to which
+    threads may have sources of their own. wide: exponents of a window, for path counts with
+    exponents.
     """
     src, dst, _, _ = graph
     if not len(src):
@@ -133,7 +136,9 @@ def test_searches_from_many_vertices(
 def test_distances_from_several_vertices(
     graph, options, ranks, on_disk, max_depth, bits, pulled, rare
 ):
-    """pulled, rare: as above."""
+    """Distances from several vertices are right; pulled, rare: see
+    test_searches_from_many_vertices.
+    """
     src, dst, vertices, seed = graph
     if not len(src):
         return
@@ -148,9 +153,9 @@ def test_distances_from_several_vertices(
         rng = np.random.default_rng([vertices, seed])
         sources = rng.permutation(n)[: width(bits)].astype(np.uint32)
         program = DistanceBits(sources, bits, max_depth)
-        columns, given = run_program(store, program, folder / "e", ranks, on_disk)
-        assert not given[0].record["deeper"]
-        assert given[0].record["apart"] != ("reached" in columns)
+        columns, results = run_program(store, program, folder / "e", ranks, on_disk)
+        assert not results[0].record["deeper"]
+        assert results[0].record["apart"] != ("reached" in columns)
         check_distances(ends, n, sources, most, columns)
         columns, _ = run_program(
             store, NearestSourceProgram(sources, max_depth), folder / "t", ranks, on_disk
@@ -160,16 +165,18 @@ def test_distances_from_several_vertices(
 
 @pytest.mark.parametrize("shape", ["star", "path", "grid", "two components", "hubs"])
 def test_the_same_for_any_number_of_threads(tmp_path, shape):
-    """To the last bit, where engines differ by where edges are cut."""
+    """PageRank has the same bits for any number of threads; engines in memory and on disk, which
+    cut edges in other places, differ in the last bits.
+    """
     store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
-    found = [
+    results = [
         run_program(store, walk(store), tmp_path / f"{threads}-{on_disk}", 1, on_disk, threads)[0]
         for on_disk in (False, True)
         for threads in (1, 2, 5)
     ]
-    for some in (found[:3], found[3:]):
-        assert all((one["pagerank"] == some[0]["pagerank"]).all() for one in some)
-    np.testing.assert_allclose(found[0]["pagerank"], found[3]["pagerank"], rtol=1e-12)
+    for group in (results[:3], results[3:]):
+        assert all((one["pagerank"] == group[0]["pagerank"]).all() for one in group)
+    np.testing.assert_allclose(results[0]["pagerank"], results[3]["pagerank"], rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -179,59 +186,67 @@ def test_the_same_for_any_number_of_threads(tmp_path, shape):
 def test_the_same_sums_of_paths_for_any_number_of_threads(
     tmp_path, monkeypatch, shape, few, extra_bytes
 ):
-    """Which share levels, or not, or have sources of their own."""
+    """Betweenness has the same bits for any number of threads, which share levels, do not, or have
+    sources of their own.
+    """
     monkeypatch.setattr(betweenness, "_FEW_EDGES", few)
     store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
     program = BetweennessProgram(store.info.vertices, np.arange(9, dtype=np.uint32))
-    found = [
+    results = [
         run_program(
             store, program, tmp_path / f"{threads}", 1, threads=threads, extra_bytes=extra_bytes
         )[0]
         for threads in (1, 2, 5)
     ]
-    assert all((one["betweenness"] == found[0]["betweenness"]).all() for one in found)
+    assert all((one["betweenness"] == results[0]["betweenness"]).all() for one in results)
 
 
 def test_a_first_source_that_reaches_little_says_nothing(tmp_path, monkeypatch):
-    """The one with the most edges is asked."""
+    """The source with the most edges decides whether sources go apart, although the first source
+    reaches little.
+    """
     src, dst = SHAPES["hubs"]
     store = stored(tmp_path, np.r_[9000, src], np.r_[9001, dst], BuildOptions())
     n = store.info.vertices
     u, v = edges_of(store)
     sources = np.array([n - 1, 0, 1, 2], np.uint32)  # the last one in the order has one neighbour
-    began = Mock(wraps=betweenness._Alone)
-    monkeypatch.setattr(betweenness, "_Alone", began)
+    starts = Mock(wraps=betweenness._Alone)
+    monkeypatch.setattr(betweenness, "_Alone", starts)
     for most, threads in [(1 << 22, 2), (1 << 10, 1)]:
         monkeypatch.setattr(betweenness, "_MOST_APART", most)
-        began.reset_mock()
+        starts.reset_mock()
         program = BetweennessProgram(n, sources)
-        found = run_program(store, program, tmp_path / f"{most}", extra_bytes=1 << 30)[0][
+        values = run_program(store, program, tmp_path / f"{most}", extra_bytes=1 << 30)[0][
             "betweenness"
         ]
-        assert began.call_count == threads
+        assert starts.call_count == threads
         wanted = reference.betweenness(u, v, n, sources)
-        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(values, wanted, rtol=1e-10, atol=1e-10)
 
 
 def test_sources_apart_take_no_more_than_there_is(tmp_path, monkeypatch):
-    """A thread has 36 bytes of a vertex; no level may be large."""
+    """Sources go apart only as far as memory allows: a thread needs 36 bytes for each vertex, and
+    no level may be large.
+    """
     store = stored(tmp_path, SHAPES["grid"][0], SHAPES["grid"][1], BuildOptions())
     n = store.info.vertices
-    began = Mock(wraps=betweenness._Alone)
-    monkeypatch.setattr(betweenness, "_Alone", began)
+    starts = Mock(wraps=betweenness._Alone)
+    monkeypatch.setattr(betweenness, "_Alone", starts)
     program = BetweennessProgram(n, np.arange(4, dtype=np.uint32))
     for most, room, threads in [(1 << 22, 3, 3), (1 << 22, 2, 0), (100, 3, 1)]:  # 4 sources
         monkeypatch.setattr(betweenness, "_MOST_APART", most)
-        began.reset_mock()
+        starts.reset_mock()
         run_program(store, program, tmp_path / "out", threads=3, extra_bytes=36 * n * room)
-        assert began.call_count == threads
+        assert starts.call_count == threads
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("layout", ["one", "delegate", "2d"])
 def test_searches_of_many_windows(tmp_path, monkeypatch, layout, directed):
-    """More vertices than a window has, more edges than a turn: threads meet at words."""
+    """Searches are right with more vertices than a window has and more edges than a turn: threads
+    write the same words.
+    """
     monkeypatch.setattr(betweenness, "_FEW_EDGES", 1 << 15)
     rng = np.random.default_rng(7)
     src, dst = rng.integers(0, 150_000, (2, 400_000))
@@ -249,8 +264,8 @@ def test_searches_of_many_windows(tmp_path, monkeypatch, layout, directed):
     for i, source in enumerate(sources.tolist()):
         distance = reference.distances(u, v, n, source, directed=True)
         reached = distance[distance >= 0]
-        found = [columns[name][i] for name in ("reached", "total", "farthest")]
-        assert found == [len(reached), reached.sum(), reached.max()]
+        sums = [columns[name][i] for name in ("reached", "total", "farthest")]
+        assert sums == [len(reached), reached.sum(), reached.max()]
     program = BetweennessProgram(n, sources[:2])
     columns, _ = run_program(store, program, tmp_path / "b", ranks, threads=3)
     wanted = reference.betweenness(u, v, n, sources[:2])
@@ -260,7 +275,9 @@ def test_searches_of_many_windows(tmp_path, monkeypatch, layout, directed):
 @pytest.mark.parametrize("order", ["none", "degree"])
 @pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
 def test_a_tree_on_each_rank_and_one_edge_between(tmp_path, layout, order):
-    """A rank's largest tree has all its vertices: what joins two trees is not passed over."""
+    """An edge between the trees of two ranks joins them, although each rank's largest tree has all
+    of its vertices.
+    """
     one, other = np.triu_indices(20, 1)
     late = (other < 19) | (one < 5)  # the joint's ends stand last in each other's rows
     even = np.array([one[late], other[late]]) * 2
@@ -276,7 +293,9 @@ def test_a_tree_on_each_rank_and_one_edge_between(tmp_path, layout, order):
 @pytest.mark.parametrize("directed", [slow(False), True])
 @pytest.mark.parametrize("layout", ["delegate", "2d", slow("1d")])
 def test_real_sizes_by_ranks(tmp_path, layout, directed):
-    """Rows that are cut, lists that ranks tell each other, delegates in all places."""
+    """Programs by ranks are right on graphs of real size, whose rows are cut and whose delegates
+    are everywhere.
+    """
     src, dst = SHAPES["hubs"]
     options = BuildOptions(directed=directed, partitions=4, layout=layout)
     store = stored(tmp_path, src, dst, options)
@@ -284,9 +303,9 @@ def test_real_sizes_by_ranks(tmp_path, layout, directed):
     n = store.info.vertices
     wanted = reference.pagerank(u, v, n, iterations=15)
     for ranks in (1, 2, 3, 4):
-        columns, given = run_program(store, walk(store), tmp_path / f"p{ranks}", ranks)
+        columns, results = run_program(store, walk(store), tmp_path / f"p{ranks}", ranks)
         np.testing.assert_allclose(columns["pagerank"], wanted, rtol=1e-12)
-        edge_counts = sum(i["edges_examined"] for i in given[0].record["iterations"])
+        edge_counts = sum(i["edges_examined"] for i in results[0].record["iterations"])
         assert edge_counts == 15 * len(u)
         columns, _ = run_program(store, ComponentsProgram(), tmp_path / f"c{ranks}", ranks)
         assert (columns["component"] == reference.components(u, v, n)).all()
@@ -294,8 +313,8 @@ def test_real_sizes_by_ranks(tmp_path, layout, directed):
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_rows_that_turns_cut(tmp_path, directed):
-    """In memory as one subgraph: a row of several turns, some without edges, the same bits by any
-    number of threads.
+    """Rows longer than several turns, beside rows without edges, give the same bits for any number
+    of threads.
     """
     n, rng = 150_000, np.random.default_rng(3)
     src = np.r_[np.zeros(n, np.int64), rng.integers(0, n, 100_000), n + 5]
@@ -304,20 +323,22 @@ def test_rows_that_turns_cut(tmp_path, directed):
     store = stored(tmp_path, src, dst, BuildOptions(directed=directed))
     u, v = edges_of(store)
     wanted = reference.pagerank(u, v, store.info.vertices, iterations=15)
-    found = []
+    ranks = []
     for threads in (1, 3):
         columns, _ = run_program(store, walk(store), tmp_path / f"{threads}", threads=threads)
         # The definition adds up the hub's row number by number, which costs digits.
         np.testing.assert_allclose(columns["pagerank"], wanted, rtol=1e-10)
         assert abs(columns["pagerank"].sum() - 1) < 1e-12
-        found.append(columns["pagerank"].tobytes())
-    assert found[0] == found[1]
+        ranks.append(columns["pagerank"].tobytes())
+    assert ranks[0] == ranks[1]
 
 
 @pytest.mark.parametrize("few", [0, 1000])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_all_edges_once_or_some_first(tmp_path, monkeypatch, shape, few):
-    """Either way of joining in memory, of any graph."""
+    """Components are right when all edges are joined at once, and when a few of each vertex are
+    joined first.
+    """
     monkeypatch.setattr(forest, "FEW", few)
     src, dst = SHAPES[shape]
     store = stored(tmp_path, src, dst, BuildOptions())
@@ -332,9 +353,9 @@ def test_goes_on_from_a_checkpoint(tmp_path):
     went_on = []
     saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=went_on.append)
     run_program(store, walk(store, 8), tmp_path / "some", checkpoint=saved)
-    columns, given = run_program(store, walk(store, 20), tmp_path / "rest", checkpoint=saved)
+    columns, results = run_program(store, walk(store, 20), tmp_path / "rest", checkpoint=saved)
     assert (columns["pagerank"] == whole["pagerank"]).all()
-    assert [some["iteration"] for some in given[0].record["iterations"]] == list(range(1, 21))
+    assert [step["iteration"] for step in results[0].record["iterations"]] == list(range(1, 21))
     assert went_on == [8]
 
 
@@ -377,7 +398,7 @@ def test_searches_together_go_on_from_a_checkpoint(tmp_path):
 
 def test_one_that_has_converged_stops(tmp_path):
     store = stored(tmp_path, SHAPES["hubs"][0], SHAPES["hubs"][1], BuildOptions())
-    _, given = run_program(store, walk(store, 100, tolerance=1e-6), tmp_path / "p")
-    changes = [some["change"] for some in given[0].record["iterations"]]
+    _, results = run_program(store, walk(store, 100, tolerance=1e-6), tmp_path / "p")
+    changes = [step["change"] for step in results[0].record["iterations"]]
     assert changes[-1] < 1e-6 <= changes[-2]
     assert len(changes) < 100

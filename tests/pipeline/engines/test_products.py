@@ -1,5 +1,5 @@
-"""Searches by masked products against the definition, with any optimizations on; and that one that
-is off does the work that it would save.
+"""Searches by masked products against the definition, with any optimizations on; switching an
+optimization off adds the work that it saves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TEAMS = {"alone": Team(1), "together": Team(3)}
 
 @pytest.fixture(autouse=True)
 def shared_limits(monkeypatch):
-    """Tests may set from which size on threads share a step; it is put back after each."""
+    """Restore after each test the sizes from which threads share a step: tests may set them."""
     for name in ("_SHARED_EDGES", "_SHARED_WORDS", "_SHARED_VERTICES"):
         monkeypatch.setattr(products, name, getattr(products, name))
 
@@ -58,7 +58,7 @@ def test_against_the_definition(team, graph, data):
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shape", mostly_slow(SHAPES, "hubs", "empty rows"))
 def test_every_shape(shape, directed):
-    """Large enough that threads share the steps."""
+    """Searches of every shape are right, most of them large enough that threads share the steps."""
     src, dst = (np.asarray(end, np.uint32) for end in SHAPES[shape])
     vertices = int(max(src.max(), dst.max())) + 1
     graph, source = make_graph(src, dst, vertices, directed), int(src[0])
@@ -100,20 +100,20 @@ def test_values_are_read_unless_the_structure_is_all(direction):
 
 @pytest.mark.parametrize("structure_only", [False, True])
 def test_a_frontier_is_made_dense_unless_what_was_visited_is_reused(structure_only, monkeypatch):
-    graph, made = hubs(), []
+    graph, searches = hubs(), []
     operand = products._Products._operand
 
     def spied(self) -> np.ndarray:
-        made.append(operand(self))
+        searches.append(operand(self))
         reached = self.reached
         again = reached.visited if structure_only else reached.values
-        assert (made[-1] is again) == self._switches.operand_reuse
-        return made[-1]
+        assert (searches[-1] is again) == self._switches.operand_reuse
+        return searches[-1]
 
     monkeypatch.setattr(products._Products, "_operand", spied)
     for reuse in (False, True):
         work_of(graph, structure_only=structure_only, operand_reuse=reuse)
-    assert len(made) > 1
+    assert len(searches) > 1
 
 
 @pytest.mark.parametrize("switches", [Switches(), Switches(*[False] * 5), Switches(False, True)])

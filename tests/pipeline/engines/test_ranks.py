@@ -57,11 +57,11 @@ def test_against_the_definition(edge_list, tmp_path, shape, directed, layout):
                 continue
             for source in {0, n // 2, n - 1}:
                 wanted = reference.distances(src, dst, n, source, True)
-                distance, parent, found = search_by_threads(store, source, ranks, tmp_path / "out")
+                distance, parent, facts = search_by_threads(store, source, ranks, tmp_path / "out")
                 assert np.array_equal(distance, wanted)
                 assert not violations_of(src, dst, True, distance, parent, source)
                 levels = np.bincount(wanted[wanted > 0], minlength=1)[1:].tolist()
-                steps = found[0].supersteps
+                steps = facts[0].supersteps
                 assert [step["found"] for step in steps if step["found"]] == levels
                 assert [step["frontier"] for step in steps] == [1, *levels][: len(steps)]
 
@@ -113,21 +113,23 @@ def test_every_direction(edge_list, tmp_path, layout, way, directed):
     store = open_store(tmp_path / "graph.dg")
     src, dst = edges_of(store)
     wanted = reference.distances(src, dst, store.info.vertices, 5, True)
-    distance, parent, found = search_by_threads(
+    distance, parent, facts = search_by_threads(
         store, 5, 3, tmp_path / "out", choose=lambda *work: way
     )
     assert np.array_equal(distance, wanted)
     assert not violations_of(src, dst, True, distance, parent, 5)
     for name in ("nd", "dn", "dd") if layout == "delegate" else ("all",):
-        assert way in {step["direction"][name] for step in found[0].supersteps}
+        assert way in {step["direction"][name] for step in facts[0].supersteps}
 
 
 def test_messages_are_counted(edge_list, tmp_path):
-    """At most a bitmap of all delegates, and of all rows, for each of the others in a superstep."""
+    """Bytes sent are at most a bitmap of delegates to each other rank in a superstep, and four for
+    each edge between normal vertices in a search.
+    """
     delegraph.build(edge_list(*SHAPES["random"]), tmp_path / "graph.dg", partitions=4)
     store = open_store(tmp_path / "graph.dg")
-    _, _, found = search_by_threads(store, 1, 4, tmp_path / "out")
-    steps = found[0].supersteps
+    _, _, facts = search_by_threads(store, 1, 4, tmp_path / "out")
+    steps = facts[0].supersteps
     words = -(-store.info.delegates // 64)
     assert 0 < max(step["bytes_sent"]["delegates"] for step in steps) <= 4 * 3 * 8 * words
     nn = store.info.subgraph_edges["nn"]
@@ -140,14 +142,16 @@ def test_messages_are_counted(edge_list, tmp_path):
 @pytest.mark.parametrize("way", ["push", "pull"])
 @pytest.mark.parametrize("layout", ["2d", "1d"])
 def test_messages_of_a_grid_are_counted(edge_list, tmp_path, layout, way):
-    """What a push expands to its column and folds to its row, and a pull the other way round."""
+    """A grid's bytes: a push expands along columns and folds along rows, and a pull does both the
+    other way round.
+    """
     path = edge_list(*SHAPES["random"])
     delegraph.build(path, tmp_path / "graph.dg", partitions=6, layout=layout)
     store = open_store(tmp_path / "graph.dg")
     grid, n = store.info.grid or Grid(0, 0), store.info.vertices
     assert grid == (Grid(2, 3) if layout == "2d" else Grid(1, 6))
-    distance, _, found = search_by_threads(store, 1, 6, tmp_path / "out", choose=lambda *_: way)
-    steps = found[0].supersteps
+    distance, _, facts = search_by_threads(store, 1, 6, tmp_path / "out", choose=lambda *_: way)
+    steps = facts[0].supersteps
     expanded, folded, _ = (
         sum(step["bytes_sent"][kind] for step in steps) for kind in ("expand", "fold", "control")
     )
@@ -175,8 +179,8 @@ def test_the_first_failure_is_everyones(edge_list, tmp_path, monkeypatch):
 
     original = Supersteps.run
     monkeypatch.setattr(Supersteps, "run", break_down)
-    told = "rank 2 failed: ValueError: a broken disk in superstep 1"
-    with pytest.raises(RankError, match=told):
+    line = "rank 2 failed: ValueError: a broken disk in superstep 1"
+    with pytest.raises(RankError, match=line):
         search_by_threads(store, 1, 4, tmp_path / "out")
 
 
@@ -195,20 +199,22 @@ def test_projected_bytes_hold_what_is_loaded(edge_list, tmp_path, layout):
                 state += adjacency.rows
             for ghosts in graph.every_ghost:
                 state += [ghosts.visited, *ghosts.told]
-            for some in graph.vertex_states:
-                state += [some.visited, some.frontier, some.found, some.distance, some.parent]
-            held = sum(array.nbytes for array in state)
-            assert held <= rank_bytes(store, rank, ranks) < 4 * held
+            for part in graph.vertex_states:
+                state += [part.visited, part.frontier, part.found, part.distance, part.parent]
+            size = sum(array.nbytes for array in state)
+            assert size <= rank_bytes(store, rank, ranks) < 4 * size
 
 
 def test_what_is_told_of_several_failures():
-    """A cause before a loss; one line, never empty."""
+    """The message of several failures tells a cause before a loss, in one line that is never
+    empty.
+    """
     lost = Failure(1, "is gone", lost=True, superstep=3)
-    told = Failure(1, "failed: it is damaged")
+    fault = Failure(1, "failed: it is damaged")
     later = Failure(0, "failed: no space", superstep=2)
-    assert rank_tasks._first([RankError(lost), RankError(told)]) == told
-    assert rank_tasks._first([RankError(lost), RankError(told), RankError(later)]) == later
+    assert rank_tasks._first([RankError(lost), RankError(fault)]) == fault
+    assert rank_tasks._first([RankError(lost), RankError(fault), RankError(later)]) == later
     assert failure_of(2, MemoryError()).reason == "failed: MemoryError"
-    told = failure_of(2, ValueError("one\ntwo"), 4)
-    assert told == Failure(2, "failed: ValueError: one", superstep=4)
+    fault = failure_of(2, ValueError("one\ntwo"), 4)
+    assert fault == Failure(2, "failed: ValueError: one", superstep=4)
     assert failure_of(2, InputError("a.npy: damaged")).reason == "failed: a.npy: damaged"

@@ -1,4 +1,4 @@
-"""A rank compiles before it tells what it holds: whatever way is chosen, nothing is left to."""
+"""A rank compiles before it reports its bytes: no way that may be chosen compiles later."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def test_on_cpus(edge_list, tmp_path, layout, size, way, name):
     path = edge_list(*random_edges(3, 300, 3000))
     delegraph.build(path, tmp_path / "graph.dg", partitions=4, layout=layout, order="random")
     place = tmp_path / "graph.dg", tmp_path, str(size), str(way), name
-    done = subprocess.run([sys.executable, "-c", ON_CPUS, *place], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run = subprocess.run([sys.executable, "-c", ON_CPUS, *place], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.skipif(not emulator.able(), reason="g++ compiles the kernels")
@@ -74,7 +74,9 @@ def test_on_cpus(edge_list, tmp_path, layout, size, way, name):
 @pytest.mark.parametrize("size", [1, 2])
 @pytest.mark.parametrize("name", ["search", "search, tiered", "bench"])
 def test_on_devices(edge_list, tmp_path, monkeypatch, layout, size, name):
-    """The kernel of a search, for a graph as it will stand there."""
+    """A rank with a device compiles the kernel of its search for the types that its graph will
+    have.
+    """
     path = edge_list(*random_edges(3, 300, 3000))
     delegraph.build(path, tmp_path / "graph.dg", partitions=2, layout=layout)
     monkeypatch.setitem(sys.modules, "cupy", emulator.cupy)
@@ -85,14 +87,14 @@ def test_on_devices(edge_list, tmp_path, monkeypatch, layout, size, name):
         if size > 1:
             room = RankOnDevice(store, 0, size).room_for(device)
         limit = room.device_bytes - 4  # an entry less than there are
-    asked: list[tuple[str, str, bool]] = []
-    monkeypatch.setattr(devices, "_compile", lambda device, *rest: asked.append(rest) or Kernel())
+    calls: list[tuple[str, str, bool]] = []
+    monkeypatch.setattr(devices, "_compile", lambda device, *rest: calls.append(rest) or Kernel())
     if name == "bench":
         job = StoreBenchJob(store.path, (0,), (0,), device="cuda")
     else:
         job = Job(store.path, SearchWork(0), tmp_path, 60.0, "cuda", limit)
     job.get_ready(0, size, 2)
-    ((source, function, cooperative),) = asked
+    ((source, function, cooperative),) = calls
     several = "ranks/delegate_search.cu" if layout == "delegate" else "ranks/grid_search.cu"
     assert source == (several if size > 1 else "bfs/wide_search.cu")
     assert f"<u32, u8, {'true' if limit else 'false'}, " in function
@@ -100,6 +102,6 @@ def test_on_devices(edge_list, tmp_path, monkeypatch, layout, size, name):
 
 
 class Kernel:
-    """One that is not launched."""
+    """A kernel that is not launched."""
 
     max_dynamic_shared_size_bytes = 0

@@ -1,4 +1,6 @@
-"""Searches by several ranks with edges on disk: against the definition, and what they read."""
+"""Searches by several ranks with edges on disk: against the definition, and the bytes that they
+read.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ CHOICES: dict[str, Choose] = {
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """So small that they cut rows, and pages of a few edges."""
+    """Set blocks so small that they cut rows, and pages of a few edges."""
     monkeypatch.setattr(files, "BLOCK_BYTES", BLOCK)
 
 
@@ -75,23 +77,25 @@ def built(folder: Path, src, dst, **options) -> Store:
 def twice(
     store: Store, source: int, ranks: int, folder: Path, threads: int, choose: Choose
 ) -> list[tuple[np.ndarray, np.ndarray, list]]:
-    """Distances, parents, supersteps of one search after the other, with the same graphs."""
+    """Search twice with the same graphs; return distances, parents and supersteps of each
+    search.
+    """
 
     def one(communicator) -> list[list]:
         graph = load_rank(store, communicator.rank, ranks, Team(1), on_disk=True)
-        done = []
+        logs = []
         for place in places:
-            found = search_rank(graph, source, communicator, Team(threads), choose=choose)
+            result = search_rank(graph, source, communicator, Team(threads), choose=choose)
             save(result_of(graph), place)
-            done.append(found.supersteps)
-        return done
+            logs.append(result.supersteps)
+        return logs
 
     places = [folder / f"{i}" for i in range(2)]
     for place in places:
         place.mkdir(parents=True)
     with ThreadPoolExecutor(ranks) as pool:
         steps, *_ = pool.map(one, ThreadGroup(ranks).communicators)
-    return [(*gather(store, place), some) for place, some in zip(places, steps, strict=True)]
+    return [(*gather(store, place), log) for place, log in zip(places, steps, strict=True)]
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -99,7 +103,9 @@ def twice(
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_against_the_definition(tmp_path, layout, directed, ranks):
-    """All blocks are read and verified the first time, single pages after."""
+    """Searches are right, and a second search reads no more: the first reads and verifies whole
+    blocks, the second single pages.
+    """
     store = built(tmp_path, *random_edges(1, 700, 4000), **LAYOUTS[layout], directed=directed)
     src, dst = edges_of(store)
     n = store.info.vertices
@@ -120,7 +126,9 @@ def test_against_the_definition(tmp_path, layout, directed, ranks):
 @pytest.mark.parametrize("way", CHOICES)
 @pytest.mark.parametrize("layout", ["auto", "2d", "1d"])
 def test_a_row_of_many_runs(tmp_path, layout, way):
-    """A star: what its centre finds, or is found by, is cut into runs that threads share."""
+    """A star's centre has a row of many runs that threads share, in either direction of a
+    search.
+    """
     store = built(tmp_path, np.zeros(3000, int), np.arange(1, 3001), **LAYOUTS[layout])
     src, dst = edges_of(store)
     for source in (0, 1500):
@@ -135,18 +143,20 @@ def test_a_row_of_many_runs(tmp_path, layout, way):
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("layout", ["auto", "2d"])
 def test_edges_that_a_push_examines_and_bytes_that_it_reads(tmp_path, layout):
-    """As many as with edges in memory; of a path few, and few blocks."""
+    """A push from disk examines the edges of a push in memory; on a path, it reads few bytes and
+    blocks.
+    """
     store = built(tmp_path, np.arange(1000), np.arange(1, 1001), **LAYOUTS[layout])
     blocks = sum(len(r.xxh3) for name, r in store.files.items() if ".targets-" in name)
     place = store, 5, 2, tmp_path / "out"
-    held = search_by_threads(*place, choose=CHOICES["push"])[2][0].supersteps
-    found = search_by_threads(*place, choose=CHOICES["push"], on_disk=True)[2][0].supersteps
-    for one, other in zip(held, found, strict=True):
+    in_memory = search_by_threads(*place, choose=CHOICES["push"])[2][0].supersteps
+    pushed = search_by_threads(*place, choose=CHOICES["push"], on_disk=True)[2][0].supersteps
+    for one, other in zip(in_memory, pushed, strict=True):
         assert one["edges_examined"] == other["edges_examined"]
         assert (one["bytes_read"], one["blocks_skipped"]) == (0, 0)
         assert other["bytes_read"] <= 2 * BLOCK * other["edges_examined"]
         assert 0 < other["blocks_skipped"] < blocks
-    assert sum(step["bytes_read"] for step in found) > 0
+    assert sum(step["bytes_read"] for step in pushed) > 0
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -162,7 +172,9 @@ def test_late_pulls_skip_what_is_visited(tmp_path, layout):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_active_rows_are_those_of_the_vertices(tmp_path):
-    """In pages, and in turns of the same rows in memory."""
+    """Active rows are those of the chosen vertices, in pages on disk and in turns of rows in
+    memory.
+    """
     store = built(tmp_path, *random_edges(2, 300, 3000), partitions=2, layout="1d")
     on_disk, held = (load_rank(store, 0, 2, Team(1), on_disk=way) for way in (True, False))
     rows, same = on_disk.adjacencies[0].rows, held.adjacencies[0].rows
@@ -200,9 +212,9 @@ def test_turns_have_equally_many_edges():
     at = 0
     for queue, first, last, most in visits.results:
         assert first >= at
-        some = degrees[queue[first:last]]
-        assert most == some.sum()
-        assert most < edges.EDGES_A_TURN + some.max() or len(some[some > 0]) == 1
+        lengths = degrees[queue[first:last]]
+        assert most == lengths.sum()
+        assert most < edges.EDGES_A_TURN + lengths.max() or len(lengths[lengths > 0]) == 1
         at = last
     assert at == len(active.queue) == len(degrees) // 2
 
@@ -220,7 +232,9 @@ def test_a_damaged_block_is_named(tmp_path, layout):
 
 
 def test_a_failure_elsewhere_ends_the_reading(tmp_path, monkeypatch):
-    """Not when the superstep would end, which may take minutes."""
+    """A failure of another rank ends the reading at once, not at the end of the superstep, which
+    may take minutes.
+    """
     monkeypatch.setattr(files, "BLOCK_BYTES", BLOCK)
     store = built(tmp_path, *random_edges(1, 700, 4000), partitions=2, layout="1d")
     group = ThreadGroup(2)
@@ -240,7 +254,9 @@ def test_a_failure_elsewhere_ends_the_reading(tmp_path, monkeypatch):
 
 
 def test_wide_offsets():
-    """Of more than 2^32 edges, of which some in the middle are at hand: no other is touched."""
+    """Pieces of more than 2^32 edges, of which eight in the middle are in memory, touch no other
+    edge.
+    """
     far = 1 << 33
     offsets = np.array([0, far, far + 3, far + 3, far + 10, 2 * far], np.uint64)
     targets = np.arange(8, dtype=np.uint32)
@@ -249,8 +265,8 @@ def test_wide_offsets():
     assert row_of(offsets, piece.end - 1) == 3
     every, nobody = np.full(1, 0b1111, np.uint64), np.zeros(1, np.uint64)
     same, nothing = by_rule(), np.empty(0, np.uint32)
-    found, parents = np.zeros(1, np.uint64), np.full(64, 99, np.uint32)
-    ends = Ends(same, nobody, found, nothing, parents)
+    bits, parents = np.zeros(1, np.uint64), np.full(64, 99, np.uint32)
+    ends = Ends(same, nobody, bits, nothing, parents)
     assert push_piece(piece, nothing, 0, 4, Start(same, same, every), ends) == (8, 8)
     assert parents[:9].tolist() == [0, 0, 1, 1, 1, 3, 3, 3, 99]
     sent, vertices, parents = np.zeros(1, np.uint64), np.empty(8, np.uint32), np.empty(8, np.uint32)
@@ -259,8 +275,8 @@ def test_wide_offsets():
     assert vertices.tolist() == list(range(8))
     assert parents.tolist() == [0, 0, 1, 1, 1, 3, 3, 3]
     reached = Start(same, same, np.array([0b10010], np.uint64))
-    found, parents = np.zeros(1, np.uint64), np.full(64, 99, np.uint32)
-    ends = Ends(same, nobody, found, nothing, parents)
+    bits, parents = np.zeros(1, np.uint64), np.full(64, 99, np.uint32)
+    ends = Ends(same, nobody, bits, nothing, parents)
     assert pull_piece(piece, 0, 4, reached, ends) == (2, 2 + 3 + 3)
     assert parents[:4].tolist() == [1, 4, 99, 99]
     sent, vertices, parents = np.zeros(1, np.uint64), np.empty(4, np.uint32), np.empty(4, np.uint32)
@@ -303,21 +319,21 @@ assert variants(*modules) == before, (variants(*modules), before)
 
 @pytest.mark.parametrize("layout", ["auto", "2d"])
 def test_compiling_beforehand_compiles_all(tmp_path, layout):
-    """In a process that has compiled nothing else."""
+    """Compiling beforehand compiles all kernels, in a process that has compiled nothing else."""
     store = built(tmp_path, *random_edges(3, 300, 2000), **LAYOUTS[layout], directed=True)
     subprocess.run([sys.executable, "-c", COMPILED, store.path], check=True)
 
 
 def arrays_of(graph: RankGraph) -> Sequence[np.ndarray]:
-    """All that a rank that is alone holds with edges on disk, buffers included."""
+    """Return all arrays that a single rank holds with edges on disk, buffers included."""
     state = [graph.delegates]
     for adjacency in graph.adjacencies:
         rows = adjacency.rows
         assert isinstance(rows, RowsOnDisk)
         state += [rows.offsets, rows.stream.page_starts, rows.stream._verified, *rows.buffers]
     assert not graph.every_ghost
-    for some in graph.vertex_states:
-        state += [some.visited, some.frontier, some.found, some.distance, some.parent]
+    for part in graph.vertex_states:
+        state += [part.visited, part.frontier, part.found, part.distance, part.parent]
     return state
 
 
@@ -334,7 +350,7 @@ def test_projected_bytes_hold_what_is_loaded(tmp_path, layout, threads):
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory) -> Path:
-    """A store whose edges are far larger than the buffers that they are read into."""
+    """Build a store whose edges are far larger than the buffers that they are read into."""
     rng = np.random.default_rng(1)
     ends = (rng.random((2, 8_000_000)) ** 2 * 30_000).astype(np.int64)
     return built(tmp_path_factory.mktemp("large"), *ends, partitions=2).path
@@ -345,17 +361,19 @@ def large(tmp_path_factory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_limit_between_both_needs(delegraph, ok, large, tmp_path, workers):
-    """The least limit that a refusal names is that of edges on disk; plan and bfs keep to it."""
+    """The least limit that a refusal names is that of edges on disk, and plan and bfs keep to
+    it.
+    """
     on = ("--workers", workers, "--threads", 2, "--memory-limit")
     args = ("bfs", large, "--source", 5, "-o")
     ok(*args, tmp_path / "first", *on, "4GB")  # workers that compile hold more
-    ran = delegraph(*args, tmp_path / "out", *on, "1MB")
-    assert ran.code == 2
-    assert f"each of {workers} ranks holds up to" in ran.err
-    least = re.search(r"give --memory-limit ([\d.]+[MG]B) or more", ran.err)
-    assert least, ran.err
-    some = parse_bytes(least[1])
-    for name, limit in (("streamed", some), ("held", 10 * some)):
+    run = delegraph(*args, tmp_path / "out", *on, "1MB")
+    assert run.code == 2
+    assert f"each of {workers} ranks holds up to" in run.err
+    least = re.search(r"give --memory-limit ([\d.]+[MG]B) or more", run.err)
+    assert least, run.err
+    bound = parse_bytes(least[1])
+    for name, limit in (("streamed", bound), ("held", 10 * bound)):
         planned = ok("plan", large, *on, limit, "--json").json
         assert planned["in_memory"] == (name == "held")
         ok(*args, tmp_path / name, *on, limit)
@@ -373,7 +391,9 @@ def test_a_limit_between_both_needs(delegraph, ok, large, tmp_path, workers):
 @pytest.mark.parametrize("directed", [slow(False), True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_any_number_of_ranks(tmp_path, layout, directed, kind):
-    """In memory and on disk; so segments are a rank's own, or others', in every mixture."""
+    """Searches are right for any number of ranks, in memory and on disk, so segments are local and
+    remote in every mixture.
+    """
     store = built(tmp_path, *random_edges(5, 300, 1500), **LAYOUTS[layout], directed=directed)
     src, dst = edges_of(store)
     wanted = reference.distances(src, dst, store.info.vertices, 7, True)
@@ -381,6 +401,6 @@ def test_any_number_of_ranks(tmp_path, layout, directed, kind):
         for on_disk in (False, True):
             for way, rule in CHOICES.items():
                 place = store, 7, ranks, tmp_path / f"{ranks}-{on_disk}-{way}"
-                found = search_by_threads(*place, kind=kind, choose=rule, on_disk=on_disk)
-                assert np.array_equal(found[0], wanted)
-                assert not violations_of(src, dst, True, *found[:2], 7)
+                result = search_by_threads(*place, kind=kind, choose=rule, on_disk=on_disk)
+                assert np.array_equal(result[0], wanted)
+                assert not violations_of(src, dst, True, *result[:2], 7)

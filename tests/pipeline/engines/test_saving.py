@@ -1,4 +1,4 @@
-"""Programs that are cut off go on from what ranks have saved, by any number of ranks."""
+"""Programs that are cut off resume from the files that ranks have saved, on any number of ranks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ LAYOUTS = {
 
 
 class CutOff(Checkpoint):
-    """Ends a run after some saves, as a signal does."""
+    """A checkpoint that ends its run after the second save, as a signal does."""
 
     left = 2
     done = 0
@@ -67,18 +67,20 @@ class CutOff(Checkpoint):
 
 @pytest.fixture(scope="module")
 def store_of(tmp_path_factory):
-    """By layout; with a path, so that levels are many."""
-    made: dict[str, Store] = {}
+    """Return a function that builds the store of a layout, once, with a path that makes levels
+    many.
+    """
+    stores: dict[str, Store] = {}
 
     def store(layout: str) -> Store:
-        if layout not in made:
+        if layout not in stores:
             src, dst = random_edges(3, VERTICES, 9000)
             path = np.arange(VERTICES, VERTICES + 30)
             src, dst = np.r_[src, path], np.r_[dst, path + 1]
             weight = np.random.default_rng(4).integers(1, 100, len(src))
             folder = tmp_path_factory.mktemp(layout)
-            made[layout] = stored(folder, src, dst, LAYOUTS[layout], weight)
-        return made[layout]
+            stores[layout] = stored(folder, src, dst, LAYOUTS[layout], weight)
+        return stores[layout]
 
     return store
 
@@ -91,15 +93,15 @@ def store_of(tmp_path_factory):
 def test_goes_on_by_any_ranks(store_of, tmp_path, monkeypatch, program, first, then, layout):
     monkeypatch.setattr(saving, "WINDOW", 999)  # no multiple of the partitions
     store = store_of(layout)
-    asked = PROGRAMS[program](store)
-    whole, _ = run_program(store, asked, tmp_path / "whole", then)
-    began: list[int] = []
+    task = PROGRAMS[program](store)
+    whole, _ = run_program(store, task, tmp_path / "whole", then)
+    steps: list[int] = []
     cut = CutOff(tmp_path / "saved", 0, "this")
     with pytest.raises(RankError, match="KeyboardInterrupt"):
-        run_program(store, asked, tmp_path / "some", first, checkpoint=cut)
-    saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=began.append)
-    columns, _ = run_program(store, asked, tmp_path / "rest", then, checkpoint=saved)
-    assert began == [cut.done]
+        run_program(store, task, tmp_path / "some", first, checkpoint=cut)
+    saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=steps.append)
+    columns, _ = run_program(store, task, tmp_path / "rest", then, checkpoint=saved)
+    assert steps == [cut.done]
     for name in set(columns) - {"parent"}:
         if first == then:
             assert columns[name].tobytes() == whole[name].tobytes()
@@ -110,21 +112,23 @@ def test_goes_on_by_any_ranks(store_of, tmp_path, monkeypatch, program, first, t
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_what_is_damaged_is_not_used(store_of, tmp_path, ranks):
     store = store_of("delegate")
-    asked = PROGRAMS["pagerank"](store)
-    whole, _ = run_program(store, asked, tmp_path / "whole", ranks)
-    folder, began = tmp_path / "saved", []
-    run_program(store, asked, tmp_path / "some", ranks, checkpoint=Checkpoint(folder, 0, "this"))
+    task = PROGRAMS["pagerank"](store)
+    whole, _ = run_program(store, task, tmp_path / "whole", ranks)
+    folder, steps = tmp_path / "saved", []
+    run_program(store, task, tmp_path / "some", ranks, checkpoint=Checkpoint(folder, 0, "this"))
     (file,) = folder.glob("share-*.npy")
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    saved = Checkpoint(folder, 0, "this", loaded=began.append)
-    columns, _ = run_program(store, asked, tmp_path / "rest", ranks, checkpoint=saved)
-    assert (columns["pagerank"].tobytes(), began) == (whole["pagerank"].tobytes(), [])
+    saved = Checkpoint(folder, 0, "this", loaded=steps.append)
+    columns, _ = run_program(store, task, tmp_path / "rest", ranks, checkpoint=saved)
+    assert (columns["pagerank"].tobytes(), steps) == (whole["pagerank"].tobytes(), [])
 
 
 def test_files_are_those_of_one_process(store_of, tmp_path):
-    """Of what does not depend on the order in which it is added up."""
+    """Saved files of several ranks are those of one process, for values that do not depend on the
+    order of additions.
+    """
     store = store_of("delegate")
     for ranks in (1, 3):
         run_program(

@@ -1,4 +1,4 @@
-"""What a worker keeps loaded from one program of a command to the next."""
+"""Shares of a graph that a worker keeps loaded from one program of a command to the next."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from support.programs import stored
 
 
 def calls_of(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[Any]:
-    """Arguments of each, from now on."""
+    """Return a list that receives the arguments of each later call of a function."""
     calls, real = [], getattr(owner, name)
 
     def noted(*args: Any) -> Any:
@@ -53,8 +53,8 @@ def test_a_share_is_loaded_once(tmp_path, monkeypatch, way):
         job = Job(store.path, ProgramWork((program,), None, share), tmp_path, 60.0).fresh_attempt()
         needs.append([way.need for way in job.get_ready(0, 1, 1)])
         ready = job.get_ready(0, 1, 1)[way].job
-        done = ready.run(SingleCommunicator(), Team(1))
-        return {name: np.load(ready.place / f"0.{name}.npy") for name in done.columns}
+        result = ready.run(SingleCommunicator(), Team(1))
+        return {name: np.load(ready.place / f"0.{name}.npy") for name in result.columns}
 
     needs: list[list[int]] = []
     share = keep_share("this command")
@@ -111,7 +111,7 @@ def test_other_ranks_load_another_share(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("beginning", "working", "fits", "local", "told"),
+    ("beginning", "working", "fits", "local", "has_note"),
     [
         (3.0, 1.0, True, True, True),
         (1.9, 1.0, True, True, False),  # three ranks do the work of two seconds beside one's
@@ -120,9 +120,9 @@ def test_other_ranks_load_another_share(tmp_path):
     ],
 )
 def test_a_line_where_one_gpu_would_do(
-    tmp_path, monkeypatch, beginning, working, fits, local, told
+    tmp_path, monkeypatch, beginning, working, fits, local, has_note
 ):
-    """Two batches of searches."""
+    """Two batches of searches on local workers tell when one GPU would be faster."""
     store = stored(tmp_path, *random_edges(2, 300, 900), BuildOptions(partitions=3))
     clock = [0.0]
 
@@ -134,8 +134,8 @@ def test_a_line_where_one_gpu_would_do(
 
     def run_on_workers(cluster: Any, workers: Any, job: Job, *more: Any) -> Done:
         clock[0] += working / 2
-        ran = replace(job, fits_one=fits)
-        return Done(ran, [ProgramDone(["x"], {}, [], [0.0])] * 3, [], "3 x a GPU", workers)
+        run = replace(job, fits_one=fits)
+        return Done(run, [ProgramDone(["x"], {}, [], [0.0])] * 3, [], "3 x a GPU", workers)
 
     monkeypatch.setattr(client, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(client, "open_workers", open_workers)
@@ -151,6 +151,6 @@ def test_a_line_where_one_gpu_would_do(
         engine.run(None, lambda *args: None)
     assert not notes
     engine.close()
-    assert len(notes) == told
-    if told:
+    assert len(notes) == has_note
+    if has_note:
         assert "3 workers took 3.0 s to start, and 1.0 s for the rest" in notes[0]

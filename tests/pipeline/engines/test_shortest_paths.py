@@ -32,7 +32,9 @@ from support.programs import run_program, stored
     alone=st.sampled_from([(0, 0), (3, 2), (1 << 16, 1 << 16)]),
 )
 def test_against_the_definition(graph, options, ranks, on_disk, kind, seed, limited, alone):
-    """alone: vertices and edges of the rounds that one thread follows: none, the least, most."""
+    """Shortest paths match the definition; alone: vertices and edges of rounds that one thread
+    follows: none, the least, most.
+    """
     src, dst, _, _ = graph
     if not len(src):
         return
@@ -81,7 +83,9 @@ def test_weighted_pagerank(graph, options, ranks, on_disk, kind):
 @pytest.mark.parametrize("shape", mostly_slow(["path", "grid", "hubs", "two components"], "hubs"))
 @pytest.mark.parametrize(("little", "again"), [(0, 0.0), (1 << 60, 2.0), (sssp.LITTLE, 0.25)])
 def test_buckets_of_any_width(tmp_path, monkeypatch, shape, on_disk, little, again):
-    """As narrow as they become, and as wide."""
+    """Buckets of any width give right paths, as narrow or as wide as the rules for widths make
+    them.
+    """
     monkeypatch.setattr(sssp, "LITTLE", little)
     monkeypatch.setattr(sssp, "AGAIN", again)
     src, dst = SHAPES[shape][:2]
@@ -93,7 +97,9 @@ def test_buckets_of_any_width(tmp_path, monkeypatch, shape, on_disk, little, aga
 
 @pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
 def test_a_long_path_of_no_weight_by_ranks(tmp_path, layout):
-    """Parents from vertex to vertex, through all ranks; and none in a circle."""
+    """Parents on a long path of weight 0 lead from vertex to vertex through all ranks, and never in
+    a circle.
+    """
     n = 400
     ids = np.arange(n)
     src, dst = np.append(ids, ids[:-7]), np.append((ids + 1) % n, ids[7:])

@@ -69,10 +69,10 @@ def test_damaged_anywhere(tmp_path_factory, name, cut, places):
     try:
         delegraph.convert(path, folder / "edges")
     except InputError as error:
-        told = str(error)
+        line = str(error)
     else:
         assert delegraph.plan(folder / "edges").facts is not None
         return
-    assert told.startswith(str(folder)) or "memory limit" in told
-    assert "\n" not in told
+    assert line.startswith(str(folder)) or "memory limit" in line
+    assert "\n" not in line
     assert set(folder.iterdir()) == before

@@ -55,8 +55,8 @@ TAKEN = {
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
 def test_taken(tmp_path, name, ending):
     written, columns = TAKEN[name]
-    found, record = converted(write_compressed(tmp_path / f"{name}{ending}", written))
-    assert found == columns
+    edges, record = converted(write_compressed(tmp_path / f"{name}{ending}", written))
+    assert edges == columns
     assert record["rows"] == len(columns["src"])
     assert record["weighted"] == ("weight" in columns)
     assert record["directed"] is None
@@ -76,9 +76,9 @@ def test_columns_by_name_and_by_number(tmp_path):
 
 def test_types_that_are_asked_for(tmp_path):
     path = write_compressed(tmp_path / "links.csv", "src,dst,weight\n1,2,3\n")
-    found, _ = converted(path, id_type="string", weight_type="float64")
-    assert found == {"src": ["1"], "dst": ["2"], "weight": [3.0]}
-    assert isinstance(found["weight"][0], float)
+    edges, _ = converted(path, id_type="string", weight_type="float64")
+    assert edges == {"src": ["1"], "dst": ["2"], "weight": [3.0]}
+    assert isinstance(edges["weight"][0], float)
 
 
 REFUSED = {
@@ -120,12 +120,12 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_refused_by_line(tmp_path, name, ending):
-    written, told = REFUSED[name]
+    written, reason = REFUSED[name]
     path = write_compressed(tmp_path / f"{name}{ending}", written)
     with pytest.raises(InputError) as refused:
         converted(path)
     assert str(refused.value).startswith(str(path))
-    assert told in str(refused.value)
+    assert reason in str(refused.value)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
@@ -133,7 +133,9 @@ def test_refused_by_line(tmp_path, name, ending):
     ("name", "blank"), [("a.csv", ","), slow("a.tsv", "\t"), slow("a.snap", " ")]
 )
 def test_a_name_that_looks_like_a_number_later_on(tmp_path, monkeypatch, name, blank):
-    """The first block holds integers; 007 becomes neither 7 nor a string."""
+    """A first block of integers keeps later ids from becoming strings: 007 is refused, as it is no
+    integer's print.
+    """
     monkeypatch.setattr(text, "BLOCK_BYTES", 64)
     header = "" if name == "a.snap" else f"src{blank}dst\n"
     numbers = "".join(f"{i}{blank}{i + 1}\n" for i in range(1000))
@@ -141,15 +143,15 @@ def test_a_name_that_looks_like_a_number_later_on(tmp_path, monkeypatch, name, b
     for word in ("007", "-0", "+7", "0x7"):
         path.write_text(f"{header}{numbers}5{blank}{word}\n")
         line = f"line 1,00{1 + bool(header)}: '{re.escape(word)}'"
-        told = f"{line} is not a (plain )?vertex number.*--id-type string"
+        reason = f"{line} is not a (plain )?vertex number.*--id-type string"
         for id_type in ("auto", "int64"):
-            with pytest.raises(InputError, match=told):
+            with pytest.raises(InputError, match=reason):
                 converted(path, id_type=id_type)
         assert converted(path, id_type="string")[0]["dst"][-1] == word
 
 
 @pytest.mark.parametrize(
-    ("name", "written", "told"),
+    ("name", "written", "reason"),
     [
         (
             "a.csv",
@@ -177,11 +179,11 @@ def test_a_name_that_looks_like_a_number_later_on(tmp_path, monkeypatch, name, b
         ),
     ],
 )
-def test_why_ids_are_strings(tmp_path, name, written, told):
-    """A typo among integers is told, with its line."""
+def test_why_ids_are_strings(tmp_path, name, written, reason):
+    """A typo among integers is told with its line as the reason why ids are strings."""
     path = write_compressed(tmp_path / name, written)
     _, record = converted(path)
-    assert any(note.startswith(f"{path}{told}") for note in record["notes"]), record["notes"]
+    assert any(note.startswith(f"{path}{reason}") for note in record["notes"]), record["notes"]
     assert converted(path, id_type="string")[1]["notes"] == []
 
 
@@ -200,7 +202,7 @@ plain = st.integers(-12, 12).map(str)
     st.integers(8, 300),
 )
 def test_no_id_becomes_another(tmp_path_factory, name, rows, size):
-    """Ids print as they were read, or a later block's are refused."""
+    """Ids print as they were read, or an id of a later block is refused."""
     blank = {"a.csv": ",", "a.tsv": "\t", "a.snap": " "}[name]
     if name == "a.snap":
         rows = [(u.replace(" ", ""), v.replace(" ", "")) for u, v in rows]
@@ -212,16 +214,16 @@ def test_no_id_becomes_another(tmp_path_factory, name, rows, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text, "BLOCK_BYTES", size)
         try:
-            found, told = _pairs(path), ""
+            pairs, line = _pairs(path), ""
         except InputError as error:
-            found, told = rows, str(error)
-    assert found == rows
-    assert not told or "--id-type string" in told
+            pairs, line = rows, str(error)
+    assert pairs == rows
+    assert not line or "--id-type string" in line
 
 
 def _pairs(path):
-    found, _ = converted(path)
-    return [(str(u), str(v)) for u, v in zip(found["src"], found["dst"], strict=True)]
+    edges, _ = converted(path)
+    return [(str(u), str(v)) for u, v in zip(edges["src"], edges["dst"], strict=True)]
 
 
 def test_what_comes_later_is_of_the_type_that_came_first(tmp_path, monkeypatch):
@@ -264,7 +266,9 @@ words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 
 @given(st.lists(st.tuples(words, words, st.integers(-9, 9)), min_size=1), st.integers(20, 300))
 def test_any_names_in_blocks_of_any_size(tmp_path_factory, rows, size):
-    """Names that Python's csv writes are read back; names of the header are quoted, too."""
+    """Names that Python's csv module writes are read back from blocks of any size, quoted names of
+    the header too.
+    """
     folder = tmp_path_factory.mktemp("csv")
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(
@@ -274,8 +278,8 @@ def test_any_names_in_blocks_of_any_size(tmp_path_factory, rows, size):
     path.write_text(stream.getvalue(), newline="")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text, "BLOCK_BYTES", size)
-        found, _ = converted(path, id_type="string")
-    assert list(zip(found["src"], found["dst"], found["weight"], strict=True)) == rows
+        edges, _ = converted(path, id_type="string")
+    assert list(zip(edges["src"], edges["dst"], edges["weight"], strict=True)) == rows
 
 
 blanks = st.text(" \t", min_size=1, max_size=3)
@@ -289,8 +293,8 @@ def test_any_blanks_in_blocks_of_any_size(tmp_path_factory, lines, size):
     path.write_text("\n".join(f"{after}{u}{blank}{v}{after}" for u, blank, v, after in lines))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text, "BLOCK_BYTES", size)
-        found, _ = converted(path)
-    assert found == {"src": [u for u, _, _, _ in lines], "dst": [v for _, _, v, _ in lines]}
+        edges, _ = converted(path)
+    assert edges == {"src": [u for u, _, _, _ in lines], "dst": [v for _, _, v, _ in lines]}
 
 
 @given(st.lists(st.sampled_from(["0 1", "7 x", "1", "3 4 5", "", "# c", "-1 2", "2 -0"])))

@@ -1,4 +1,6 @@
-"""Files that lie, by hand or by damage: what is converted is what a plain reader finds in them."""
+"""Files with false contents, by hand or by damage: conversion finds what a plain reader finds in
+the file.
+"""
 
 from __future__ import annotations
 
@@ -29,25 +31,29 @@ Edges = list[tuple[str, ...]]
 
 
 def read(path: Path, **options) -> Edges | None:
-    """The edges as they print; None for a file that is refused, in one line that names it."""
+    """Return the edges as they print, or None for a file that is refused in one line that names the
+    file.
+    """
     before = set(path.parent.iterdir())
     try:
-        found, record = converted(path, **options)
+        edges, record = converted(path, **options)
     except InputError as error:
-        told, limited = str(error), isinstance(error, LimitError)
+        line, limited = str(error), isinstance(error, LimitError)
     else:
-        assert record["rows"] == len(found["src"])
-        return [tuple(map(str, row)) for row in zip(*found.values(), strict=True)]
-    assert limited or told.startswith(str(path.parent))
-    assert "\n" not in told
-    assert len(told) < 1000
+        assert record["rows"] == len(edges["src"])
+        return [tuple(map(str, row)) for row in zip(*edges.values(), strict=True)]
+    assert limited or line.startswith(str(path.parent))
+    assert "\n" not in line
+    assert len(line) < 1000
     assert set(path.parent.iterdir()) == before
     return None
 
 
 def integers(line: str, least: int, most: int, exact: bool) -> list[int] | None:
-    """The numbers of a line; None if one is none. exact: whether it has to print as it stands."""
-    found = []
+    """Return the numbers of a line, or None if a word is no number. exact: words have to be as
+    numbers print.
+    """
+    numbers = []
     for word in line.split():
         if not re.fullmatch("-?[0-9]{1,5000}", word, re.ASCII):
             return None
@@ -56,8 +62,8 @@ def integers(line: str, least: int, most: int, exact: bool) -> list[int] | None:
         )
         if not least <= number <= most or (exact and str(number) != word):
             return None
-        found.append(number)
-    return found
+        numbers.append(number)
+    return numbers
 
 
 @given(st.sampled_from(["a.csv", "a.snap", "a.el"]), st.lists(st.tuples(words, words), min_size=1))
@@ -105,7 +111,7 @@ GRAPHS = {
 
 
 def metis(lines: list[str]) -> Edges | None:
-    """Edges, then vertices without them, as the format's definition reads."""
+    """Return edges, then vertices without edges, by the definition of METIS's format."""
     head = integers(lines[0], 0, 2**62, False) or []
     form = lines[0].split()[2].zfill(3) if len(head) > 2 else "000"
     if not 2 <= len(head) <= 4 or len(form) > 3 or set(form) - {"0", "1"} or "-" in lines[0]:
@@ -145,7 +151,9 @@ def metis(lines: list[str]) -> Edges | None:
 @example("vertex weights", [(0, 3, "99999999999999999999")], "replace")
 @example("", [(0, 0, LONG)], "replace")
 def test_metis(tmp_path_factory, kind, changes, how):
-    """A word of the header or of a line is changed, added or left out."""
+    """A METIS file with words changed, added or left out is read as the definition reads it, or
+    refused.
+    """
     lines = [line.split() for line in GRAPHS[kind].split("\n")]
     for row, place, word in changes:
         line = lines[row % len(lines)]
@@ -173,7 +181,9 @@ BOUNDS = (0, 1, -1, -2, 2**31, 2**32, 2**62, 2**63 - 1, -(2**63), 10**12)
 )
 @example(True, [(25, 2**63 - 1), (33, -2)])
 def test_serialized(tmp_path_factory, directed, changes):
-    """Numbers of 64 bits anywhere: the same edges, or none."""
+    """A serialized graph with random 64-bit numbers in any place gives the same edges, or is
+    refused.
+    """
     path = tmp_path_factory.mktemp("sg") / "a.sg"
     whole = SERIALIZED[directed]
     path.write_bytes(whole)
@@ -183,8 +193,8 @@ def test_serialized(tmp_path_factory, directed, changes):
     for place, value in changes:
         struct.pack_into("<q", data, place % (len(data) - 7), value)
     path.write_bytes(data)
-    found = read(path)
-    assert (found == right) if bytes(data) == whole else (found is None or found == right)
+    edges = read(path)
+    assert (edges == right) if bytes(data) == whole else (edges is None or edges == right)
 
 
 UNITS = [b"\n", b" ", b"1", b"1 ", b"1 2\n", b"#\n", b"% a\n", b'"', b'"\n', b",\n", b"\0", b"\r\n"]
@@ -206,7 +216,9 @@ BEGINNINGS = {
     st.booleans(),
 )
 def test_bombs(tmp_path_factory, name, ending, unit, size, lifted):
-    """A unit many times: refused where it unpacks to too much, else as the same text unpacked."""
+    """A compressed file of one repeated unit is refused when it unpacks to too much, and else read
+    like its text.
+    """
     whole = BEGINNINGS[name] + unit * (size // len(unit))
     data = gzip.compress(whole, 1)
     if ending == ".zst":
@@ -221,10 +233,10 @@ def test_bombs(tmp_path_factory, name, ending, unit, size, lifted):
         patch.setattr(text, "LINE_BYTES", 1 << 15)
         patch.setattr(text, "UNPACKED_BYTES", 1 << 16)
         right = read(plain / name)
-        found = read(packed / f"{name}{ending}", max_unpacked="none" if lifted else None)
+        edges = read(packed / f"{name}{ending}", max_unpacked="none" if lifted else None)
     if not lifted and len(whole) > max(1 << 16, text.UNPACKED_RATIO * len(data)):
         right = None
-    assert found == right
+    assert edges == right
 
 
 def test_what_unpacks_from_how_little(tmp_path, monkeypatch):
@@ -235,10 +247,10 @@ def test_what_unpacks_from_how_little(tmp_path, monkeypatch):
     size = path.stat().st_size
     with pytest.raises(InputError) as refused:
         delegraph.convert(path, tmp_path / "edges")
-    told = (
+    reason = (
         f"{path}: its {size:,} bytes unpack to more than 2 MB, which is unusual for a graph file: "
     )
-    assert str(refused.value) == f"{told}if the file is right, give --max-unpacked SIZE, or none"
+    assert str(refused.value) == f"{reason}if the file is right, give --max-unpacked SIZE, or none"
     assert [file.name for file in tmp_path.iterdir()] == ["a.el.gz"]
     for most in (2 << 20, "3MiB", "none"):
         record = delegraph.convert(
@@ -255,7 +267,9 @@ def test_what_unpacks_from_how_little(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["a.snap.gz", "a.csv.gz", "a.graph.gz", "a.mtx.zst"])
 @pytest.mark.parametrize("unit", [b"\n", b"1"])
 def test_three_hundred_million_of_a_byte(tmp_path, name, unit):
-    """Some kilobytes to 0.3 MB; it took minutes, or all of the memory."""
+    """Compressed files of 300 million bytes are refused at once: a few kilobytes to 0.3 MB once
+    took minutes, or all memory.
+    """
     path = tmp_path / name
     before = BEGINNINGS["a.graph"] if name == "a.graph.gz" else b""
     codec = "gzip" if name.endswith(".gz") else "zstd"

@@ -1,4 +1,4 @@
-"""LDBC Graphalytics' graphs, and results as its answers are written."""
+"""LDBC Graphalytics' graphs are converted, and results are written in the format of its answers."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def graph(folder: Path, vertices: str, edges: str, ending: str = "") -> Path:
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
 def test_edges_and_vertices_without_them(tmp_path, ending):
-    found, record = converted(graph(tmp_path, "30\n7\n-5\n12\n", "7 30\n30 12\n", ending))
-    assert found == {"src": [7, 30, -5], "dst": [30, 12, -5]}
+    edges, record = converted(graph(tmp_path, "30\n7\n-5\n12\n", "7 30\n30 12\n", ending))
+    assert edges == {"src": [7, 30, -5], "dst": [30, 12, -5]}
     assert (record["isolated"], record["directed"], record["weighted"]) == (1, None, False)
     assert len(record["inputs"]) == 2
 
 
 def test_weights(tmp_path):
-    found, record = converted(graph(tmp_path, "1\n2\n3\n", "1 2 0.5\n"))
-    assert found == {"src": [1, 3], "dst": [2, 3], "weight": [0.5, 0.0]}
+    edges, record = converted(graph(tmp_path, "1\n2\n3\n", "1 2 0.5\n"))
+    assert edges == {"src": [1, 3], "dst": [2, 3], "weight": [0.5, 0.0]}
     assert record["weighted"]
 
 
 @pytest.mark.parametrize(
-    ("vertices", "edges", "told"),
+    ("vertices", "edges", "reason"),
     [
         ("1\n2\n", "1 2\n2 3\n", r"a\.e, line 2: there is no vertex 3: .*a\.v does not list it"),
         ("1\nx\n", "1 2\n", r"a\.v, line 2: 'x' is not a vertex number"),
@@ -49,9 +49,9 @@ def test_weights(tmp_path):
         ("1\n2\n", "1 2 nan\n", r"a\.e, line 1: 'nan' is not a weight"),
     ],
 )
-def test_refused(tmp_path, vertices, edges, told):
+def test_refused(tmp_path, vertices, edges, reason):
     path = graph(tmp_path, vertices, edges)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=reason):
         converted(path)
     assert {file.name for file in tmp_path.iterdir()} == {"a.e", "a.v"}
 
@@ -63,7 +63,9 @@ def test_vertices_that_are_missing(tmp_path):
 
 
 def test_text_of_other_results(tmp_path, edge_list):
-    """Every value is the result's; names that a line cannot tell apart are refused."""
+    """Text of a result has every value, and vertex names that a line cannot tell apart are
+    refused.
+    """
     edges = edge_list(["a", "b", "d"], ["b", "c", "e"])
     delegraph.pagerank(edges, output=tmp_path / "ranks")
     delegraph.convert(tmp_path / "ranks", tmp_path / "ranks.txt")

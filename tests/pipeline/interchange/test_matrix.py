@@ -14,7 +14,7 @@ from support.graphs import graphs, random_edges
 
 
 def entries(path) -> tuple[dict, dict]:
-    """Values by source and target, and all arrays."""
+    """Return values by source and target, and all arrays."""
     with np.load(path) as file:
         arrays = dict(file)
     ids = arrays["vertex"].tolist()
@@ -26,12 +26,12 @@ def entries(path) -> tuple[dict, dict]:
     places = zip(rows, arrays["indices"], strict=True)
     values = arrays["data"].tolist()
     assert list(zip(rows, arrays["indices"], strict=True)) == sorted(places)
-    found = {
+    value_of = {
         (ids[row], ids[column]): value
         for row, column, value in zip(rows, arrays["indices"], values, strict=True)
     }
-    assert len(found) == len(values)
-    return found, arrays
+    assert len(value_of) == len(values)
+    return value_of, arrays
 
 
 @given(graphs())
@@ -47,10 +47,10 @@ def test_random_graphs(tmp_path_factory, graph):
         folder / "edges.parquet", folder / "g.dg", directed=directed, partitions=partitions
     )
     delegraph.convert(folder / "g.dg", folder / "g.npz")
-    found, arrays = entries(folder / "g.npz")
+    value_of, arrays = entries(folder / "g.npz")
     edges = {(u, v) for u, v in zip(src.tolist(), dst.tolist(), strict=True) if u != v}
     wanted = edges if directed else edges | {(v, u) for u, v in edges}
-    assert found == dict.fromkeys(wanted, 1.0)
+    assert value_of == dict.fromkeys(wanted, 1.0)
     assert arrays["vertex"].tolist() == sorted({*src.tolist(), *dst.tolist()})
 
 
@@ -62,9 +62,9 @@ def test_weights_and_names(tmp_path, edge_list, weights, partitions):
         edges, tmp_path / "g.dg", weight="w", directed=True, partitions=partitions, order="random"
     )
     record = delegraph.convert(tmp_path / "g.dg", tmp_path / "g.npz").record
-    found, arrays = entries(tmp_path / "g.npz")
+    value_of, arrays = entries(tmp_path / "g.npz")
     values = weights.to_pylist()
-    assert found == {("b", "a"): values[0], ("a", "äß"): values[1], ("äß", "c"): values[2]}
+    assert value_of == {("b", "a"): values[0], ("a", "äß"): values[1], ("äß", "c"): values[2]}
     assert arrays["vertex"].tolist() == ["a", "b", "c", "äß"]
     assert (record["rows"], record["directed"], record["weighted"]) == (3, True, True)
 
@@ -79,8 +79,8 @@ def test_scipy_loads_it(tmp_path, edge_list):
     assert (matrix != matrix.T).nnz == 0
     distances = sparse.csgraph.shortest_path(matrix, unweighted=True, indices=0)
     with delegraph.open(tmp_path / "g.dg") as graph:
-        found = graph.bfs(int(np.load(tmp_path / "g.npz")["vertex"][0])).distance.to_pylist()
-    assert [np.inf if hops is None else hops for hops in found] == distances.tolist()
+        distance = graph.bfs(int(np.load(tmp_path / "g.npz")["vertex"][0])).distance.to_pylist()
+    assert [np.inf if hops is None else hops for hops in distance] == distances.tolist()
 
 
 def test_refused_before_it_is_read(tmp_path, edge_list):

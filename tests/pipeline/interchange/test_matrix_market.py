@@ -17,12 +17,12 @@ BANNER = "%%MatrixMarket matrix coordinate"
 def test_what_the_banner_says(tmp_path, ending):
     path = tmp_path / f"a.mtx{ending}"
     write_compressed(path, f"{BANNER} pattern symmetric\n% by hand\n\n3 3 2\n2 1\n3 2\n")
-    found, record = converted(path)
-    assert found == {"src": [2, 3], "dst": [1, 2]}
+    edges, record = converted(path)
+    assert edges == {"src": [2, 3], "dst": [1, 2]}
     assert (record["directed"], record["weighted"], record["isolated"]) == (False, False, 0)
     write_compressed(path, f"{BANNER.upper()} Real General\n4 4 2\n  1 3  -1.5e0\n% late\n3 1 2\n")
-    found, record = converted(path)
-    assert found == {"src": [1, 3, 2, 4], "dst": [3, 1, 2, 4], "weight": [-1.5, 2, 0, 0]}
+    edges, record = converted(path)
+    assert edges == {"src": [1, 3, 2, 4], "dst": [3, 1, 2, 4], "weight": [-1.5, 2, 0, 0]}
     assert (record["directed"], record["weighted"], record["isolated"]) == (True, True, 2)
     write_compressed(path, f"{BANNER} integer general\n2 2 1\n2 1 7\n")
     assert converted(path)[0] == {"src": [2], "dst": [1], "weight": [7]}
@@ -37,10 +37,10 @@ def test_random_graphs(tmp_path_factory, graph):
     path.write_text(
         "\n".join([f"{BANNER} pattern {symmetry}", f"{vertices} {vertices} {len(lines)}", *lines])
     )
-    found, record = converted(path)
+    edges, record = converted(path)
     isolated = np.setdiff1d(np.arange(vertices), np.concatenate([src, dst]))
-    assert found["src"] == [*(src + 1), *(isolated + 1)]
-    assert found["dst"] == [*(dst + 1), *(isolated + 1)]
+    assert edges["src"] == [*(src + 1), *(isolated + 1)]
+    assert edges["dst"] == [*(dst + 1), *(isolated + 1)]
     assert record["isolated"] == len(isolated)
 
 
@@ -79,13 +79,13 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), REFUSED, ids=range(len(REFUSED)))
-def test_refused(tmp_path, text, told):
+@pytest.mark.parametrize(("text", "reason"), REFUSED, ids=range(len(REFUSED)))
+def test_refused(tmp_path, text, reason):
     path = tmp_path / "a.mtx"
     path.write_text(text)
     with pytest.raises(InputError) as refused:
         converted(path)
-    assert told in str(refused.value)
+    assert reason in str(refused.value)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
@@ -97,7 +97,9 @@ def test_a_header_that_promises_more_vertices_than_memory_holds(tmp_path):
 
 
 def test_a_header_that_promises_more_vertices_than_the_file_is_large(tmp_path):
-    """All promised vertices would be written, from a file of 69 bytes."""
+    """A header that promises more vertices than the file is large is refused: a file of 69 bytes
+    would make very many rows.
+    """
     path = tmp_path / "a.mtx"
     path.write_text(f"{BANNER} pattern general\n900000000 900000000 1\n1 2\n")
     with pytest.raises(
@@ -111,7 +113,9 @@ def test_a_header_that_promises_more_vertices_than_the_file_is_large(tmp_path):
 
 
 def test_positions_in_any_spelling(tmp_path):
-    """Rows and columns are counted: 002 can only be the second one. Numbers of Fortran look so."""
+    """Positions may have leading zeros, as Fortran writes them: rows and columns are counted, so
+    002 is 2.
+    """
     path = tmp_path / "a.mtx"
     path.write_text(f"{BANNER} integer general\n003 003 002\n001 002 007\n3 1 -0\n")
     assert converted(path)[0] == {"src": [1, 3], "dst": [2, 1], "weight": [7, 0]}

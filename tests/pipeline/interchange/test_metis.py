@@ -33,21 +33,21 @@ WEIGHTS = [1, 2, 1, 2, 1, 3, 2, 2, 5, 2, 6]
 @pytest.mark.parametrize("size", [1, 7, 1 << 21])
 def test_the_manual(tmp_path, monkeypatch, kind, ending, size):
     monkeypatch.setattr(text, "BLOCK_BYTES", size)
-    found, record = converted(write_compressed(tmp_path / f"a.graph{ending}", MANUAL[kind]))
-    assert found == EDGES | ({"weight": WEIGHTS} if kind == "edge weights" else {})
+    edges, record = converted(write_compressed(tmp_path / f"a.graph{ending}", MANUAL[kind]))
+    assert edges == EDGES | ({"weight": WEIGHTS} if kind == "edge weights" else {})
     assert record["directed"] is False
 
 
 def test_comments_and_vertices_without_edges(tmp_path):
     path = write_compressed(tmp_path / "a.metis", "% a\n4 1 0\n\n% b\n4\n% c\n\n2\r\n\n\n% d\n")
-    found, record = converted(path)
-    assert found == {"src": [2, 1, 3], "dst": [4, 1, 3]}
+    edges, record = converted(path)
+    assert edges == {"src": [2, 1, 3], "dst": [4, 1, 3]}
     assert record["isolated"] == 2
 
 
 @given(graphs(), st.booleans(), st.sampled_from(["", "1", "11", "111"]), st.integers(30, 300))
 def test_random_graphs(tmp_path_factory, graph, ends, form, size):
-    """Lines of any length, cut anywhere."""
+    """Random graphs are read back from lines of any length, cut into blocks anywhere."""
     src, dst, vertices, _ = graph
     edges = {(min(u, v), max(u, v)) for u, v in zip(src.tolist(), dst.tolist(), strict=True)}
     edges = {(u, v): 100 * u + v for u, v in edges if u != v}
@@ -60,18 +60,18 @@ def test_random_graphs(tmp_path_factory, graph, ends, form, size):
     path.write_text("\n".join(lines) + ("\n" if ends or not rows[-1] else ""))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text, "BLOCK_BYTES", size)
-        found, record = converted(path)
-    values = found.get("weight", [edges.get((u - 1, v - 1), 0) for u, v in _pairs(found)])
+        columns, record = converted(path)
+    values = columns.get("weight", [edges.get((u - 1, v - 1), 0) for u, v in _pairs(columns)])
     assert {
         (u - 1, v - 1): weight
-        for (u, v), weight in zip(_pairs(found), values, strict=True)
+        for (u, v), weight in zip(_pairs(columns), values, strict=True)
         if u != v
     } == edges
     assert record["isolated"] == vertices - len({end for edge in edges for end in edge})
 
 
-def _pairs(found):
-    return list(zip(found["src"], found["dst"], strict=True))
+def _pairs(columns):
+    return list(zip(columns["src"], columns["dst"], strict=True))
 
 
 REFUSED = [
@@ -121,18 +121,20 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), REFUSED, ids=range(len(REFUSED)))
-def test_refused(tmp_path, text, told):
+@pytest.mark.parametrize(("text", "reason"), REFUSED, ids=range(len(REFUSED)))
+def test_refused(tmp_path, text, reason):
     path = tmp_path / "a.graph"
     path.write_text(text)
     with pytest.raises(InputError) as refused:
         converted(path)
-    assert re.search(re.escape(told).replace(r"\.\*", ".*"), str(refused.value))
+    assert re.search(re.escape(reason).replace(r"\.\*", ".*"), str(refused.value))
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
 def test_comments_without_an_end(tmp_path, monkeypatch):
-    """A header comes within 8 MiB."""
+    """A file that begins with comments without an end is refused: the header has to come within 8
+    MiB.
+    """
     monkeypatch.setattr(text, "HEADER_BYTES", 1000)
     path = tmp_path / "a.graph"
     path.write_text("%\n" * 490 + "2 1\n2\n1\n")

@@ -52,18 +52,18 @@ def test_random_graphs(tmp_path_factory, graph, name):
     path = write(tmp_path_factory.mktemp("sg") / name, src, dst, vertices, directed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(serialized, "EDGES", 7)
-        found, record = converted(path)
+        columns, record = converted(path)
     assert record["directed"] == directed
     if not directed:
         src, dst = np.minimum(src, dst), np.maximum(src, dst)
     isolated = np.setdiff1d(np.arange(vertices), np.concatenate([src, dst])).tolist()
     wanted = sorted(set(zip(src.tolist(), dst.tolist(), strict=True)))
-    pairs = list(zip(found["src"], found["dst"], strict=True))
+    pairs = list(zip(columns["src"], columns["dst"], strict=True))
     assert pairs == wanted + [(vertex, vertex) for vertex in isolated]
     assert record["isolated"] == len(isolated)
     if name == "a.wsg":
         edges = np.array(wanted, np.int64).reshape(-1, 2).T
-        assert found["weight"] == [*weight_of(*edges).tolist(), *[0] * len(isolated)]
+        assert columns["weight"] == [*weight_of(*edges).tolist(), *[0] * len(isolated)]
 
 
 SRC, DST = np.array([0, 0, 1, 3]), np.array([1, 2, 2, 0])
@@ -82,13 +82,13 @@ def test_cut_off_or_longer(tmp_path, name, directed):
 
 
 def read(path: Path):
-    """The edge list, or None where the file is refused in a line that names it."""
+    """Return the edge list, or None where the file is refused in a line that names the file."""
     try:
         return converted(path)[0]
     except InputError as error:
-        told = str(error)
-    assert told.startswith(str(path))
-    assert "\n" not in told
+        line = str(error)
+    assert line.startswith(str(path))
+    assert "\n" not in line
     return None
 
 
@@ -97,7 +97,9 @@ def read(path: Path):
     [("a.wsg", True), slow("a.sg", False), slow("a.wsg", False), slow("a.sg", True)],
 )
 def test_a_changed_byte_gives_no_other_edges(tmp_path, name, directed):
-    """In either copy of the edges. Offsets may be nonsense that looks right by its differences."""
+    """A changed byte is refused in either copy of the edges, also in offsets, whose differences may
+    seem right.
+    """
     path = write(tmp_path / name, SRC, DST, 5, directed)
     data, right = path.read_bytes(), read(path)
     assert right
@@ -109,7 +111,9 @@ def test_a_changed_byte_gives_no_other_edges(tmp_path, name, directed):
 @pytest.mark.parametrize("name", ["a.sg", "a.wsg"])
 @pytest.mark.parametrize("directed", [False, True])
 def test_offsets_whose_differences_pass_64_bits(tmp_path, name, directed):
-    """They rise by 2^63 - 1, twice, and come back to where they belong: in either half."""
+    """Offsets that rise by 2^63 - 1, wrap around and return to right values are refused, in either
+    half of the file.
+    """
     path = write(tmp_path / name, SRC, DST, 5, directed)
     data = path.read_bytes()
     entries = struct.unpack_from("<q", data, 1)[0]
@@ -117,8 +121,8 @@ def test_offsets_whose_differences_pass_64_bits(tmp_path, name, directed):
     for start in halves:
         wrong = struct.pack("<4q", 2**63 - 1, -2, 1, 2)
         path.write_bytes(data[: start + 8] + wrong + data[start + 40 :])
-        told = f"byte {start}: offsets do not rise from 0 to {entries}"
-        with pytest.raises(InputError, match=told):
+        reason = f"byte {start}: offsets do not rise from 0 to {entries}"
+        with pytest.raises(InputError, match=reason):
             converted(path)
 
 
@@ -126,7 +130,7 @@ def test_what_cannot_be(tmp_path):
     path = write(tmp_path / "a.sg", SRC, DST, 5, False)
     data = path.read_bytes()
     offsets, entries = 17, 17 + 8 * 6
-    for at, value, told in (
+    for at, value, reason in (
         (0, b"\7", "byte 0: direction 7"),
         (1, struct.pack("<q", -1), "byte 0: direction 0, -1 entries"),
         (offsets, struct.pack("<q", 1), "byte 17: offsets do not rise from 0 to 8"),
@@ -139,5 +143,5 @@ def test_what_cannot_be(tmp_path):
         path.write_bytes(data[:at] + value + data[at + len(value) :])
         with pytest.raises(InputError) as refused:
             converted(path)
-        assert told in str(refused.value)
+        assert reason in str(refused.value)
     assert [file.name for file in tmp_path.iterdir()] == ["a.sg"]

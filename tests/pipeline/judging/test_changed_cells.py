@@ -1,4 +1,4 @@
-"""No cell of a right result can be changed without a judge's notice."""
+"""A judge notices a change of any cell of a right result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STRANGER = 999
 
 
 class Graph(NamedTuple):
-    """A store of some random edges with weights. weight_of: by the ends of each."""
+    """A store of random edges with weights. weight_of: weights by both ends of an edge."""
 
     path: Path
     vertices: int
@@ -30,7 +30,7 @@ def graphs(tmp_path_factory) -> dict[str, Graph]:
 
 
 def graph(folder: Path, kind: str) -> Graph:
-    """Most of it is one component; a path of four vertices lies apart."""
+    """Build a store of one large component and, apart, a path of four vertices."""
     rng = np.random.default_rng(5)
     src, dst = rng.integers(0, 40, (2, 90))
     src, dst = np.append(src, [50, 51, 52]), np.append(dst, [51, 52, 53])
@@ -86,7 +86,9 @@ def other_values(rng: np.random.Generator, value: Any, kind: pa.DataType, name: 
 def still_right(
     graph: Graph, question: str, column: str, row: dict[str, Any], to: Any, rows: list[dict]
 ) -> bool:
-    """Whether the changed cell is as right: another parent, or a share that was asked for."""
+    """Return whether the changed cell is as right: another valid parent, or a PageRank that two
+    iterations allow.
+    """
     edge = to, row["vertex"]
     if column == "parent" and row["distance"] and edge in graph.weight_of:
         (above,) = (other["distance"] for other in rows if other["vertex"] == to)
@@ -109,8 +111,8 @@ def still_right(
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_changed_cells_are_found(graphs, tmp_path, question, kind, seed):
     graph = graphs[kind]
-    name, asked = QUESTIONS[question]
-    getattr(delegraph, name)(graph.path, output=tmp_path / "out", threads=1, **asked)
+    name, options = QUESTIONS[question]
+    getattr(delegraph, name)(graph.path, output=tmp_path / "out", threads=1, **options)
     right = delegraph.validate(graph.path, tmp_path / "out", threads=1)
     assert (right["valid"], right["judged"], right["unjudged"]) == (True, "all", 0)
     (path,) = (tmp_path / "out").glob("*.parquet")

@@ -19,7 +19,7 @@ from support.many_paths import diamonds, layers_beside_a_path
 
 
 def change(folder, name, values, keep=True):
-    """Set a column of a result by vertex, in its first file. keep: its metadata."""
+    """Set values of a result's column by vertex, in the first file. keep: whether metadata stay."""
     path = min(folder.glob("*.parquet"))
     table = pq.read_table(path)
     vertex = table["vertex"].to_pylist()
@@ -42,7 +42,7 @@ def rules_of(graph, result, **options):
 
 @pytest.mark.parametrize("parents", [{1: 999}, {5: 999}, {1: 999, 5: 999}, {6: 2}])
 def test_paths_to_whom_no_parent_leads(edge_list, tmp_path, parents):
-    """At the source, and where nothing is reached: a parent that is no vertex, too."""
+    """A parent that is no vertex is found also at the source and at unreached vertices."""
     edges = edge_list([1, 2, 5], [2, 3, 6], w=[1, 2, 1])
     delegraph.sssp(edges, 1, output=tmp_path / "out", weight="w", threads=1)
     assert rules_of(edges, tmp_path / "out", weight="w") == set()
@@ -60,8 +60,8 @@ def test_a_nearest_source_that_is_no_vertex(edge_list, tmp_path):
 @pytest.mark.parametrize("name", ["closeness", "eccentricity"])
 @pytest.mark.parametrize("sources", [[1, 2], 2, None])
 def test_rows_of_vertices_that_were_not_asked_for(edge_list, tmp_path, name, sources):
-    """Rows are as many, each with its right value, but of other vertices than the result's
-    sources.
+    """A result with rows of other vertices than its sources is found wrong, though rows are as many
+    and each has its vertex's right value.
     """
     edges = edge_list([1, 2, 3, 4], [2, 3, 4, 1])  # all vertices are alike
     getattr(delegraph, name)(edges, output=tmp_path / "out", sources=sources, threads=1)
@@ -78,7 +78,9 @@ def test_rows_of_vertices_that_were_not_asked_for(edge_list, tmp_path, name, sou
 
 
 def test_a_share_less_than_jumps_make(edge_list, tmp_path):
-    """One of very many vertices may lack its value, which changes the sum very little."""
+    """A missing value of one vertex is found among very many vertices, although it changes the sum
+    very little.
+    """
     n = 300_000
     edges = edge_list(np.arange(n), (np.arange(n) + 1) % n)
     delegraph.pagerank(edges, output=tmp_path / "out", tolerance=1e-4, dangling="none", threads=1)
@@ -120,34 +122,34 @@ class TestBetweenness:
 
         monkeypatch.setattr(many_sources, "_MOST_IDS", 1)
         ok("betweenness", edges, "-o", tmp_path / "out", "--sources", "1,3")
-        ran = delegraph("validate", edges, tmp_path / "out", "--json")
-        assert ran.code == 1
-        assert (ran.json["valid"], ran.json["judged"], ran.json["unjudged"]) == (False, "none", 5)
-        assert ran.json["rules"] == []
-        ran = delegraph("validate", edges, tmp_path / "out")
-        assert (ran.code, ran.out) == (
+        run = delegraph("validate", edges, tmp_path / "out", "--json")
+        assert run.code == 1
+        assert (run.json["valid"], run.json["judged"], run.json["unjudged"]) == (False, "none", 5)
+        assert run.json["rules"] == []
+        run = delegraph("validate", edges, tmp_path / "out")
+        assert (run.code, run.out) == (
             1,
             "not judged: the result does not name its sources: give them with --sources FILE\n",
         )
         pq.write_table(pa.table({"vertex": [3, 1]}), tmp_path / "some.parquet")
-        for given in ("1,3", tmp_path / "some.parquet"):
-            ran = ok("validate", edges, tmp_path / "out", "--sources", given)
-            assert ran.out == "valid: 5 of 5 vertices, with paths from 2 sources computed again\n"
-        ran = delegraph("validate", edges, tmp_path / "out", "--sources", "1,2")
-        assert ran.code == 2
-        assert "--sources: these are not the sources of the result" in ran.err
+        for sources in ("1,3", tmp_path / "some.parquet"):
+            run = ok("validate", edges, tmp_path / "out", "--sources", sources)
+            assert run.out == "valid: 5 of 5 vertices, with paths from 2 sources computed again\n"
+        run = delegraph("validate", edges, tmp_path / "out", "--sources", "1,2")
+        assert run.code == 2
+        assert "--sources: these are not the sources of the result" in run.err
         ok("components", edges, "-o", tmp_path / "c")
-        ran = delegraph("validate", edges, tmp_path / "c", "--sources", "1,2")
-        assert (ran.code, "is a result of components" in ran.err) == (2, True)
+        run = delegraph("validate", edges, tmp_path / "c", "--sources", "1,2")
+        assert (run.code, "is a result of components" in run.err) == (2, True)
 
     def test_nothing_is_known_without_metadata(self, delegraph, ok, edges, tmp_path):
         ok("betweenness", edges, "-o", tmp_path / "out")
         change(tmp_path / "out", "betweenness", {}, keep=False)
-        ran = delegraph("validate", edges, tmp_path / "out")
-        assert (ran.code, ran.out[:11]) == (1, "not judged:")
+        run = delegraph("validate", edges, tmp_path / "out")
+        assert (run.code, run.out[:11]) == (1, "not judged:")
         change(tmp_path / "out", "betweenness", {3: -1.0})
-        ran = delegraph("validate", edges, tmp_path / "out")
-        assert (ran.code, ran.out[:13]) == (1, "wrong: rule 1")
+        run = delegraph("validate", edges, tmp_path / "out")
+        assert (run.code, run.out[:13]) == (1, "wrong: rule 1")
 
     def test_the_result_says_its_sources(self, edges, tmp_path):
         delegraph.betweenness(edges, output=tmp_path / "out", sources=[3, 1], threads=1)
@@ -162,7 +164,7 @@ class TestBetweenness:
 
 @pytest.fixture
 def results(edge_list, tmp_path):
-    """Return a graph and results of it."""
+    """Build a graph and results of it by three questions, and return their folder."""
     src, dst = random_edges(5, 300, 900)
     edges = edge_list(src, dst)
     delegraph.build(edges, tmp_path / "graph.dg", directed=True, partitions=2, threads=1)
@@ -172,7 +174,9 @@ def results(edge_list, tmp_path):
 
 
 def test_without_room_for_rows(results, monkeypatch):
-    """Distances are computed from streamed edges; paths are not counted."""
+    """Distances are judged from streamed edges where rows have no room; paths are then not
+    counted.
+    """
     monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)
     for name in ("closeness", "eccentricity"):
         verdict: Any = delegraph.validate(results / "graph.dg", results / name, threads=1)
@@ -188,33 +192,33 @@ def test_what_takes_too_long_is_not_judged(ok, delegraph, results, monkeypatch, 
     if not room:
         monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)
     monkeypatch.setattr(distances, "MOST_LOOKED", 1 if room else 30_000)
-    ran = ok("validate", results / "graph.dg", results / "closeness", "--threads", 1, "--json")
-    assert ran.json["judged"] == "some"
-    assert 0 < ran.json["found_anew"] < ran.json["vertices"]
-    assert ran.json["unjudged"] == ran.json["rows"] - ran.json["found_anew"]
-    ran = ok("validate", results / "graph.dg", results / "closeness", "--threads", 1)
-    assert ran.out.startswith("valid as far as judged: ")
-    assert ran.out.endswith(" values are judged by their range only\n")
+    run = ok("validate", results / "graph.dg", results / "closeness", "--threads", 1, "--json")
+    assert run.json["judged"] == "some"
+    assert 0 < run.json["found_anew"] < run.json["vertices"]
+    assert run.json["unjudged"] == run.json["rows"] - run.json["found_anew"]
+    run = ok("validate", results / "graph.dg", results / "closeness", "--threads", 1)
+    assert run.out.startswith("valid as far as judged: ")
+    assert run.out.endswith(" values are judged by their range only\n")
     monkeypatch.setattr(distances, "MOST_LOOKED", 0)
     for name in ("closeness", "betweenness"):
-        ran = delegraph("validate", results / "graph.dg", results / name)
-        assert ran.code == 1
-        assert ran.out.startswith("not judged: ")
-        assert ran.out.endswith(" values again takes too long\n")
+        run = delegraph("validate", results / "graph.dg", results / name)
+        assert run.code == 1
+        assert run.out.startswith("not judged: ")
+        assert run.out.endswith(" values again takes too long\n")
 
 
 def test_sums_alone_find_what_is_changed(ok, delegraph, results, monkeypatch):
     monkeypatch.setattr(
-        "delegraph.pipeline.judging.centralities.dependencies_anew", lambda *given: None
+        "delegraph.pipeline.judging.centralities.dependencies_anew", lambda *args: None
     )
-    ran = ok("validate", results / "graph.dg", results / "betweenness")
-    assert ran.out.endswith(" values are judged by their sum only\n")
+    run = ok("validate", results / "graph.dg", results / "betweenness")
+    assert run.out.endswith(" values are judged by their sum only\n")
     (path,) = (results / "betweenness").glob("*.parquet")
     table = pq.read_table(path)
     vertex = table["vertex"][int(np.argmax(table["betweenness"]))].as_py()
     change(results / "betweenness", "betweenness", {vertex: 0.0})
-    ran = delegraph("validate", results / "graph.dg", results / "betweenness", "--json")
-    assert [rule["rule"] for rule in ran.json["rules"]] == [3]
+    run = delegraph("validate", results / "graph.dg", results / "betweenness", "--json")
+    assert [rule["rule"] for rule in run.json["rules"]] == [3]
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -261,10 +265,10 @@ def test_uuids(edge_list, tmp_path):
     ids = [UUID(int=number) for number in (7, 1, 5, 3)]
     values = pa.array([value.bytes for value in ids], pa.uuid())
     edges = edge_list(values.slice(0, 3), values.slice(1, 3))
-    some = [str(ids[0]), str(ids[2])]
-    asked = {"betweenness": {}, "closeness": {}, "bfs": {}, "bfs_together": {"together": True}}
-    for name, options in asked.items():
+    sources = [str(ids[0]), str(ids[2])]
+    questions = {"betweenness": {}, "closeness": {}, "bfs": {}, "bfs_together": {"together": True}}
+    for name, options in questions.items():
         command = getattr(delegraph, name.partition("_")[0])
-        command(edges, output=tmp_path / name, sources=some, threads=1, **options)
+        command(edges, output=tmp_path / name, sources=sources, threads=1, **options)
         verdict = delegraph.validate(edges, tmp_path / name, threads=1)
         assert (verdict["valid"], verdict["judged"]) == (True, "all"), name

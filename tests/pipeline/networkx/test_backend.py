@@ -62,28 +62,28 @@ NODES = [*range(7), "a", "b", ("c", 1), 2.5, b"e", frozenset({3})]
 
 
 def same(function: str, graph: Any, *args: Any, ordered: bool = True, **options: Any) -> None:
-    """Check that both give the same answer, or the same error; dicts and lists in the same
-    order.
+    """Check that delegraph and NetworkX give the same answer or error, with dicts and lists in the
+    same order.
     """
-    wanted, found = (
+    wanted, answer = (
         _outcome(getattr(nx, function), graph, *args, backend=name, **options)
         for name in ("networkx", "delegraph")
     )
-    assert type(found) is type(wanted)
+    assert type(answer) is type(wanted)
     if isinstance(wanted, dict):
-        assert not ordered or list(found) == list(wanted)
-        assert found.keys() == wanted.keys()
+        assert not ordered or list(answer) == list(wanted)
+        assert answer.keys() == wanted.keys()
         for node, value in wanted.items():
-            assert found[node] == pytest.approx(value, rel=1e-9, abs=1e-12, nan_ok=True)
-            assert type(found[node]) in (int, float)
+            assert answer[node] == pytest.approx(value, rel=1e-9, abs=1e-12, nan_ok=True)
+            assert type(answer[node]) in (int, float)
     else:
-        assert found == (pytest.approx(wanted) if isinstance(wanted, float) else wanted)
+        assert answer == (pytest.approx(wanted) if isinstance(wanted, float) else wanted)
 
 
 def _outcome(function: Any, *args: Any, **options: Any) -> Any:
     try:
-        found = function(*args, **options)
-        return list(found) if isinstance(found, Iterator) else found
+        answer = function(*args, **options)
+        return list(answer) if isinstance(answer, Iterator) else answer
     except (nx.NetworkXException, ValueError, ZeroDivisionError, KeyError) as error:
         return f"{type(error).__name__}: {error}"
 
@@ -168,8 +168,8 @@ def test_eccentricity(graph, data):
     for function in ("eccentricity", "diameter", "radius", "periphery"):
         same(function, graph)
     same("eccentricity", graph, data.draw(st.sampled_from(list(graph))))
-    some = data.draw(st.lists(st.sampled_from([*NODES, "nowhere"]), max_size=4))
-    same("eccentricity", graph, some)
+    nodes = data.draw(st.lists(st.sampled_from([*NODES, "nowhere"]), max_size=4))
+    same("eccentricity", graph, nodes)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -231,11 +231,11 @@ PATH = nx.path_graph(4)
     ],
 )
 def test_left_to_networkx(function, graph, args, options, why, caplog):
-    """NetworkX answers where delegraph's answer would differ, and its log says why."""
+    """NetworkX answers where delegraph's answer would differ, and NetworkX's log says why."""
     caplog.set_level(logging.DEBUG, "networkx")
     seed = {"seed": random.Random(1)} if function == "betweenness_centrality" else {}
-    told = backend.can_run(function, (graph, *args), {**options, **seed})
-    assert why in str(told)
+    answer = backend.can_run(function, (graph, *args), {**options, **seed})
+    assert why in str(answer)
     with pytest.raises(NotImplementedError):
         getattr(nx, function)(graph, *args, **options, backend="delegraph")
     assert why in caplog.text
@@ -279,14 +279,14 @@ def calls(monkeypatch, function: str) -> list[tuple[Any, ...]]:
 
 
 def test_by_priority(monkeypatch, large):
-    """Large graphs are converted once for all that is asked; small ones are NetworkX's."""
+    """Large graphs are converted once for all calls, and NetworkX answers for small graphs."""
     converted, ranked = calls(monkeypatch, "convert_from_nx"), calls(monkeypatch, "pagerank")
     opened, inner = [], api.open
     monkeypatch.setattr(api, "open", lambda *a, **k: opened.append(a) or inner(*a, **k))
     wanted = nx.pagerank(large)
     with nx.config(backend_priority=["delegraph"], warnings_to_ignore={"cache"}):
-        found = nx.pagerank(large)
-        assert found == pytest.approx(wanted, rel=1e-9)
+        ranks = nx.pagerank(large)
+        assert ranks == pytest.approx(wanted, rel=1e-9)
         assert nx.is_connected(large) == nx.is_connected(large, backend="networkx")
         assert len(nx.single_source_shortest_path_length(large, 0)) == 5000
         assert nx.pagerank(PATH) == pytest.approx(nx.pagerank(PATH, backend="networkx"))
@@ -299,16 +299,16 @@ def test_by_priority(monkeypatch, large):
 
 
 def test_what_it_may_use(tmp_path, monkeypatch):
-    """Limits of NetworkX's configuration hold; a graph beyond them is refused as usual, and leaves
-    nothing.
+    """Limits in NetworkX's configuration hold; a graph beyond a limit is refused as usual, and
+    leaves nothing.
     """
-    asked, inner = [], api.build
-    monkeypatch.setattr(api, "build", lambda *a, **k: asked.append(k) or inner(*a, **k))
+    options, inner = [], api.build
+    monkeypatch.setattr(api, "build", lambda *a, **k: options.append(k) or inner(*a, **k))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with nx.config.backends["delegraph"](memory_limit=1, threads=1):
         with pytest.raises(InputError, match="is too small"):
             nx.pagerank(nx.path_graph(9), backend="delegraph")
-        assert (asked[0]["memory_limit"], asked[0]["threads"]) == (1, 1)
+        assert (options[0]["memory_limit"], options[0]["threads"]) == (1, 1)
     assert not any(tmp_path.iterdir())
 
 
@@ -319,18 +319,20 @@ def test_a_graph_that_is_kept():
     for kind in KINDS.values():
         graph = kind([(0, "a", {"km": 2}), ("a", ("b",), {"km": 3})], name="roads")
         graph.add_node("alone")
-        kept: Any = backend.convert_from_nx(graph, edge_attrs={"km": 1}, preserve_graph_attrs=True)
-        for one in (kept, pickle.loads(pickle.dumps(kept)), copy.deepcopy(kept)):
+        converted: Any = backend.convert_from_nx(
+            graph, edge_attrs={"km": 1}, preserve_graph_attrs=True
+        )
+        for one in (converted, pickle.loads(pickle.dumps(converted)), copy.deepcopy(converted)):
             back = backend.convert_to_nx(one)
             assert type(back) is kind
             assert nx.utils.graphs_equal(back, graph)
             assert list(back) == list(graph)
-            found = nx.single_source_dijkstra_path_length(one, 0, weight="km")
-            assert found == {0: 0, "a": 2, ("b",): 5}
+            lengths = nx.single_source_dijkstra_path_length(one, 0, weight="km")
+            assert lengths == {0: 0, "a": 2, ("b",): 5}
             hops = nx.single_source_dijkstra_path_length(one, 0, weight="other")
             assert hops == {0: 0, "a": 1, ("b",): 2}
         with nx.config(fallback_to_nx=True):
-            assert list(nx.bfs_edges(kept, 0)) == list(nx.bfs_edges(graph, 0))
+            assert list(nx.bfs_edges(converted, 0)) == list(nx.bfs_edges(graph, 0))
     with pytest.raises(NotImplementedError, match="keeps one edge attribute"):
         backend.convert_from_nx(PATH, edge_attrs={"km": 1, "miles": 1})
     looped: Any = backend.convert_from_nx(LOOP)
@@ -342,18 +344,18 @@ def test_nothing_stays():
     """The store is removed with the graph, or when the graph is changed."""
     graph = nx.path_graph(5)
     nx.is_connected(graph, backend="delegraph")
-    ((kept,),) = (cache.values() for cache in graph.__networkx_cache__["backends"].values())
-    folder = Path(kept.graph.location)
+    ((converted,),) = (cache.values() for cache in graph.__networkx_cache__["backends"].values())
+    folder = Path(converted.graph.location)
     assert folder.is_dir()
-    del kept
+    del converted
     graph.add_edge(0, 2)
     gc.collect()
     assert not folder.exists()
 
 
 def test_what_networkx_is_told():
-    told = get_info()
-    assert told["functions"].keys() == FUNCTIONS.keys()
+    info = get_info()
+    assert info["functions"].keys() == FUNCTIONS.keys()
     for name in FUNCTIONS:
         assert callable(getattr(backend, name))
         assert "delegraph" in getattr(nx, name).backends
@@ -366,8 +368,8 @@ def test_networkx_loads_nothing_of_it():
         "print({'numba', 'numpy', 'pyarrow', 'dask', 'delegraph.pipeline.networkx.backend'}"
         " & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "set()\n"
 
 
 OF_NETWORKX = [
@@ -376,7 +378,9 @@ OF_NETWORKX = [
     *("link_analysis.tests.test_pagerank", "shortest_paths.tests", "traversal.tests.test_bfs"),
     *("tests.test_dag", "tests.test_distance_measures"),
 ]
-"""Their tests; of one that draws 540 graphs, which takes minutes, one of them."""
+"""Modules of NetworkX's tests of functions that the backend has; of a test of 540 graphs, which
+takes minutes, one case runs.
+"""
 
 RUN_THEM = """
 import sys, pytest
@@ -391,11 +395,11 @@ sys.exit(code)
 
 @pytest.mark.nightly
 def test_by_tests_of_networkx(tmp_path):
-    """NetworkX's own tests pass, by the backend's functions where these can run."""
+    """NetworkX's own tests pass with the backend's functions, wherever these functions can run."""
     modules = [f"networkx.algorithms.{name}" for name in OF_NETWORKX]
     few = ["-k", "not test_use_bounds_on_off_consistency or 0.4-10-0"]
     env = {**os.environ, "NETWORKX_TEST_BACKEND": "delegraph", "NETWORKX_FALLBACK_TO_NX": "True"}
     command = [sys.executable, "-c", RUN_THEM, *few, *modules]
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-5000:]
-    assert set(ast.literal_eval(done.stdout.splitlines()[-1])) == set(FUNCTIONS)
+    run = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[-5000:]
+    assert set(ast.literal_eval(run.stdout.splitlines()[-1])) == set(FUNCTIONS)

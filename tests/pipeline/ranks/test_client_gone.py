@@ -1,4 +1,4 @@
-"""Ranks whose client is gone: they end, and their workers are free."""
+"""Ranks whose client is gone end, and free their workers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ class LongJob:
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_client_that_is_gone(ranks):
-    """It closes without a word to the ranks, as one that is killed does."""
+    """A client that closes without a word to its ranks, like a killed client, leaves workers that
+    run another job.
+    """
     with cluster(ranks) as (local, client):
         gone = Client(local.scheduler_address, set_as_default=False)
         there = Cluster(gone, False, 60.0)

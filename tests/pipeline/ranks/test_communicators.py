@@ -1,4 +1,6 @@
-"""One protocol, one suite: whatever ranks talk over, they get the same, or all fail."""
+"""One suite for every communicator: ranks receive the same messages over each kind, or all ranks
+fail.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,13 @@ from delegraph.pipeline.ranks.tcp import TcpCommunicator
 from support.ranks import BY_NCCL, at_host, communicators, placed, run
 
 KINDS = ["threads", "tcp", "tcp in pieces", "nccl on one device", *BY_NCCL]
-"""``nccl`` with emulated devices, or GPUs; on one device, the host carries its arrays."""
+"""Kinds of communicators; ``nccl`` has emulated devices or GPUs, and on one device the host carries
+arrays.
+"""
 
 
 def message(sender: int, receiver: int, step: int) -> list[np.ndarray]:
-    """Of several types, some arrays empty, some large."""
+    """Return arrays of several types, some empty and some large."""
     rng = np.random.default_rng([sender, receiver, step])
     return [
         np.array([sender, receiver, step], np.int64),
@@ -39,7 +43,9 @@ def message(sender: int, receiver: int, step: int) -> list[np.ndarray]:
 
 def of_sizes(kinds: list[Any], sizes: list[int]) -> list[Any]:
     params = [kind if isinstance(kind, ParameterSet) else pytest.param(kind) for kind in kinds]
-    return [pytest.param(*some.values, size, marks=some.marks) for some in params for size in sizes]
+    return [
+        pytest.param(*param.values, size, marks=param.marks) for param in params for size in sizes
+    ]
 
 
 @pytest.mark.parametrize(("kind", "size"), [("single", 1), *of_sizes(KINDS, [1, 2, 5])])
@@ -91,7 +97,7 @@ def test_arrays_of_any_type_come_aligned(kind, length):
 
 
 def test_what_was_sent_last_arrives():
-    """However large, and though the sender closes at once."""
+    """A last message arrives, however large, though the sender closes at once."""
     large = np.random.default_rng(1).integers(0, 2**32, 1 << 24, np.uint32)
 
     def work(communicator: Communicator) -> bool:
@@ -124,7 +130,7 @@ def test_the_first_failure_reaches_all(kind):
 
 
 def test_a_rank_that_is_gone():
-    """Its connections end."""
+    """A rank that is gone is known by its connections, which end."""
     with communicators("tcp", 3) as ranks:
 
         def work(communicator: Communicator) -> None:
@@ -140,8 +146,8 @@ def test_a_rank_that_is_gone():
 
 
 def test_a_rank_that_leaves():
-    """In good order, but others wait for it. One that writes to it may find it gone before it has
-    read that it leaves.
+    """A rank that leaves in good order while others wait for it is told as gone or as having left:
+    a rank that writes to it may find the connection ended before the notice.
     """
     with communicators("tcp", 2) as ranks:
 
@@ -152,11 +158,11 @@ def test_a_rank_that_leaves():
                 communicator.exchange([[], []])
 
         ended = run(ranks, work)
-    assert ended[0].failure in [Failure(1, told, lost=True) for told in ("has left", "is gone")]
+    assert ended[0].failure in [Failure(1, reason, lost=True) for reason in ("has left", "is gone")]
 
 
 def test_a_message_that_cannot_be_sent(monkeypatch):
-    """The sender raises, and is not waited for."""
+    """A rank that cannot send a message raises, and the other rank does not wait for it."""
     with communicators("tcp", 2) as ranks:
 
         def work(communicator: Communicator) -> None:
@@ -178,7 +184,9 @@ def test_a_message_that_cannot_be_sent(monkeypatch):
 
 
 def test_a_rank_that_stalls():
-    """It says nothing; the others wait for the timeout, while it waits for them."""
+    """A rank that stalls says nothing; the others fail after the timeout, and the stalled rank then
+    ends.
+    """
     others = threading.Barrier(3)
     with communicators("tcp", 3, timeout=1.0) as ranks:
 
@@ -187,10 +195,10 @@ def test_a_rank_that_stalls():
                 assert isinstance(communicator, TcpCommunicator)
                 communicator._loop.call_soon_threadsafe(others.wait, 20)
                 return None
-            began = time.monotonic()
+            start = time.monotonic()
             with pytest.raises(RankError) as raised:
                 communicator.exchange([[], [], []])
-            assert time.monotonic() - began > 0.8
+            assert time.monotonic() - start > 0.8
             others.wait(20)
             return raised.value.failure
 
@@ -200,7 +208,9 @@ def test_a_rank_that_stalls():
 
 @pytest.mark.slow
 def test_a_slow_rank_is_waited_for():
-    """It computes for longer than the timeout, and is alive."""
+    """A slow rank that computes for longer than the timeout is alive, and the other rank waits for
+    it.
+    """
     with communicators("tcp", 2, timeout=0.8) as ranks:
 
         def work(communicator: Communicator) -> int:
@@ -212,7 +222,9 @@ def test_a_slow_rank_is_waited_for():
 
 
 def call(at: TcpCommunicator, message: object) -> None:
-    """Connect to a rank and say something else than a rank would; wait until it has hung up."""
+    """Connect to a rank, send a message that no rank would send, and wait until the rank hangs
+    up.
+    """
 
     async def call() -> None:
         with contextlib.suppress(OSError):
@@ -224,7 +236,9 @@ def call(at: TcpCommunicator, message: object) -> None:
 
 
 def test_others_are_turned_away():
-    """Of another session; an address where nobody is."""
+    """Callers that are no rank are turned away: a rank of another session, senders of rubbish; a
+    rank cannot join at an address where nobody listens.
+    """
     with communicators("tcp", 2) as ranks:
         at = ranks[0]
         assert isinstance(at, TcpCommunicator)

@@ -19,7 +19,7 @@ from support.ranks import run
 
 @pytest.fixture(params=["tcp", "tls"])
 def ranks(request) -> Iterator[list[TcpCommunicator]]:
-    """Two that have not met."""
+    """Two ranks that have not met."""
     keys = Security.temporary() if request.param == "tls" else Security()
     arguments = keys.get_listen_args("worker"), keys.get_connection_args("worker")
     host = f"{request.param}://127.0.0.1"
@@ -40,14 +40,16 @@ def call(at: TcpCommunicator) -> socket.socket:
 
 
 def hung_up(calling: socket.socket) -> bool:
-    """Waits for the other end."""
+    """Return whether the other end hangs up, after a wait for it."""
     with contextlib.suppress(ConnectionError):
         return calling.recv(1) == b""
     return True
 
 
 def test_a_flood_is_not_taken_in(ranks):
-    """Lengths of frames as Dask sends them, then what they promise; the first bytes are enough."""
+    """A flood of bytes is refused at its first bytes: lengths of frames as Dask sends them, then
+    less than they promise.
+    """
     with call(ranks[0]) as flood:
         with contextlib.suppress(ConnectionError):  # hung up on already
             flood.sendall((1).to_bytes(8, "little") + (3 << 30).to_bytes(8, "little"))

@@ -1,7 +1,7 @@
-"""Arrays from device to device, and what goes wrong meanwhile: nobody waits for ever.
+"""Arrays sent from device to device, and faults meanwhile: no rank waits for ever.
 
-NCCL emulated, which waits as the real one does; the same on two GPUs. What every communicator has
-to do is in test_communicators.
+NCCL is emulated, and waits as the real one does; the same tests run on two GPUs. Tests that apply
+to every communicator are in test_communicators.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SOON = 30.0  # on a machine that is busy, with NCCL to be loaded
 
 
 def send(communicator: NcclCommunicator, length: int = 1000) -> list[Any]:
-    """An array of the device to all; what comes."""
+    """Send an array of the device to all ranks, and return the arrays that come."""
     array = placed(communicator, [np.arange(0), np.full(length, communicator.rank)])[1]
     return [message[0] for message in communicator.exchange([[array]] * communicator.size)]
 
@@ -46,8 +46,8 @@ def send(communicator: NcclCommunicator, length: int = 1000) -> list[Any]:
 def faulty(
     kind: str, fault: Callable[[NcclCommunicator], Any], timeout: float = 10.0, patience: float = 60
 ) -> list[Any]:
-    """How two ranks end, of which the second does something else than use NCCL, while the first
-    is waiting there for it.
+    """Return how two ranks end when the second runs ``fault`` while the first waits for it in
+    NCCL.
     """
 
     def work(communicator: NcclCommunicator) -> None:
@@ -59,15 +59,15 @@ def faulty(
             send(communicator)
 
     with communicators(kind, 2, timeout) as both:
-        began = time.monotonic()
+        start = time.monotonic()
         ended = run(both, work)
-        assert time.monotonic() - began < SOON
-        assert not any(some._made for some in both if isinstance(some, NcclCommunicator))
+        assert time.monotonic() - start < SOON
+        assert not any(one._made for one in both if isinstance(one, NcclCommunicator))
     return ended
 
 
 def cut(communicator: NcclCommunicator) -> None:
-    """As if the rank's process were gone."""
+    """Cut the connections of a rank as if the rank's process were gone."""
     below = communicator._communicator
     assert isinstance(below, TcpCommunicator)
     for comm in below._outgoing.values():
@@ -94,14 +94,14 @@ def test_a_rank_that_is_gone(kind):
 
 @pytest.mark.parametrize("kind", BY_NCCL)
 def test_nothing_comes(kind):
-    """Though all are alive."""
+    """A rank from which nothing comes in time fails the run, though all ranks are alive."""
     for error in faulty(kind, lambda _: None, patience=1.0):
         assert type(error) is RankError
         assert "rank 0 has waited for NCCL for 1 s" in str(error)
 
 
 def test_nccl_knows_first(monkeypatch):
-    """The rank that is gone is named, not what NCCL says of it."""
+    """A failure names the rank that is gone, even when NCCL raises its own error first."""
 
     def work(communicator: NcclCommunicator) -> None:
         send(communicator)
@@ -124,7 +124,7 @@ def test_nccl_knows_first(monkeypatch):
 
 @pytest.mark.parametrize("returns", [False, True])
 def test_a_rank_that_is_stuck(monkeypatch, returns):
-    """What makes a communicator cannot be aborted, but may return."""
+    """A rank stuck in making a communicator cannot be aborted, but the making may return."""
     monkeypatch.setattr(nccl, "_GRACE_SECONDS", 10.0 if returns else 1.0)
 
     making = threading.Event()
@@ -145,18 +145,18 @@ def test_a_rank_that_is_stuck(monkeypatch, returns):
         send(communicator)
 
     with communicators("nccl", 2) as both:
-        began = time.monotonic()
+        start = time.monotonic()
         first, second = run(both, work)
-        assert time.monotonic() - began < SOON
+        assert time.monotonic() - start < SOON
     assert first.failure == second.failure == Failure(1, "failed: ValueError: had enough")
     assert type(first) is (RankError if returns else StuckError)
     assert type(second) is RankError
 
 
 def test_one_without_nccl(monkeypatch):
-    """All of them go on through the host."""
-    some = property(lambda device: None if device.number == 1 else emulator.nccl)
-    monkeypatch.setattr(Device, "nccl", some)
+    """Ranks all go through the host if one of them has no NCCL."""
+    library = property(lambda device: None if device.number == 1 else emulator.nccl)
+    monkeypatch.setattr(Device, "nccl", library)
 
     def work(communicator: NcclCommunicator) -> list[int]:
         assert [array.get().tolist() for array in send(communicator, 3)] == [[0] * 3, [1] * 3]
@@ -164,12 +164,14 @@ def test_one_without_nccl(monkeypatch):
 
     with communicators("nccl", 2) as both:
         assert run(both, work) == [[1000, 1000]] * 2
-        assert not any(some.by_nccl for some in both if isinstance(some, NcclCommunicator))
+        assert not any(one.by_nccl for one in both if isinstance(one, NcclCommunicator))
 
 
 @pytest.mark.parametrize("kind", BY_NCCL)
 def test_arrays_of_some_ranks(kind):
-    """Rank 0 alone has some on its device, of which one is empty and one is no row in memory."""
+    """Arrays of one rank's device and of another's host arrive; one array is empty, and one is
+    strided in memory.
+    """
 
     def work(communicator: NcclCommunicator) -> None:
         sent = [np.arange(5), np.arange(0), np.arange(100_000)]
@@ -188,7 +190,7 @@ def test_arrays_of_some_ranks(kind):
 
 @pytest.mark.parametrize("kind", BY_NCCL)
 def test_what_was_just_made_is_sent(kind):
-    """NCCL has a stream of its own, which has to wait for what makes an array."""
+    """An array is sent after the kernels that make it, for which NCCL's own stream has to wait."""
 
     def work(communicator: NcclCommunicator) -> None:
         peer = 1 - communicator.rank
@@ -207,7 +209,7 @@ def test_what_was_just_made_is_sent(kind):
 
 @pytest.mark.parametrize("kind", [*BY_NCCL, "nccl on one device"])
 def test_all_to_all(kind, monkeypatch):
-    """Where nobody can read the others' memory."""
+    """All-to-all works by messages where no rank can read another rank's memory."""
     monkeypatch.setattr(PeerMemory, "open", lambda *_: None)
     monkeypatch.setattr(peer_memory, "PIECE_BYTES", 1 << 16)
     size = 2 if kind == "nccl on GPUs" else 3
@@ -231,7 +233,7 @@ def test_all_to_all(kind, monkeypatch):
 
 @dataclass(frozen=True)
 class StuckJob:
-    """Where there are two ranks, the second is."""
+    """A job whose second rank, if there is one, is stuck."""
 
     device: str = "cpu"
     device_limit: int | None = None
@@ -256,7 +258,7 @@ class StuckJob:
 
 @dataclass(frozen=True)
 class SendingJob(StuckJob):
-    """Two ranks, of which the second may be killed while the first is in NCCL."""
+    """A job of two ranks, of which the second may be killed while the first is in NCCL."""
 
     killed: str = ""
 
@@ -282,7 +284,7 @@ def test_processes(killed):
     devices_for("nccl on GPUs", 2)
     with cluster(2) as (_, client):
         job: Any = SendingJob(killed=killed)
-        began = time.monotonic()
+        start = time.monotonic()
         try:
             there = Cluster(client, False, 20)
             done = ranks.run_on_workers(there, ranks.workers_of(there), job, lambda *_: 0)
@@ -292,14 +294,14 @@ def test_processes(killed):
         else:
             assert done.results == (["alone"] if killed else ["done"] * 2)
             assert bool(done.notes) == bool(killed)
-        assert time.monotonic() - began < 2 * SOON
+        assert time.monotonic() - start < 2 * SOON
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_with_a_rank_that_is_stuck(caplog):
-    """Its process ends, and the others begin again without it."""
+    """A worker with a stuck rank ends its process, and the remaining worker begins again."""
     caplog.set_level("WARNING", "delegraph")
     with cluster(2) as (_, client):
         there = Cluster(client, False, 20)

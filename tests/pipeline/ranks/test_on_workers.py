@@ -1,7 +1,7 @@
-"""Searches on worker processes: the same distances, and an end whatever goes wrong.
+"""Searches on worker processes find the same distances, and end whatever goes wrong.
 
-Each fault has to end the command within its timeout and what starting takes, leave no process
-behind, and leave workers that can be searched on again.
+Each fault has to end the command within its timeout and the time to start, leave no process behind,
+and leave workers that can run another search.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ LONG = 6000  # vertices of a path: a search of some seconds and more
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """path.dg: a path, from one end to the other; random.dg: of four partitions, both ways."""
+    """Build path.dg of a path, searched from one end, and random.dg of random edges; both have four
+    partitions.
+    """
     folder = tmp_path_factory.mktemp("ranks")
     path = np.arange(LONG - 1), np.arange(1, LONG)
     for name, (src, dst) in {"path": path, "random": random_edges(1, 3000, 20_000)}.items():
@@ -75,16 +77,16 @@ def test_local_workers(ok, folder, tmp_path, workers, layout):
         path = folder / "random.parquet"
         delegraph.build(path, store, partitions=4, layout=layout, threads=1)
     args = ("bfs", store, "--source", 0, "-o")
-    ran = ok(*args, tmp_path / "out", "--workers", workers)
+    run = ok(*args, tmp_path / "out", "--workers", workers)
     ok(*args, tmp_path / "alone")
     assert distances_of(tmp_path / "out") == distances_of(tmp_path / "alone")
     ok("validate", store, tmp_path / "out")
     record = json.loads((tmp_path / "out.run.json").read_text())
     assert (record["ranks"], record["layout"]) == (workers, layout)
     assert record["search"]["reached"] == sum(step["found"] for step in record["supersteps"]) + 1
-    assert "found on cpu" in ran.err
-    left = set(psutil.Process().children(recursive=True)) - before
-    assert not [one for one in left if "resource_tracker" not in " ".join(one.cmdline())]
+    assert "found on cpu" in run.err
+    processes = set(psutil.Process().children(recursive=True)) - before
+    assert not [one for one in processes if "resource_tracker" not in " ".join(one.cmdline())]
 
 
 @pytest.mark.parametrize(
@@ -107,26 +109,26 @@ def test_real_graphs(ok, real_graph, tmp_path, name, options):
 
 def test_refusals(delegraph, folder, tmp_path):
     out = tmp_path / "out"
-    ran = delegraph("bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 5)
-    assert (ran.code, "has 4 partitions for 5 workers" in ran.err) == (2, True)
-    assert "--partitions 5" in ran.err
-    ran = delegraph("bfs", folder / "random.dg", "--source", 99999, "-o", out, "--workers", 2)
-    assert (ran.code, "source 99999 is not a vertex" in ran.err) == (2, True)
-    ran = delegraph("bfs", folder / "random.parquet", "--source", 0, "-o", out, "--workers", 2)
-    assert (ran.code, "is not a store" in ran.err) == (2, True)
+    run = delegraph("bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 5)
+    assert (run.code, "has 4 partitions for 5 workers" in run.err) == (2, True)
+    assert "--partitions 5" in run.err
+    run = delegraph("bfs", folder / "random.dg", "--source", 99999, "-o", out, "--workers", 2)
+    assert (run.code, "source 99999 is not a vertex" in run.err) == (2, True)
+    run = delegraph("bfs", folder / "random.parquet", "--source", 0, "-o", out, "--workers", 2)
+    assert (run.code, "is not a store" in run.err) == (2, True)
     few = ("--memory-limit", "150MB")
-    ran = delegraph("bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 2, *few)
-    assert (ran.code, "each of 2 ranks holds" in ran.err) == (2, True)
-    ran = delegraph(
+    run = delegraph("bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 2, *few)
+    assert (run.code, "each of 2 ranks holds" in run.err) == (2, True)
+    run = delegraph(
         "bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 2, "--device", "cuda:1"
     )
-    assert (ran.code, "give --device cuda" in ran.err) == (2, True)
+    assert (run.code, "give --device cuda" in run.err) == (2, True)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed(folder, tmp_path):
-    """The search is done again on those that are left."""
+    """A search whose worker is killed runs again on the remaining workers."""
     with cluster(3) as (local, client):
         workers = pids(client)
         running = Background(
@@ -151,15 +153,15 @@ def test_a_worker_that_is_killed(folder, tmp_path):
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_when_its_rank_is_done(folder, tmp_path, monkeypatch):
-    """What it gave is lost with it."""
+    """A worker killed after its rank is done loses the rank's result, so the search runs again."""
     with cluster(2) as (_, client):
         workers = pids(client)
-        left = [workers[sorted(workers)[1]]]
+        victims = [workers[sorted(workers)[1]]]
         fetch = client._gather
 
         def after_a_kill(futures, *args, **options):
-            if left and any("run_rank" in future.key for future in futures):
-                os.kill(left.pop(), signal.SIGKILL)
+            if victims and any("run_rank" in future.key for future in futures):
+                os.kill(victims.pop(), signal.SIGKILL)
             return fetch(futures, *args, **options)
 
         monkeypatch.setattr(client, "_gather", after_a_kill)
@@ -173,13 +175,13 @@ def test_a_worker_that_is_killed_when_its_rank_is_done(folder, tmp_path, monkeyp
         )
         assert record["ranks"] == 1
         assert any("rank 1 is gone" in note for note in notes)
-    assert not left
+    assert not victims
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("signal_sent", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_second_loss_ends_the_search(folder, tmp_path, signal_sent):
-    """Of two workers one is lost, then the other."""
+    """A search that loses both of its two workers ends with an error."""
     with cluster(2) as (local, client):
         workers = pids(client)
         running = Background(
@@ -238,18 +240,18 @@ def test_a_rank_that_raises(folder, tmp_path):
     with pytest.raises(InputError, match=r"nn.targets-0000.npy: damaged") as alone:
         delegraph.bfs(store, 0, output=tmp_path / "out", threads=1)
     with cluster(2) as (local, _):
-        began = time.monotonic()
+        start = time.monotonic()
         with pytest.raises(InputError) as raised:
             search(tmp_path, "damaged", tmp_path / "out", local.scheduler_address)
         assert str(raised.value) == str(alone.value)
-        assert time.monotonic() - began < TIMEOUT + SLACK
+        assert time.monotonic() - start < TIMEOUT + SLACK
         record, _, _ = search(folder, "random", tmp_path / "out", local.scheduler_address)
         assert record["ranks"] == 2
 
 
 @pytest.mark.slow
 def test_an_interrupted_search(folder, tmp_path):
-    """Ctrl-C ends the ranks, too: the workers are free for the next search."""
+    """Ctrl-C ends the ranks, too, and the workers are free for the next search."""
     with cluster(2) as (local, client):
         address = local.scheduler_address
         command = [sys.executable, "-m", "delegraph", "bfs", str(folder / "path.dg")]
@@ -258,17 +260,17 @@ def test_an_interrupted_search(folder, tmp_path):
         with subprocess.Popen(command, stderr=subprocess.PIPE) as running:
             wait_for_supersteps(client)
             running.send_signal(signal.SIGINT)
-            _, told = running.communicate(timeout=SLACK)
-        assert (running.returncode, told.decode().strip()) == (130, "delegraph: interrupted")
-        began = time.monotonic()
+            _, stderr = running.communicate(timeout=SLACK)
+        assert (running.returncode, stderr.decode().strip()) == (130, "delegraph: interrupted")
+        start = time.monotonic()
         record, _, notes = search(folder, "random", tmp_path / "next", address, 10)
         assert (record["ranks"], [n for n in notes if " rows " not in n]) == (2, [])
-        assert time.monotonic() - began < 10 + SLACK
+        assert time.monotonic() - start < 10 + SLACK
 
 
 @pytest.mark.slow
 def test_two_searches_at_once(folder, tmp_path):
-    """They take turns; one that waits for too long says so."""
+    """Two searches at once take turns, and a search that waits for too long says so."""
     with cluster(2) as (local, client):
         address = local.scheduler_address
         both = [
@@ -280,10 +282,10 @@ def test_two_searches_at_once(folder, tmp_path):
             assert one.error is None
         assert distances_of(tmp_path / "out-0") == distances_of(tmp_path / "out-1")
         with lease(connecting.Cluster(client, False, 5), 5):
-            began = time.monotonic()
+            start = time.monotonic()
             with pytest.raises(BusyError, match="busy with another command for 1 s"):
                 search(folder, "random", tmp_path / "third", address, 1)
-            assert time.monotonic() - began < 1 + SLACK
+            assert time.monotonic() - start < 1 + SLACK
 
 
 @pytest.mark.slow
@@ -297,7 +299,7 @@ def test_without_workers(monkeypatch, folder, tmp_path):
 
 @pytest.mark.slow
 def test_a_scheduler_that_goes_away(folder, tmp_path):
-    """Started by hand, as are its workers."""
+    """A scheduler that is killed ends the search; scheduler and workers were started by hand."""
     file = tmp_path / "scheduler.json"
     common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
 

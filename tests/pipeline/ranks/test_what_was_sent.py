@@ -1,4 +1,4 @@
-"""What an exchange leaves to whom: a sender may change its arrays, a receiver has its own."""
+"""Arrays after an exchange: a sender may change its own, and a receiver has copies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def both(ranks: list[Any], work: Callable[[Any], Any]) -> list[Any]:
 
 
 def slow_to_read(rank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its thread sends, and sleeps before it reads: what comes has to wait at its sender."""
+    """Make a rank's thread sleep between sending and reading, so that incoming messages wait at
+    their senders.
+    """
     if not isinstance(rank, TcpCommunicator):
         return
     send = rank._send_all

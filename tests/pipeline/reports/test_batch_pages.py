@@ -30,36 +30,36 @@ def page(path) -> PageText:
     return PageText(render(page_of(path)))
 
 
-def figures(made: PageText) -> dict[str, list[str]]:
-    """Return the text under each name, and its note."""
-    pairs = made.root.findall(".//dl[@class='figures']/div")
-    words = (["".join(some.itertext()).strip() for some in pair.findall("dd/*")] for pair in pairs)
-    return {pair.findtext("dt", ""): some for pair, some in zip(pairs, words, strict=True)}
+def figures(html: PageText) -> dict[str, list[str]]:
+    """Return the text and the note under each name."""
+    pairs = html.root.findall(".//dl[@class='figures']/div")
+    words = (["".join(item.itertext()).strip() for item in pair.findall("dd/*")] for pair in pairs)
+    return {pair.findtext("dt", ""): texts for pair, texts in zip(pairs, words, strict=True)}
 
 
-def bars(made: PageText) -> dict[str, tuple[str, float, float]]:
+def bars(html: PageText) -> dict[str, tuple[str, float, float]]:
     """Return each job's kind, begin and length, in per cent; a torn bar has no length."""
-    found = {}
-    for drawing in made.root.findall(".//figure/svg[@class='chart']/g/*"):
+    drawn_bars = {}
+    for drawing in html.root.findall(".//figure/svg[@class='chart']/g/*"):
         mark = drawing if drawing.tag == "rect" else drawing.find("path")
         if mark is not None:
             name = mark.findtext("title", "").partition(",")[0]
             x, width = (float((drawing.get(key) or "0").rstrip("%")) for key in ("x", "width"))
-            found.setdefault(name, (mark.get("class"), x, width))
-    return found
+            drawn_bars.setdefault(name, (mark.get("class"), x, width))
+    return drawn_bars
 
 
 def test_numbers_are_those_of_the_ledger(batch):
     entries = every_state()
-    made = page(batch(*entries))
-    rows = {row[0]: row[1:] for row in made.tables[CAPTION]}
+    html = page(batch(*entries))
+    rows = {row[0]: row[1:] for row in html.tables[CAPTION]}
     assert rows.keys() == {entry.name for entry in entries}
     for entry in entries:
         state, began, ended, seconds, tries, held = rows[entry.name]
         assert state == ("cut off" if entry.state == "running" else entry.state)
-        for told, time in ((began, entry.began), (ended, entry.ended)):
+        for cell, time in ((began, entry.began), (ended, entry.ended)):
             if time is not None:
-                assert told == f"{time[:10]} {time[11:19]}"
+                assert cell == f"{time[:10]} {time[11:19]}"
         if entry.seconds is not None:
             assert seconds == duration(entry.seconds)
         if entry.peak_bytes is not None:
@@ -68,7 +68,7 @@ def test_numbers_are_those_of_the_ledger(batch):
     assert rows["between"][2:] == ["not known", "not known", "1", "not known"]
     assert rows["page"][1:] == ["-", "-", "-", "0", "-"]
     spent = sum(entry.seconds or 0 for entry in entries[1:])
-    assert figures(made) == {
+    assert figures(html) == {
         "jobs": ["9", "the batch does not run"],
         "done": ["3", "33.3%"],
         "failed": ["1", ""],
@@ -84,12 +84,12 @@ def test_numbers_are_those_of_the_ledger(batch):
 
 
 def test_each_state(batch):
-    """A word and a bar's form show each state; the bar of a running job is cut off if nobody runs
-    it.
+    """Each state has a word and a form of bar; the bar of a running job is cut off if nobody runs
+    the job.
     """
     jobs = batch(*every_state())
-    made = page(jobs)
-    drawn = bars(made)
+    html = page(jobs)
+    drawn = bars(html)
     assert {name: kind for name, (kind, _, _) in drawn.items()} == {
         "parts": "done",
         "ranks-of-europe-and-all-the-rest-2026": "done",
@@ -110,24 +110,24 @@ def test_each_state(batch):
         "check: left out a job that it needs has failed",
         "page: waiting it has not begun",
     ):
-        assert words in made.text
-    assert made.facts["close"] == "too little memory (exit code 75, 3 tries)"
-    assert made.facts["far"] == "its last try: worker tcp://10.0.0.3:2222 is lost"
-    assert made.facts["waiting"] == "for their turn, until the batch is run: far, saved, page"
+        assert words in html.text
+    assert html.facts["close"] == "too little memory (exit code 75, 3 tries)"
+    assert html.facts["far"] == "its last try: worker tcp://10.0.0.3:2222 is lost"
+    assert html.facts["waiting"] == "for their turn, until the batch is run: far, saved, page"
     with locked(folder_of(jobs), jobs):
-        made = page(jobs)
-    assert figures(made)["running"] == ["1", ""]
-    assert bars(made)["between"][:2] == ("running", drawn["between"][1])
-    assert "Jobs that are running have bars with a point." in made.text
-    assert "cut off" not in made.text
-    assert "Not known" not in made.text
+        html = page(jobs)
+    assert figures(html)["running"] == ["1", ""]
+    assert bars(html)["between"][:2] == ("running", drawn["between"][1])
+    assert "Jobs that are running have bars with a point." in html.text
+    assert "cut off" not in html.text
+    assert "Not known" not in html.text
 
 
 def test_jobs_of_long_ago_do_not_squeeze_those_of_today(batch):
-    made = page(batch(*every_state()))
-    assert "store: done ended 2026-06-12 05:30:00, before this axis" in made.text
-    assert "longer than 5 minutes and longer than all the time after it" in made.text
-    assert "Earlier, and without a bar: 1 job." in made.text
+    html = page(batch(*every_state()))
+    assert "store: done ended 2026-06-12 05:30:00, before this axis" in html.text
+    assert "longer than 5 minutes and longer than all the time after it" in html.text
+    assert "Earlier, and without a bar: 1 job." in html.text
 
 
 @pytest.mark.parametrize(
@@ -143,35 +143,35 @@ def test_jobs_of_long_ago_do_not_squeeze_those_of_today(batch):
     ],
 )
 def test_where_the_axis_begins(batch, times, drawn):
-    entries = [tried(f"job-{i}", "done", *some) for i, some in enumerate(times)]
-    made = page(batch(*entries))
-    assert list(bars(made)) == [entry.name for entry in entries[-drawn:]]
-    assert min(x for _, x, _ in bars(made).values()) == 0
+    entries = [tried(f"job-{i}", "done", *time) for i, time in enumerate(times)]
+    html = page(batch(*entries))
+    assert list(bars(html)) == [entry.name for entry in entries[-drawn:]]
+    assert min(x for _, x, _ in bars(html).values()) == 0
 
 
 def test_before_anything_has_begun(batch):
-    made = page(batch(Entry("one", "waiting"), Entry("two", "failed", error="cannot begin: no")))
-    assert "No job has begun." in made.text
-    assert not made.root.findall(".//figure")
-    assert made.facts["two"] == "cannot begin: no (0 tries)"
+    html = page(batch(Entry("one", "waiting"), Entry("two", "failed", error="cannot begin: no")))
+    assert "No job has begun." in html.text
+    assert not html.root.findall(".//figure")
+    assert html.facts["two"] == "cannot begin: no (0 tries)"
 
 
 def test_very_many_jobs(batch):
-    made = page(batch(*(tried(f"job-{i}", "done", i, 1 + i % 7) for i in range(300))))
-    assert len(made.tables[CAPTION]) == 300
-    drawn = bars(made)
+    html = page(batch(*(tried(f"job-{i}", "done", i, 1 + i % 7) for i in range(300))))
+    assert len(html.tables[CAPTION]) == 300
+    drawn = bars(html)
     assert len(drawn) == 100
-    assert "Only the 100 longest bars of 300 jobs are drawn." in made.text
+    assert "Only the 100 longest bars of 300 jobs are drawn." in html.text
     assert all(int(name[4:]) % 7 > 3 for name in drawn)
 
 
 def test_round_times():
     for first in (0, 1_782_000_000 + 3599):
         for span in (*range(1, 300), *(7**power for power in range(3, 11))):
-            found = moments(first, first + span)
-            assert 1 <= len(found) <= 5
-            assert all(first <= at <= first + span for at, _ in found)
-            assert len({name for _, name in found}) == len(found)
+            marks = moments(first, first + span)
+            assert 1 <= len(marks) <= 5
+            assert all(first <= at <= first + span for at, _ in marks)
+            assert len({name for _, name in marks}) == len(marks)
 
 
 def test_nothing_of_a_ledger_is_markup(tmp_path):
@@ -181,10 +181,10 @@ def test_nothing_of_a_ledger_is_markup(tmp_path):
         Entry(f"{HOSTILE}3", "left out"),
         tried(f"{HOSTILE}4", "running", 0),
     ]
-    made = page(write_batch(tmp_path / "<b onload='x'>&\".toml", *entries))
-    assert made.text.count("<script>") >= 8
-    assert "\\x07\\u202e" in made.text
-    assert made.root.findtext("body/header/h1") == "<b onload='x'>&\".toml"
+    html = page(write_batch(tmp_path / "<b onload='x'>&\".toml", *entries))
+    assert html.text.count("<script>") >= 8
+    assert "\\x07\\u202e" in html.text
+    assert html.root.findtext("body/header/h1") == "<b onload='x'>&\".toml"
 
 
 def test_by_its_file_or_its_folder(batch, tmp_path):
@@ -201,8 +201,8 @@ def test_by_its_file_or_its_folder(batch, tmp_path):
 
 
 def test_every_try_is_told(tmp_path):
-    """Tries before the last one are told, since the job was last done; a running try is not among
-    them.
+    """Tries since the job was last done are told, without the last one; a running try is not among
+    the tries.
     """
     first = tried("between", "running", 10)
     second = tried("between", "failed", 40, 20, exit_code=75, error="too little memory")
@@ -214,10 +214,10 @@ def test_every_try_is_told(tmp_path):
         try_of(last, "running"),
         try_of(once, "done"),
     ]
-    made = page(write_batch(tmp_path / "jobs.toml", once, last, tries=tries))
-    rows = {row[0]: row for row in made.tables[CAPTION]}
+    html = page(write_batch(tmp_path / "jobs.toml", once, last, tries=tries))
+    rows = {row[0]: row for row in html.tables[CAPTION]}
     assert [rows[name][5] for name in ("store", "between")] == ["1", "3"]
-    earlier = made.tables["Tries before the last one of each job; times are UTC"]
+    earlier = html.tables["Tries before the last one of each job; times are UTC"]
     assert [row[:3] for row in earlier] == [
         ["between", "1", "cut off"],
         ["between", "2", "failed"],
@@ -238,7 +238,7 @@ def changed(statement):
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "reason"),
     [
         (lambda path: path.unlink(), "no batch has run here"),
         (changed("delete from jobs"), "no batch has run here"),
@@ -265,11 +265,11 @@ def changed(statement):
         (changed("update jobs set error = cast(x'ff' as text)"), "damaged, or not a ledger"),
     ],
 )
-def test_a_ledger_that_is_not_ours(delegraph, batch, tmp_path, damage, told):
+def test_a_ledger_that_is_not_ours(delegraph, batch, tmp_path, damage, reason):
     jobs = batch(*every_state())
     damage(ledger_of(jobs))
-    ran = delegraph("report", jobs, "-o", tmp_path / "page.html")
-    assert ran.code == 2
-    (line,) = ran.err.splitlines()
-    assert told in line
+    run = delegraph("report", jobs, "-o", tmp_path / "page.html")
+    assert run.code == 2
+    (line,) = run.err.splitlines()
+    assert reason in line
     assert not (tmp_path / "page.html").exists()

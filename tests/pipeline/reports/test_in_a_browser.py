@@ -25,21 +25,23 @@ def pages(ok, edge_list, tmp_path):
     ok("pagerank", edges, "-o", tmp_path / "ranks")
     (tmp_path / "bench.json").write_text(json.dumps(scaling_rows()))
     write_batch(tmp_path / "jobs.toml", *every_state())
-    made = []
+    paths = []
     for name in ("graph.dg", "few", "many", "ranks", "bench.json", "jobs.toml"):
-        made.append(tmp_path / f"{name}.html")
-        package.report(tmp_path / name, made[-1])
-    return made
+        paths.append(tmp_path / f"{name}.html")
+        package.report(tmp_path / name, paths[-1])
+    return paths
 
 
 def test_in_a_browser(pages):
-    """No error, nothing wider than a phone, no text of a chart cut off or over another one."""
+    """Pages have no error, nothing wider than a phone, and no text of a chart cut off or over
+    another text.
+    """
     program = browser.find()
     if program is None:
         pytest.skip("no Chromium or Chrome is installed")
     for width, dark in ((375, True), (1280, False)):
-        for seen in browser.look(program, pages, width, dark):
-            assert seen.errors == []
-            assert seen.wide <= width
-            assert seen.overlaps == []
-            assert seen.picture.startswith(b"\x89PNG")
+        for looks in browser.look(program, pages, width, dark):
+            assert looks.errors == []
+            assert looks.wide <= width
+            assert looks.overlaps == []
+            assert looks.picture.startswith(b"\x89PNG")

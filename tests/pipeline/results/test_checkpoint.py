@@ -1,4 +1,4 @@
-"""Checkpoints: a search goes on from any level, and no damage does harm."""
+"""Checkpoints: a search resumes from any level, and damage does no harm."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def in_memory(graph, source, max_depth, saved):
 
 
 def by_scans(graph, source, max_depth, saved):
-    """As bfs._search_edges: scans, then rows when the budget is spent."""
+    """Search like bfs._search_edges: scan, then search by rows when the budget is spent."""
     src, dst, vertices, directed = graph
     state = EdgeSearch([(src.copy(), dst.copy())], vertices, source, directed)
     steps = SuperstepLog()
@@ -67,26 +67,26 @@ def test_goes_on_from_every_level(way, folders, graph, data):
     for level in range(expected.max() + 2):
         folder = folders()
         begun = way(graph, source, level, Checkpoint(folder, 0))
-        found = way(graph, source, None, Checkpoint(folder, 0))
-        assert found.distance.tolist() == expected.tolist()
-        assert not violations_of(src, dst, directed, found.distance, found.parent, source)
-        assert found.supersteps[: len(begun.supersteps)] == begun.supersteps
-        assert found.reached == np.count_nonzero(expected >= 0)
+        result = way(graph, source, None, Checkpoint(folder, 0))
+        assert result.distance.tolist() == expected.tolist()
+        assert not violations_of(src, dst, directed, result.distance, result.parent, source)
+        assert result.supersteps[: len(begun.supersteps)] == begun.supersteps
+        assert result.reached == np.count_nonzero(expected >= 0)
 
 
 @pytest.mark.parametrize("budget", [0, 3])
 def test_goes_on_in_rows(folders, budget, monkeypatch):
-    """A search that had left off scanning when it was saved."""
+    """A search resumes in rows if it had left off scanning when it was saved."""
     monkeypatch.setattr(search_edges, "SCAN_BUDGET", budget)
     path = np.arange(50, dtype=np.uint32)
     graph = path[:-1].copy(), path[1:].copy(), 50, False
     folder = folders()
     by_scans(graph, 0, 20, Checkpoint(folder, 0))
-    found = by_scans(graph, 0, None, Checkpoint(folder, 0))
-    assert found.distance.tolist() == list(range(50))
-    directions = [step["direction"]["all"] for step in found.supersteps]
+    result = by_scans(graph, 0, None, Checkpoint(folder, 0))
+    assert result.distance.tolist() == list(range(50))
+    directions = [step["direction"]["all"] for step in result.supersteps]
     assert "scan" not in directions[20:]
-    assert [step["level"] for step in found.supersteps] == list(range(1, 51))[: len(directions)]
+    assert [step["level"] for step in result.supersteps] == list(range(1, 51))[: len(directions)]
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -105,19 +105,19 @@ def test_streamed_search_goes_on_from_every_level(directed, partitions, tmp_path
     for level in range(whole.depth + 2):
         folder = tmp_path / f"level-{level}"
         begun = stream_search(graph, 0, Team(2), level, checkpoint=Checkpoint(folder, 0))
-        found = stream_search(graph, 0, Team(2), checkpoint=Checkpoint(folder, 0))
-        assert np.array_equal(found.distance, whole.distance)
-        assert found.supersteps[: len(begun.supersteps)] == begun.supersteps
+        result = stream_search(graph, 0, Team(2), checkpoint=Checkpoint(folder, 0))
+        assert np.array_equal(result.distance, whole.distance)
+        assert result.supersteps[: len(begun.supersteps)] == begun.supersteps
         ways = [
             [(step["level"], step["direction"], step["found"]) for step in one.supersteps]
-            for one in (found, whole)
+            for one in (result, whole)
         ]
         assert ways[0] == ways[1]
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_goes_on_where_the_edges_are(partitions, tmp_path):
-    """A search that was cut off on disk in memory, and the other way round."""
+    """A search that was cut off on disk resumes in memory, and the other way round."""
     src, dst = random_edges(3, VERTICES, 700)
     pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
     edges = open_edges(tmp_path / "edges.parquet")
@@ -136,10 +136,10 @@ def test_goes_on_where_the_edges_are(partitions, tmp_path):
         for first, then in ((on_disk, held), (held, on_disk)):
             folder = tmp_path / f"{level}-{first.__name__}"
             begun = first(Checkpoint(folder, 0), level)
-            found = then(Checkpoint(folder, 0), None)
-            assert np.array_equal(found.distance, whole.distance)
-            assert found.supersteps[:level] == begun.supersteps
-            assert found.reached == whole.reached
+            result = then(Checkpoint(folder, 0), None)
+            assert np.array_equal(result.distance, whole.distance)
+            assert result.supersteps[:level] == begun.supersteps
+            assert result.reached == whole.reached
 
 
 def saved(folder, level=3, search="this"):
@@ -153,13 +153,13 @@ def saved(folder, level=3, search="this"):
 
 
 def test_gives_back_what_was_saved(tmp_path):
-    found = saved(tmp_path).load(10)
-    assert found is not None
-    assert found.distance.tolist() == list(range(10))
-    assert found.parent.tolist() == list(range(7, 17))
-    assert (found.distance.dtype, found.parent.dtype) == (np.int32, np.uint32)
-    assert found.level == len(found.supersteps) == 3
-    found.distance[0] = 5  # a search writes to it
+    state = saved(tmp_path).load(10)
+    assert state is not None
+    assert state.distance.tolist() == list(range(10))
+    assert state.parent.tolist() == list(range(7, 17))
+    assert (state.distance.dtype, state.parent.dtype) == (np.int32, np.uint32)
+    assert state.level == len(state.supersteps) == 3
+    state.distance[0] = 5  # a search writes to it
 
 
 def test_holds_only_the_last(tmp_path):
@@ -239,7 +239,9 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("where", range(1, 12))
 def test_a_kill_while_saving_leaves_a_whole_one(where, tmp_path, monkeypatch):
-    """Stops the save at its ``where``-th step that changes the disk."""
+    """A save that is killed at its ``where``-th step that changes the disk leaves a whole
+    checkpoint.
+    """
     saved(tmp_path, 3)
     calls = 0
 
@@ -259,8 +261,8 @@ def test_a_kill_while_saving_leaves_a_whole_one(where, tmp_path, monkeypatch):
     with pytest.raises(Killed):
         saved(tmp_path, 4)
     monkeypatch.undo()
-    found = Checkpoint(tmp_path, 0, "this").load(10)
-    assert found is not None
-    assert found.level in (3, 4)
+    state = Checkpoint(tmp_path, 0, "this").load(10)
+    assert state is not None
+    assert state.level in (3, 4)
     saved(tmp_path, 5)
     assert len(list(tmp_path.glob("*.npy*"))) == 2

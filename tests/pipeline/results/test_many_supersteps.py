@@ -29,7 +29,9 @@ MOST_BYTES = 10**6
 
 
 def steps_of(count: int) -> list[SuperstepRecord]:
-    """Of several ranks, which have most to tell; numbers as long as they come."""
+    """Return supersteps of several ranks, which have the most fields, with numbers as long as they
+    come.
+    """
     large = 2**40
     return [
         SuperstepRecord(
@@ -88,7 +90,9 @@ def test_a_file_has_all(tmp_path, count):
 
 @pytest.mark.parametrize("count", [slow(PACKED), PACKED + 1, slow(3 * PACKED + 7)])
 def test_older_ones_are_packed(tmp_path, count):
-    """Begun by one engine, gone on with by another, which has other things to tell."""
+    """A log of supersteps packs the older ones, also if two engines with different fields wrote
+    it.
+    """
     steps = steps_of(count)
     for step in steps[:5]:
         step["direction"], step["bytes_sent"] = {"all": "scan"}, {}
@@ -106,8 +110,8 @@ def test_older_ones_are_packed(tmp_path, count):
 
 def test_a_search_of_many_levels(ok, path_graph, tmp_path):
     out, profile = tmp_path / "out", tmp_path / "steps.parquet"
-    ran = ok("bfs", path_graph, "--source", 0, "-o", out, "--profile", profile, "--json")
-    record, size = ran.json, (tmp_path / "out.run.json").stat().st_size
+    run = ok("bfs", path_graph, "--source", 0, "-o", out, "--profile", profile, "--json")
+    record, size = run.json, (tmp_path / "out.run.json").stat().st_size
     assert size < MOST_BYTES // 4
     assert record["search"] | {"source": 0} == {
         "source": 0,
@@ -125,11 +129,11 @@ def test_a_search_of_many_levels(ok, path_graph, tmp_path):
     assert sum(table["found"].to_pylist()) == LENGTH
     assert set(table["direction.all"].to_pylist()) <= {"push", "pull", "scan"}
     assert table["seconds"].type == pa.float64()
-    assert "level" not in ran.err  # no table beside the file
+    assert "level" not in run.err  # no table beside the file
 
-    ran = ok("bfs", path_graph, "--source", 0, "-o", out, "--overwrite", "--profile")
-    assert f"levels 101 to {table.num_rows - 100:,}: --profile FILE.parquet writes" in ran.err
-    assert len(ran.err.splitlines()) < 250
+    run = ok("bfs", path_graph, "--source", 0, "-o", out, "--overwrite", "--profile")
+    assert f"levels 101 to {table.num_rows - 100:,}: --profile FILE.parquet writes" in run.err
+    assert len(run.err.splitlines()) < 250
 
 
 def test_in_python(path_graph, tmp_path):
@@ -140,13 +144,15 @@ def test_in_python(path_graph, tmp_path):
 
 
 def test_of_a_result_that_is_there(ok, delegraph, edge_list, path_graph, tmp_path):
-    """Its record knows all supersteps, or it is not enough."""
+    """A profile of a result that is already there comes from a record with all supersteps, or is
+    refused.
+    """
     long, few = ("bfs", path_graph, "--source", 0, "-o", tmp_path / "long"), tmp_path / "few"
     profile = tmp_path / "steps.parquet"
     ok(*long)
-    ran = delegraph(*long, "--profile", profile)
-    assert ran.code == 2
-    assert "search again with --overwrite" in ran.err
+    run = delegraph(*long, "--profile", profile)
+    assert run.code == 2
+    assert "search again with --overwrite" in run.err
     assert not profile.exists()
     short = ("bfs", edge_list([0, 1], [1, 2], "few.parquet"), "--source", 0, "-o", few)
     ok(*short)
@@ -182,9 +188,9 @@ def test_a_checkpoint_is_short_and_knows_all(tmp_path):
     one.save(distance, distance.astype(np.uint32), count, SuperstepLog(steps))
     assert (tmp_path / "search.json").stat().st_size < 10_000
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 40 * count
-    found = one.load(count)
-    assert found is not None
-    assert found.supersteps == steps
+    state = one.load(count)
+    assert state is not None
+    assert state.supersteps == steps
 
 
 def test_damaged_supersteps_are_noticed(tmp_path):

@@ -1,4 +1,4 @@
-"""Names streamed from a store's vertex table, against those held in memory."""
+"""Names streamed from a store's vertex table, against names held in memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ IDS = {
 
 
 def build(folder: Path, ids: pa.Array, row_group: int = 7) -> Store:
-    """A store whose vertex table has row groups of a few rows."""
+    """Build a store whose vertex table has row groups of a few rows."""
     rng = np.random.default_rng(1)
     ends = [ids.take(pa.array(rng.integers(0, len(ids), 300))) for _ in range(2)]
     pq.write_table(pa.table(ends, names=["src", "dst"]), folder / "edges.parquet")
@@ -59,12 +59,12 @@ def test_streamed_names_are_those_in_memory(kind, tmp_path):
     ids, places = zip(*map(streamed.piece, range(len(streamed.pieces))), strict=True)
     assert np.concatenate(places).tolist() == held.index.tolist()
     all_ids, at = held.piece(0)
-    assert [value for some in ids for value in some.to_pylist()] == all_ids.to_pylist()
+    assert [value for piece in ids for value in piece.to_pylist()] == all_ids.to_pylist()
     for value, place in zip(all_ids.to_pylist(), at.tolist(), strict=True):
         assert streamed.find(value) == held.find(value) == place
 
-    some = pa.array([5, None, 0, store.info.vertices - 1], pa.uint32())
-    for part in (some, some.slice(1, 2), some.slice(0, 0)):
+    numbers = pa.array([5, None, 0, store.info.vertices - 1], pa.uint32())
+    for part in (numbers, numbers.slice(1, 2), numbers.slice(0, 0)):
         decoded = streamed.decode(part)
         assert decoded.type == IDS[kind].type
         assert decoded.to_pylist() == held.decode(part).to_pylist()

@@ -1,4 +1,4 @@
-"""Results opened with pandas, and with others: no id becomes a float."""
+"""Results opened with pandas and other tools: no id becomes a float."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ NULLABLE = {
     "components": {},
     "pagerank": {},
 }
-"""Columns that may hold nulls, whether or not any of a graph does; all others are NumPy's."""
+"""Columns that may hold nulls, and their types, even if a graph has no null; all other columns have
+NumPy's types.
+"""
 ASKED = {
     "bfs": ("bfs", {"source": BIG}),
     "bfs together": ("bfs", {"sources": [BIG], "together": True}),
@@ -34,7 +36,7 @@ ASKED = {
 
 @pytest.fixture(params=["one component", "two components"])
 def edges(request, tmp_path):
-    """Ids that doubles do not hold; with and without vertices that are not reached."""
+    """Write edges with ids that doubles do not hold, with and without unreached vertices."""
     far = [7, 8] if request.param == "two components" else [BIG + 4, BIG + 6]
     src, dst = [BIG, BIG + 2, far[0]], [BIG + 2, BIG + 4, far[1]]
     path = tmp_path / "edges.parquet"
@@ -42,38 +44,40 @@ def edges(request, tmp_path):
     return path
 
 
-def same_as(frame, table: pa.Table, asked: str) -> None:
-    """Each value, and the types that the columns have, whatever they hold."""
+def same_as(frame, table: pa.Table, question: str) -> None:
+    """Check each value of a frame, and that column types do not depend on the values."""
     for name in table.column_names:
-        found = [None if value is pandas.NA else value for value in frame[name].tolist()]
+        values = [None if value is pandas.NA else value for value in frame[name].tolist()]
         if pa.types.is_integer(table[name].type):
-            assert found == table[name].to_pylist()
-            wanted = NULLABLE[asked].get(name, str(table[name].type))
+            assert values == table[name].to_pylist()
+            wanted = NULLABLE[question].get(name, str(table[name].type))
             assert str(frame[name].dtype) == wanted
     assert list(frame.columns) == table.column_names
     assert list(frame.index) == list(range(len(table)))
 
 
-@pytest.mark.parametrize("asked", ASKED)
-def test_in_memory_and_of_files(edges, tmp_path, monkeypatch, asked):
-    """Of several files too, and of each of them."""
+@pytest.mark.parametrize("question", ASKED)
+def test_in_memory_and_of_files(edges, tmp_path, monkeypatch, question):
+    """Frames of results in memory, of a folder of files and of each file have the same types and
+    values.
+    """
     monkeypatch.setattr(names, "ROW_GROUP", 2)
     monkeypatch.setattr("delegraph.pipeline.results.result.file_rows", lambda vertices: 2)
-    name, options = ASKED[asked]
+    name, options = ASKED[question]
     with dg.open(edges, weight="w") as graph:
         result = getattr(graph, name)(**options)
-        same_as(result.to_pandas(), result.table, asked)
-        same_as(result.table.to_pandas(), result.table, asked)
+        same_as(result.to_pandas(), result.table, question)
+        same_as(result.table.to_pandas(), result.table, question)
         result.write(tmp_path / "out")
     table = pq.read_table(tmp_path / "out")
-    same_as(pandas.read_parquet(tmp_path / "out"), table, asked)
+    same_as(pandas.read_parquet(tmp_path / "out"), table, question)
     files = sorted((tmp_path / "out").glob("*.parquet"))
-    assert len(files) > 1 or asked in ("bfs each", "bfs together")
+    assert len(files) > 1 or question in ("bfs each", "bfs together")
     for file in files:
-        same_as(pandas.read_parquet(file), pq.read_table(file), asked)
-    for column in NULLABLE[asked]:
+        same_as(pandas.read_parquet(file), pq.read_table(file), question)
+    for column in NULLABLE[question]:
         alone = pandas.read_parquet(tmp_path / "out", columns=[column])
-        assert str(alone[column].dtype) == NULLABLE[asked][column]
+        assert str(alone[column].dtype) == NULLABLE[question][column]
     assert pandas.read_parquet(tmp_path / "out", columns=["vertex"])["vertex"].dtype == "int64"
 
 
@@ -87,7 +91,7 @@ def test_unsigned_ids(tmp_path):
 
 
 def test_other_ids(tmp_path):
-    """Strings and UUIDs are as pandas has them."""
+    """Frames have strings and UUIDs as pandas has them."""
     from uuid import UUID
 
     table = pa.table({"src": ["a", "c"], "dst": ["b", "d"]})
@@ -113,8 +117,8 @@ def test_other_readers_see_no_difference(edges, tmp_path):
     frame = polars.read_parquet(tmp_path / "out" / "*.parquet")
     assert frame.to_dict(as_series=False) == rows
     assert frame.dtypes == [polars.Int64, polars.Int32, polars.Int64]
-    found = duckdb.sql(f"SELECT * FROM '{tmp_path}/out/*.parquet'")
-    assert [str(kind) for kind in found.types] == ["BIGINT", "INTEGER", "BIGINT"]
-    assert found.fetchall() == list(zip(*rows.values(), strict=True))
+    relation = duckdb.sql(f"SELECT * FROM '{tmp_path}/out/*.parquet'")
+    assert [str(kind) for kind in relation.types] == ["BIGINT", "INTEGER", "BIGINT"]
+    assert relation.fetchall() == list(zip(*rows.values(), strict=True))
     with dg.open(edges) as graph:
         assert graph.bfs(BIG).to_polars().dtypes == [polars.Int64, polars.Int32, polars.Int64]

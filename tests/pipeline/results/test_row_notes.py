@@ -1,5 +1,5 @@
-"""What is done with self-loops, duplicates and rounded weights is told: in the talk, in Python, in
-records, by every command and every way that it goes.
+"""Notes tell of dropped self-loops, combined duplicates and rounded weights: on stderr, in Python
+and in records, by every command and engine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from support.graphs import random_edges
 from support.marks import slow
 
 SRC, DST = [1, 2, 3, 2, 2, 1, 1], [2, 3, 1, 2, 1, 2, 2]
-"""One self-loop. Of the others two repeat 1-2, or three, where 2-1 is the same."""
+"""Rows with one self-loop; of the other rows two repeat 1-2, or three, where 2-1 is the same
+edge.
+"""
 
 LOOPS = "1 of 7 rows is a self-loop: left out"
 ONE_WAY = "2 of 7 rows repeat an edge: each edge counts once"
@@ -53,22 +55,24 @@ def command(name: str) -> str:
     return "bfs" if name in ("each", "together") else name
 
 
-def says(ran: Any, lines: list[str]) -> None:
-    """That and nothing else of rows, once."""
-    assert [line for line in ran.err.splitlines() if " rows " in line] == lines
+def says(run: Any, lines: list[str]) -> None:
+    """Check that the given lines, once each, are all that a command says about rows."""
+    assert [line for line in run.err.splitlines() if " rows " in line] == lines
 
 
 @pytest.mark.parametrize("directed", [slow(False), True])
 @pytest.mark.parametrize("name", ASKED)
 def test_of_an_edge_list(ok, edge_list, tmp_path, name, directed):
-    """In memory; a scan does not count duplicates, and its record says so. Strings are encoded."""
+    """Notes on an edge list's rows are told for integer and string ids; a scan does not count
+    duplicates, and the record says so.
+    """
     way = ["--directed"] if directed else []
     scanned = name in ("bfs", "components")
     for kind in (int, str):
         edges = edge_list(list(map(kind, SRC)), list(map(kind, DST)))
         args = command(name), edges, "-o", tmp_path / "out", *ASKED[name], *way
-        ran = ok(*args, "--overwrite")
-        says(ran, wanted(name, directed, scanned))
+        run = ok(*args, "--overwrite")
+        says(run, wanted(name, directed, scanned))
         record = json.loads((tmp_path / "out.run.json").read_text())
         assert record["notes"] == wanted(name, directed, scanned)
         duplicates = None if scanned else 2 if directed else 3
@@ -113,10 +117,10 @@ def test_nothing_is_said_where_there_are_none(ok, edge_list, tmp_path):
     says(ok("build", edges, "-o", tmp_path / "graph.dg"), [])
     for graph, name in product((edges, tmp_path / "graph.dg"), ASKED):
         args = command(name), graph, "-o", tmp_path / "out", *ASKED[name], "--overwrite", "--json"
-        ran = ok(*args)
-        says(ran, [])
-        assert ran.json["notes"] == []
-        assert ran.json["graph"]["self_loops"] == 0
+        run = ok(*args)
+        says(run, [])
+        assert run.json["notes"] == []
+        assert run.json["graph"]["self_loops"] == 0
 
 
 def test_a_result_of_an_older_version_says_nothing(ok, edge_list, tmp_path):
@@ -127,23 +131,23 @@ def test_a_result_of_an_older_version_says_nothing(ok, edge_list, tmp_path):
     for name in ("self_loops", "duplicates", "weights"):
         del record["graph"][name]
     path.write_text(json.dumps(record))
-    again = ok(*args)
-    assert "already" in again.err
-    says(again, [])
+    rerun = ok(*args)
+    assert "already" in rerun.err
+    says(rerun, [])
 
 
 def test_events_have_it(ok, edge_list, tmp_path):
     args = "pagerank", edge_list(SRC, DST), "-o", tmp_path / "out", "--log-format", "json"
     events = [json.loads(line) for line in ok(*args).err.splitlines()]
-    told = [event["message"] for event in events if event["event"] == "note"]
-    assert told[:2] == wanted("pagerank", directed=False)
+    notes = [event["message"] for event in events if event["event"] == "note"]
+    assert notes[:2] == wanted("pagerank", directed=False)
 
 
 def test_python_has_it(edge_list, tmp_path):
     edges = edge_list(SRC, DST)
-    found = package.pagerank(edges, output=tmp_path / "ranks")
-    assert list(found.notes) == wanted("pagerank", directed=False)
-    assert list(package.pagerank(edges, output=tmp_path / "ranks").notes) == list(found.notes)
+    ranks = package.pagerank(edges, output=tmp_path / "ranks")
+    assert list(ranks.notes) == wanted("pagerank", directed=False)
+    assert list(package.pagerank(edges, output=tmp_path / "ranks").notes) == list(ranks.notes)
     built = package.build(edges, tmp_path / "graph.dg")
     assert built.notes == (LOOPS, BOTH_WAYS)
     for graph in (edges, tmp_path / "graph.dg"):
@@ -168,12 +172,12 @@ def test_counts_are_those_of_a_plain_count(ok, edge_list, tmp_path, seed):
     loops = int(np.count_nonzero(src == dst))
     pairs = {(u, v) for u, v in zip(src.tolist(), dst.tolist(), strict=True) if u != v}
     edges = {(min(pair), max(pair)) for pair in pairs}
-    for directed, kept in ((False, len(edges)), (True, len(pairs))):
+    for directed, count in ((False, len(edges)), (True, len(pairs))):
         way = ["--directed"] if directed else []
         args = "closeness", edge_list(src, dst), "-o", tmp_path / "out", *way, "--overwrite"
         graph = ok(*args, "--json").json["graph"]
         assert graph["self_loops"] == loops
-        assert graph["duplicates"] == 500 - loops - kept
+        assert graph["duplicates"] == 500 - loops - count
     scanned = ok("components", edge_list(src, dst), "-o", tmp_path / "scanned", "--json").json
     assert scanned["graph"]["self_loops"] == loops
 
@@ -206,24 +210,24 @@ def test_weights_are_told_where_they_mean_something(ok, tmp_path, duplicates, th
         assert "2 rounded to 32 bits, the greatest change is 6e-08" in ok("info", graph).out
         assert ok("info", graph, "--json").json["weights"]["rounded"] == 2
         reading = []
-    ran = ok("sssp", graph, "--source", 1, "-o", tmp_path / "paths", *reading, "--json").json
-    assert ran["notes"] == [LOOPS, combined, *last]
-    weights = ran["graph"]["weights"]
+    run = ok("sssp", graph, "--source", 1, "-o", tmp_path / "paths", *reading, "--json").json
+    assert run["notes"] == [LOOPS, combined, *last]
+    weights = run["graph"]["weights"]
     assert (weights["column"], weights["kind"]) == ("w", "float32")
     assert (weights["combined_by"], weights["rounded"]) == (duplicates, 2)
     assert weights["greatest_change"] == pytest.approx(1 / 16777217)
-    ran = ok("pagerank", graph, "-o", tmp_path / "ranks", *reading, "--json").json
+    run = ok("pagerank", graph, "-o", tmp_path / "ranks", *reading, "--json").json
     added = (
         "; igraph, and NetworkX in multigraphs, add them up in PageRank (--duplicates sum), "
         "delegraph does not"
     )
     more = "" if duplicates == "sum" else added
-    assert ran["notes"] == [LOOPS + IN_PAGERANK, combined + more, *last]
-    ran = ok("pagerank", graph, "-o", tmp_path / "plain", *reading, "--unweighted", "--json").json
-    assert ran["notes"] == wanted("pagerank", directed=False)
+    assert run["notes"] == [LOOPS + IN_PAGERANK, combined + more, *last]
+    run = ok("pagerank", graph, "-o", tmp_path / "plain", *reading, "--unweighted", "--json").json
+    assert run["notes"] == wanted("pagerank", directed=False)
     if through != "edges":
-        ran = ok("closeness", graph, "-o", tmp_path / "near", "--json").json
-        assert ran["notes"] == wanted("closeness", directed=False)
+        run = ok("closeness", graph, "-o", tmp_path / "near", "--json").json
+        assert run["notes"] == wanted("closeness", directed=False)
 
 
 def test_a_graph_in_python_tells_of_weights(tmp_path):
@@ -234,7 +238,9 @@ def test_a_graph_in_python_tells_of_weights(tmp_path):
 
 
 def test_weights_of_which_nothing_is_known():
-    """Of a store that an older version has built."""
+    """Weights of a store that an older version has built give no note, as their rounding is
+    unknown.
+    """
     weights = WeightsRecord(
         column="w", kind="float32", combined_by="min", rounded=None, greatest_change=None
     )

@@ -1,4 +1,4 @@
-"""``validate`` passes what is right and catches every kind of damage."""
+"""``validate`` accepts right results and finds every kind of damage."""
 
 from __future__ import annotations
 
@@ -70,24 +70,24 @@ def test_damage_is_caught(delegraph, graph, tmp_path, kind):
     changes, rules = DAMAGE[kind]
     rows = {v: row for v, row in (read_result(tmp_path / "out") | changes).items() if row}
     rewrite(tmp_path / "out", [(v, *row) for v, row in rows.items()])
-    ran = delegraph("validate", graph, tmp_path / "out", "--json")
-    assert ran.code == 1
-    assert not ran.json["valid"]
-    assert rules <= {rule["rule"] for rule in ran.json["rules"]}
-    for rule in ran.json["rules"]:
+    run = delegraph("validate", graph, tmp_path / "out", "--json")
+    assert run.code == 1
+    assert not run.json["valid"]
+    assert rules <= {rule["rule"] for rule in run.json["rules"]}
+    for rule in run.json["rules"]:
         assert rule["violations"] > 0
         assert set(rule["example"]) <= {*RIGHT, 77}
         assert rule["example"] or rule["rule"] == 1
-    told = delegraph("validate", graph, tmp_path / "out")
-    assert told.code == 1
-    assert all(f"rule {rule}" in told.out for rule in rules)
+    verdict = delegraph("validate", graph, tmp_path / "out")
+    assert verdict.code == 1
+    assert all(f"rule {rule}" in verdict.out for rule in rules)
 
 
 def test_right_result_passes(ok, graph, tmp_path):
     rows = read_result(tmp_path / "out")
     assert rows == RIGHT
-    ran = ok("validate", graph, tmp_path / "out")
-    assert ran.out == "valid: 6 of 8 vertices reached from 0, depth 3\n"
+    run = ok("validate", graph, tmp_path / "out")
+    assert run.out == "valid: 6 of 8 vertices reached from 0, depth 3\n"
     # Any parent one level up will do, and rows may stand in any order.
     rows = dict(reversed(rows.items()))
     rewrite(tmp_path / "out", [(v, *row) for v, row in rows.items()])
@@ -97,9 +97,9 @@ def test_right_result_passes(ok, graph, tmp_path):
 def test_a_row_twice(delegraph, graph, tmp_path):
     rows = [(v, *row) for v, row in read_result(tmp_path / "out").items()]
     rewrite(tmp_path / "out", [*rows, rows[3]])
-    ran = delegraph("validate", graph, tmp_path / "out", "--json")
-    assert ran.code == 1
-    assert ran.json["rules"] == [
+    run = delegraph("validate", graph, tmp_path / "out", "--json")
+    assert run.code == 1
+    assert run.json["rules"] == [
         {
             "rule": 0,
             "meaning": "every vertex of the graph has exactly one row, and nothing else has a row",
@@ -111,8 +111,8 @@ def test_a_row_twice(delegraph, graph, tmp_path):
 
 def test_a_result_whose_metadata_is_lost(ok, graph, tmp_path):
     rewrite(tmp_path / "out", [(v, *row) for v, row in RIGHT.items()], keep_metadata=False)
-    ran = ok("validate", graph, tmp_path / "out")
-    assert "does not say which question it answers" in ran.err
+    run = ok("validate", graph, tmp_path / "out")
+    assert "does not say which question it answers" in run.err
 
 
 def test_depth_limit_is_known(ok, delegraph, graph, tmp_path):
@@ -126,9 +126,10 @@ def test_depth_limit_is_known(ok, delegraph, graph, tmp_path):
 
 @pytest.mark.parametrize("by", ["the store", "the edge list"])
 def test_directed_rules(ok, delegraph, edge_list, tmp_path, by):
-    """Edges lead one way: against them nothing has to be reached, and none makes a parent.
+    """Edges of a directed graph lead one way: vertices against an edge need not be reached, and
+    such an edge makes no parent.
 
-    Of an edge list, the result says so.
+    The result says whether an edge list is directed.
     """
     edges = edge_list([0, 1, 2, 5], [1, 2, 0, 1])
     ok("build", edges, "-o", tmp_path / "graph.dg", "--directed")
@@ -139,30 +140,33 @@ def test_directed_rules(ok, delegraph, edge_list, tmp_path, by):
     ok("validate", graph, tmp_path / "out")
     for damage, rule in (({2: (1, 0)}, 5), ({5: (2, 1)}, 5), ({2: (None, None)}, 4)):
         rewrite(tmp_path / "out", [(v, *row) for v, row in (right | damage).items()])
-        ran = delegraph("validate", graph, tmp_path / "out", "--json")
-        assert ran.code == 1
-        assert rule in [found["rule"] for found in ran.json["rules"]]
+        run = delegraph("validate", graph, tmp_path / "out", "--json")
+        assert run.code == 1
+        assert rule in [broken["rule"] for broken in run.json["rules"]]
 
 
 def test_a_result_of_the_other_kind_of_edges(ok, delegraph, edge_list, tmp_path):
     edges = edge_list([0], [1])
     ok("build", edges, "-o", tmp_path / "graph.dg")
     ok("bfs", edges, "--source", 0, "-o", tmp_path / "out", "--directed")
-    ran = delegraph("validate", tmp_path / "graph.dg", tmp_path / "out")
-    assert ran.code == 2
-    assert "directed" in ran.err
+    run = delegraph("validate", tmp_path / "graph.dg", tmp_path / "out")
+    assert run.code == 2
+    assert "directed" in run.err
     ok("bfs", edges, "--source", 0, "-o", tmp_path / "undirected")
-    for graph, told in ((edges, "is for undirected edges"), (tmp_path / "graph.dg", "is a store")):
-        ran = delegraph("validate", graph, tmp_path / "undirected", "--directed")
-        assert (ran.code, told in ran.err) == (2, True), ran.err
+    for graph, reason in (
+        (edges, "is for undirected edges"),
+        (tmp_path / "graph.dg", "is a store"),
+    ):
+        run = delegraph("validate", graph, tmp_path / "undirected", "--directed")
+        assert (run.code, reason in run.err) == (2, True), run.err
 
 
 def test_a_result_of_another_input_is_judged_and_noted(ok, edge_list, tmp_path):
     ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
     other = edge_list([1, 0, 1], [2, 1, 0], name="other.parquet")
     ok("bfs", other, "--source", 0, "-o", tmp_path / "out")
-    ran = ok("validate", tmp_path / "graph.dg", tmp_path / "out")
-    assert "another graph" in ran.err
+    run = ok("validate", tmp_path / "graph.dg", tmp_path / "out")
+    assert "another graph" in run.err
 
 
 @pytest.mark.parametrize("by", ["the store", "the edge list"])
@@ -173,8 +177,8 @@ def test_strings(ok, delegraph, edge_list, tmp_path, by):
     graph = edges if by == "the edge list" else tmp_path / "graph.dg"
     ok("validate", graph, tmp_path / "out")
     rewrite(tmp_path / "out", [("a", 0, None), ("b", 1, "a"), ("c", 1, "a"), ("x", None, None)])
-    ran = delegraph("validate", graph, tmp_path / "out", "--json")
-    assert [(rule["rule"], rule["example"]) for rule in ran.json["rules"]] == [
+    run = delegraph("validate", graph, tmp_path / "out", "--json")
+    assert [(rule["rule"], rule["example"]) for rule in run.json["rules"]] == [
         (0, ["x"]),
         (5, ["c", "a"]),
     ]
@@ -188,9 +192,9 @@ def test_depth_limit_past_32_bits(ok, graph, tmp_path):
 def test_ids_of_another_kind(ok, delegraph, graph, edge_list, tmp_path):
     strings = edge_list(["a"], ["b"], name="s.parquet")
     ok("bfs", strings, "--source", "a", "-o", tmp_path / "s")
-    ran = delegraph("validate", graph, tmp_path / "s")
-    assert ran.code == 2
-    assert "ids are string" in ran.err
+    run = delegraph("validate", graph, tmp_path / "s")
+    assert run.code == 2
+    assert "ids are string" in run.err
     table = pa.table({"vertex": [b"x"], "distance": [0], "parent": pa.array([None], pa.binary())})
     pq.write_table(table, tmp_path / "binary.parquet")
     assert delegraph("validate", graph, tmp_path / "binary.parquet", "--json").code == 2
@@ -200,8 +204,8 @@ def test_ids_of_another_kind(ok, delegraph, graph, edge_list, tmp_path):
 def test_by_an_edge_list_that_is_read_with_weights(ok, edge_list, tmp_path, name):
     src, dst = zip(*EDGES, strict=True)
     edges = edge_list(src, dst, weight=range(len(src)))
-    asked = ("--source", 0) if name == "bfs" else ()
-    ok(name, edges, *asked, "-o", tmp_path / "out")
+    options = ("--source", 0) if name == "bfs" else ()
+    ok(name, edges, *options, "-o", tmp_path / "out")
     ok("validate", edges, tmp_path / "out", *(() if name == "pagerank" else ("--weight", "weight")))
 
 
@@ -211,8 +215,8 @@ def test_shortest_paths_by_an_edge_list_whose_weights_are_not_named(
     src, dst = zip(*EDGES, strict=True)
     edges = edge_list(src, dst, weight=range(len(src)))
     ok("sssp", edges, "--weight", "weight", "--source", 0, "-o", tmp_path / "out")
-    ran = delegraph("validate", edges, tmp_path / "out")
-    assert (ran.code, ran.err) == (
+    run = delegraph("validate", edges, tmp_path / "out")
+    assert (run.code, run.err) == (
         2,
         f"delegraph: {edges}: name the column of weights with --weight COL\n",
     )

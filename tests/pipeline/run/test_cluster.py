@@ -1,4 +1,6 @@
-"""Builds on worker processes: the same bytes, and clear words where a cluster is of no use."""
+"""Builds on worker processes have the same bytes, and a cluster that is of no use is refused in
+clear words.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def local():
-    """A cluster that was there before, of two processes, on loopback."""
+    """Start a cluster of two processes on loopback, as one that exists before a command."""
     with LocalCluster(
         n_workers=2,
         threads_per_worker=1,
@@ -40,8 +42,8 @@ def local():
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
         silence_logs=50,
-    ) as found:
-        yield found
+    ) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,9 @@ def edges(ok, graph):
 
 
 def test_strangers_on_loopback_run_nothing():
-    """Nor do they read Dask's pages about itself."""
+    """Strangers on loopback run nothing on a command's own cluster, nor read Dask's pages about the
+    cluster.
+    """
     with open_cluster(ClusterOptions(workers=1), 1) as ours:
         address = ours.client.scheduler.address
         assert address.startswith("tls://127.0.0.1:")
@@ -100,9 +104,9 @@ def test_semaphores_have_no_names_that_would_stay():
 @pytest.mark.parametrize("workers", [slow(1), 2, slow(4)])
 def test_same_bytes_for_any_workers(ok, edges, graph, tmp_path, workers):
     out = tmp_path / "graph.dg"
-    ran = ok("build", edges, "-o", out, "--workers", workers)
-    told = [line for line in ran.err.splitlines() if not re.fullmatch(r"\w+: [\d.]+ s", line)]
-    *rows, last = told
+    run = ok("build", edges, "-o", out, "--workers", workers)
+    lines = [line for line in run.err.splitlines() if not re.fullmatch(r"\w+: [\d.]+ s", line)]
+    *rows, last = lines
     assert last == f"{out}: written"
     assert all(" rows " in line for line in rows)  # and nothing that a cluster has to say
     assert digest(out) == digest(graph / "wanted.dg")
@@ -112,31 +116,35 @@ def test_same_bytes_for_any_workers(ok, edges, graph, tmp_path, workers):
 
 
 def test_a_cluster_that_is_there(ok, edges, graph, tmp_path, local):
-    """By address and by file, from dense ids in another order."""
+    """An existing cluster, named by address or by file, builds the same bytes, from dense ids in
+    another order.
+    """
     (tmp_path / "scheduler.json").write_text(json.dumps(local.scheduler.identity()))
     for where in (
         ("--scheduler", local.scheduler_address),
         ("--scheduler-file", tmp_path / "scheduler.json"),
     ):
         args = ("--order", "random", "--partitions", 3, "--overwrite")
-        ran = ok("build", edges, "-o", tmp_path / "graph.dg", *where, *args)
-        assert "built on the CPU: not every worker has a GPU" in ran.err
+        run = ok("build", edges, "-o", tmp_path / "graph.dg", *where, *args)
+        assert "built on the CPU: not every worker has a GPU" in run.err
         assert digest(tmp_path / "graph.dg") == digest(graph / "random.dg")
-    ran = ok("plan", edges, "--scheduler", local.scheduler_address, "--json")
-    assert ran.json["workers"] == 2
+    run = ok("plan", edges, "--scheduler", local.scheduler_address, "--json")
+    assert run.json["workers"] == 2
 
 
 def test_a_client_that_is_there(edges, graph, tmp_path, local):
-    """It builds and searches, and is left open, with nothing of ours on the cluster."""
+    """A client of an existing cluster builds and searches, stays open, and has no task of ours
+    left.
+    """
     out = tmp_path / "graph.dg"
     with Client(local) as client:
         package.build(edges, out, scheduler=client, order="random", partitions=3)
         assert digest(out) == digest(graph / "random.dg")
         assert package.plan(edges, scheduler=client).budget.workers == 2
-        found = package.components(out, output=tmp_path / "components", scheduler=client).record
-        assert found["components"]["components"] > 0
-        found = package.bfs(out, "1", output=tmp_path / "distances", scheduler=client).record
-        assert found["ranks"] == 2
+        record = package.components(out, output=tmp_path / "components", scheduler=client).record
+        assert record["components"]["components"] > 0
+        record = package.bfs(out, "1", output=tmp_path / "distances", scheduler=client).record
+        assert record["ranks"] == 2
         assert not client.futures
         assert client.submit(sum, [1, 2]).result(30) == 3
 
@@ -151,7 +159,7 @@ def test_a_client_that_is_closed(edges, tmp_path, local):
 
 
 def test_a_client_of_the_same_loop(edges, tmp_path, local):
-    """It would wait for itself."""
+    """An asynchronous client is refused: the command would wait in the loop that has to answer."""
 
     async def ask() -> str:
         async with Client(local.scheduler_address, asynchronous=True) as client:
@@ -159,26 +167,26 @@ def test_a_client_of_the_same_loop(edges, tmp_path, local):
                 package.build(edges, tmp_path / "graph.dg", scheduler=client)
         return str(failed.value)
 
-    told = "the client is asynchronous: give a synchronous client, or the scheduler's address"
-    assert asyncio.run(ask()) == told
+    reason = "the client is asynchronous: give a synchronous client, or the scheduler's address"
+    assert asyncio.run(ask()) == reason
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
 def test_a_limit_for_all_workers(delegraph, edges, tmp_path):
-    ran = delegraph(
+    run = delegraph(
         "build", edges, "-o", tmp_path / "graph.dg", "--workers", 2, "--memory-limit", 1
     )
-    assert ran.code == 2
-    assert "is too small" in ran.err
+    assert run.code == 2
+    assert "is too small" in run.err
     assert not list(tmp_path.iterdir())
 
 
 def test_workers_that_do_not_see_our_files(delegraph, edges, tmp_path, local, monkeypatch):
     monkeypatch.setattr(cluster.Cluster, "check_sees", elsewhere(cluster.Cluster.check_sees))
-    ran = delegraph("build", edges, "-o", tmp_path / "g.dg", "--scheduler", local.scheduler_address)
-    assert ran.code == 1
-    assert "does not see /nowhere/edges.parquet: workers must share the file system" in ran.err
+    run = delegraph("build", edges, "-o", tmp_path / "g.dg", "--scheduler", local.scheduler_address)
+    assert run.code == 1
+    assert "does not see /nowhere/edges.parquet: workers must share the file system" in run.err
     assert not list(tmp_path.iterdir())
 
 
@@ -188,7 +196,9 @@ def elsewhere(check):
 
 @pytest.mark.parametrize("address", ["nowhere", "tcp://nowhere", "http://there:8786"])
 def test_what_is_no_address_is_not_asked(monkeypatch, address):
-    """Dask's client may wait for all of its time before it says so."""
+    """A string that is no address is refused before Dask's client, which may wait for all of its
+    timeout, is asked.
+    """
     monkeypatch.setattr("distributed.Client", lambda *_, **__: pytest.fail("it was asked"))
     with (
         pytest.raises(InputError, match="is not the address of a Dask scheduler: "),
@@ -200,21 +210,23 @@ def test_what_is_no_address_is_not_asked(monkeypatch, address):
 def test_no_scheduler_there(delegraph, edges, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
     out = tmp_path / "graph.dg"
-    for where, told, code in (
+    for where, reason, code in (
         (("--scheduler", "tcp://127.0.0.1:9"), "no Dask scheduler answers at tcp://127.0.0.1", 75),
         (("--scheduler-file", tmp_path / "none.json"), "none.json", 2),
         (("--scheduler", "no address"), "is not the address of a Dask scheduler", 2),
         (("--scheduler", "tcp://127.0.0.1:9", "--workers", 2), "give only one of", 2),
     ):
-        ran = delegraph("build", edges, "-o", out, *where)
-        assert ran.code == code, ran.err
-        assert told in ran.err
-        assert len(ran.err.splitlines()) == 1
+        run = delegraph("build", edges, "-o", out, *where)
+        assert run.code == code, run.err
+        assert reason in run.err
+        assert len(run.err.splitlines()) == 1
         assert not list(tmp_path.iterdir())
 
 
 def test_relative_paths(ok, edges, graph, tmp_path, local, monkeypatch):
-    """Of this process's folder, where workers are not: they began in another one."""
+    """Relative paths are in the folder of this process; workers of a cluster began in another
+    folder.
+    """
     (tmp_path / "scratch").mkdir()
     monkeypatch.chdir(tmp_path)
     where = ("--scheduler", local.scheduler_address, "--scratch", "scratch")

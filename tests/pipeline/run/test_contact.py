@@ -1,4 +1,4 @@
-"""A cluster that stops, in whole or in part: whoever waits for it is told, and goes on."""
+"""A cluster that stops, in whole or in part: every waiting caller gets an error and goes on."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def test_ctrl_c_does_not_come_to_what_is_started():
 
 @pytest.mark.slow
 def test_a_scheduler_that_is_stopped(monkeypatch):
-    """It is found out while its answer, or other work, is waited for, and before a client is."""
+    """A stopped scheduler is found out while its answer or other work is waited for, and before a
+    client opens.
+    """
     with scheduler_process() as (process, address):
         with Client(address) as client:
             contact = Contact(client, 0.5)
@@ -145,7 +147,7 @@ def test_the_lease_of_a_client_that_is_gone_is_free():
 
 
 @pytest.mark.parametrize(
-    ("packages", "told"),
+    ("packages", "reason"),
     [
         ({}, ""),
         ({"pandas": None}, ""),
@@ -154,8 +156,8 @@ def test_the_lease_of_a_client_that_is_gone_is_free():
         ({"delegraph": "0.0.1"}, f"has delegraph 0.0.1, but this is {clusters.__version__}"),
     ],
 )
-def test_what_a_worker_lacks(packages, told):
-    assert unlike({"delegraph": clusters.__version__, "numba": "1", **packages}) == told
+def test_what_a_worker_lacks(packages, reason):
+    assert unlike({"delegraph": clusters.__version__, "numba": "1", **packages}) == reason
 
 
 @pytest.mark.slow
@@ -163,8 +165,8 @@ def test_workers_that_are_not_like_this_process(monkeypatch):
     with cluster(1) as (local, _):
         options = ClusterOptions(scheduler=local.scheduler_address)
         monkeypatch.setattr(clusters, "__version__", "another")
-        told = r"worker tcp://\S+ has delegraph \S+, but this is another: install the same"
-        with pytest.raises(InputError, match=told), open_cluster(options, 1):
+        reason = r"worker tcp://\S+ has delegraph \S+, but this is another: install the same"
+        with pytest.raises(InputError, match=reason), open_cluster(options, 1):
             pass
         monkeypatch.undo()
         monkeypatch.setattr(clusters, "_NEEDED", ["delegraph", "none_such"])
@@ -174,7 +176,9 @@ def test_workers_that_are_not_like_this_process(monkeypatch):
 
 @pytest.mark.slow
 def test_a_client_that_is_closed_while_tasks_are_waited_for():
-    """By another thread. Its loop ends, and whoever waits in it would wait for ever."""
+    """A client closed by another thread while tasks are waited for raises LostError: its loop ends,
+    and a wait in that loop would never return.
+    """
     with cluster(1) as (local, client):
         for i in range(10):
             gone = Client(local.scheduler_address, set_as_default=False)

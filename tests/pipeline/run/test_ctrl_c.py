@@ -1,4 +1,4 @@
-"""Ctrl-C, which comes to a command and its workers alike: one line, and nothing is left."""
+"""Ctrl-C, which reaches a command and its workers alike, prints one line and leaves nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.processes import command, wait_until, workers_of
 @pytest.mark.parametrize("later", [0.0, 0.3, 0.8, 2.0])
 @pytest.mark.parametrize("name", ["bfs", "build"])
 def test_ctrl_c(edge_list, ok, tmp_path, name, later):
-    """As soon as there are workers, or some time after that."""
+    """Ctrl-C ends a command as soon as there are workers, and also some time after their start."""
     ends = np.arange(8000)
     edges = edge_list(ends[:-1], ends[1:])
     what = ["build", edges, "-o", tmp_path / "out", "--scratch", tmp_path]
@@ -30,9 +30,9 @@ def test_ctrl_c(edge_list, ok, tmp_path, name, later):
     workers = [psutil.Process(pid) for pid in workers_of(running)]
     time.sleep(later)
     os.killpg(running.pid, signal.SIGINT)
-    _, told = running.communicate(timeout=60)
+    _, stderr = running.communicate(timeout=60)
     if running.returncode == 0:  # it was faster
-        assert (name, told) == ("build", "")
+        assert (name, stderr) == ("build", "")
     else:
-        assert (running.returncode, told.strip()) == (130, "delegraph: interrupted")
+        assert (running.returncode, stderr.strip()) == (130, "delegraph: interrupted")
     wait_until(lambda: not any(worker.is_running() for worker in workers))

@@ -1,5 +1,5 @@
-"""What a journal, a checkpoint or a record counts as done is read again: what is damaged is made
-anew, with a word, or refused where it is an output that stands in its place.
+"""Work that a journal, a checkpoint or a record counts as done is read again: damaged parts are
+made anew, with a note, or refused where a finished output is damaged.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def interrupt(*args):
 
 @pytest.fixture
 def searching(ok, delegraph, graph, tmp_path, monkeypatch):
-    """A search from many sources that was ended with three parts saved; its command, and where
-    what it has made stands.
+    """End a search from many sources after three saved parts; return its command and its work
+    folder.
     """
     src, _ = random_edges(5, 300, 2000)
-    asked = ",".join(map(str, np.unique(src)[:250]))  # of four batches
-    args = ("bfs", graph, "--sources", asked, "--checkpoint", 0, "-o")
+    ids = ",".join(map(str, np.unique(src)[:250]))  # of four batches
+    args = ("bfs", graph, "--sources", ids, "--checkpoint", 0, "-o")
     ok(*args, tmp_path / "whole")
     write = bfs_each.write_rows
 
@@ -59,10 +59,10 @@ def searching(ok, delegraph, graph, tmp_path, monkeypatch):
 def test_a_finished_part(ok, searching, tmp_path, kind):
     args, work = searching
     damage(work / "output" / "part-00000.parquet", kind)
-    ran = ok(*args)
-    told = "is missing" if kind == "removed" else "has changed since it was written"
-    assert f"part-00000.parquet {told}" in ran.err
-    assert "searched again" in ran.err
+    run = ok(*args)
+    reason = "is missing" if kind == "removed" else "has changed since it was written"
+    assert f"part-00000.parquet {reason}" in run.err
+    assert "searched again" in run.err
     assert digest(tmp_path / "out") == digest(tmp_path / "whole")
     record = json.loads((tmp_path / "out.run.json").read_text())
     assert any("part-00000.parquet" in note for note in record["notes"])
@@ -71,8 +71,8 @@ def test_a_finished_part(ok, searching, tmp_path, kind):
 
 def test_parts_that_are_whole_are_not_searched_again(ok, searching, tmp_path):
     args, _ = searching
-    ran = ok(*args)
-    assert "source 192" in ran.err
+    run = ok(*args)
+    assert "source 192" in run.err
     assert digest(tmp_path / "out") == digest(tmp_path / "whole")
 
 
@@ -80,9 +80,9 @@ def test_parts_that_are_whole_are_not_searched_again(ok, searching, tmp_path):
 def test_a_journal_and_a_checkpoint(ok, searching, tmp_path, name):
     args, work = searching
     damage(work / name, "a flipped bit")
-    ran = ok(*args)
-    assert "damaged" in ran.err
-    assert name.rpartition("/")[2] in ran.err
+    run = ok(*args)
+    assert "damaged" in run.err
+    assert name.rpartition("/")[2] in run.err
     assert digest(tmp_path / "out") == digest(tmp_path / "whole")
 
 
@@ -98,10 +98,10 @@ def test_files_of_a_build(ok, delegraph, graph, tmp_path, monkeypatch, where, ki
     folder = tmp_path / ".graph.dg.work" / where
     files = sorted(path for path in folder.rglob("*.npy") if path.stat().st_size)
     damage(files[0], kind)
-    ran = ok(*args, tmp_path / "graph.dg")
+    run = ok(*args, tmp_path / "graph.dg")
     missing_scratch = (where, kind) == ("scratch", "removed")  # which may not be needed any more
-    assert missing_scratch or files[0].name in ran.err
-    assert missing_scratch or "run again" in ran.err
+    assert missing_scratch or files[0].name in run.err
+    assert missing_scratch or "run again" in run.err
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "whole.dg")
     assert not list(tmp_path.glob(".*"))
 
@@ -115,21 +115,23 @@ def test_a_store_in_the_scratch_of_a_search(ok, delegraph, graph, tmp_path, monk
         assert delegraph(*args, tmp_path / "out").code == 130
     store = tmp_path / ".out.work" / "scratch" / "graph.dg"
     damage(next(store.glob("partition-0000/*.npy")), kind)
-    ran = ok(*args, tmp_path / "out")
-    assert "damaged" in ran.err
+    run = ok(*args, tmp_path / "out")
+    assert "damaged" in run.err
     assert digest(tmp_path / "out") == digest(tmp_path / "whole")
 
 
 def test_the_record_of_an_output_that_appears(ok, delegraph, graph, tmp_path):
-    """Killed between the output and its record, which is damaged then."""
+    """A record that is damaged after a kill between output and record is refused, and not
+    published.
+    """
     args = ("bfs", graph, "--source", 0, "-o", tmp_path / "out")
     line = command(*args)
     killed = subprocess.run([line[0], "-c", KILLED_BEFORE_THE_RECORD, *line[3:]])
     assert killed.returncode == -signal.SIGKILL
     (record,) = (tmp_path / ".out.work").glob("record-*.json")
     record.write_bytes(record.read_bytes().replace(b'"reached": ', b'"reached": 9'))
-    ran = delegraph(*args)
-    assert ran.code == 2
+    run = delegraph(*args)
+    assert run.code == 2
     assert not (tmp_path / "out.run.json").exists()
     ok(*args, "--overwrite")
     assert not list(tmp_path.glob(".*"))
@@ -146,7 +148,9 @@ WHOLE = {
 
 @pytest.mark.parametrize("what", WHOLE)
 def test_an_output_that_is_there_already(ok, delegraph, graph, tmp_path, what):
-    """The same command says that it is done, unless a bit of it has changed."""
+    """A repeated command says that its output is done already, unless a bit of the output has
+    changed.
+    """
     graph.with_name("edges.txt").write_text("1 2\n2 3\n")
     ok("bfs", graph, "--source", 0, "-o", graph.with_name("result"))
     args = WHOLE[what](graph, tmp_path / "out")
@@ -160,9 +164,9 @@ def test_an_output_that_is_there_already(ok, delegraph, graph, tmp_path, what):
     data[20] ^= 1  # not in what the file says of itself
     file.write_bytes(data)
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    ran = delegraph(*args)
-    assert ran.code == 2, ran.err
-    assert file.name in ran.err
+    run = delegraph(*args)
+    assert run.code == 2, run.err
+    assert file.name in run.err
     ok(*args, "--overwrite")
     assert file.read_bytes() == whole
     assert "already" in ok(*args).err
@@ -170,14 +174,14 @@ def test_an_output_that_is_there_already(ok, delegraph, graph, tmp_path, what):
 
 def test_an_output_of_a_batch(ok, delegraph, graph, tmp_path):
     jobs = tmp_path / "jobs.toml"
-    asked = f'command = "bfs"\ngraph = "{graph}"\nsource = 0\noutput = "{tmp_path}/out"\n'
-    jobs.write_text(f'[[job]]\nname = "hops"\n{asked}')
+    job = f'command = "bfs"\ngraph = "{graph}"\nsource = 0\noutput = "{tmp_path}/out"\n'
+    jobs.write_text(f'[[job]]\nname = "hops"\n{job}')
     ok("batch", "run", jobs)
     file = tmp_path / "out" / "part-00000.parquet"
     assert "done already" in ok("batch", "run", jobs).err
     damage(file, "a flipped bit")
-    ran = ok("batch", "plan", jobs)
-    assert "has changed since the job wrote it" in ran.out + ran.err
+    run = ok("batch", "plan", jobs)
+    assert "has changed since the job wrote it" in run.out + run.err
 
 
 def test_a_result_in_an_object_store(ok, delegraph, graph, bucket):
@@ -189,6 +193,6 @@ def test_a_result_in_an_object_store(ok, delegraph, graph, bucket):
     data = bytearray(bucket.get(key))
     data[20] ^= 1
     bucket.put(key, bytes(data))
-    ran = delegraph(*args)
-    assert ran.code == 2, ran.err
-    assert "has changed since it was written" in ran.err
+    run = delegraph(*args)
+    assert run.code == 2, run.err
+    assert "has changed since it was written" in run.err

@@ -1,4 +1,4 @@
-"""Choosing a device, and doing without one: what needs no GPU."""
+"""Choices of a device, and runs without one: tests that need no GPU."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def test_without_a_device(no_device):
 
 
 def test_a_limit_of_a_device_that_is_missing(no_device, ok, edge_list, tmp_path):
-    """Whoever limits it expects it; others are not told."""
+    """A missing device is noted when a limit of its memory is given, as the user then expects a
+    device, and not otherwise.
+    """
     edges = edge_list([0, 1], [1, 2])
     limited = "--device-memory-limit", 77
     ok("components", edges, "-o", tmp_path / "limited", *limited)
@@ -57,11 +59,11 @@ def test_a_limit_of_a_device_that_is_missing(no_device, ok, edge_list, tmp_path)
 
 
 class StandInError(Exception):
-    """Stands for cupy.cuda.runtime.CUDARuntimeError."""
+    """A stand-in for cupy.cuda.runtime.CUDARuntimeError."""
 
 
 def stand_in(architecture: int, count: int = 1, failing: bool = False) -> Any:
-    """As much of CuPy as is asked before anything runs."""
+    """Return a stand-in for the parts of CuPy that are used before a kernel runs."""
 
     def get_count():
         if failing:
@@ -106,11 +108,13 @@ def test_opening_a_device(monkeypatch):
 
 
 def test_blocks_of_a_cluster():
-    """Large ones where they are allowed, none before there were any."""
+    """Clusters of blocks are as large as each architecture allows; architectures before 90 have
+    none.
+    """
     facts = {80: 1, 90: 16, 100: 16, 120: 8}
     for architecture, blocks in facts.items():
-        found = Device(0, "", architecture, 132, 0, 0, 0, cupy=None)
-        assert found.cluster_blocks == blocks
+        device = Device(0, "", architecture, 132, 0, 0, 0, cupy=None)
+        assert device.cluster_blocks == blocks
     assert Device(0, "a slice", 90, 16, 0, 0, 0, cupy=None).cluster_blocks == 8
 
 
@@ -123,43 +127,43 @@ def test_errors_of_a_device_are_for_the_user():
 def test_build_says_where_it_ran(no_device, delegraph, edge_list, tmp_path):
     path = edge_list(*random_edges(1, 100, 500))
     assert delegraph("build", path, "-o", tmp_path / "cpu.dg").code == 0
-    ran = delegraph("build", path, "-o", tmp_path / "auto.dg", "--device", "auto")
-    assert ran.code == 0
-    told = [line for line in ran.err.splitlines() if " rows " not in line]
-    assert told == [f"{tmp_path}/auto.dg: written"]  # what is not there needs no word
+    run = delegraph("build", path, "-o", tmp_path / "auto.dg", "--device", "auto")
+    assert run.code == 0
+    lines = [line for line in run.err.splitlines() if " rows " not in line]
+    assert lines == [f"{tmp_path}/auto.dg: written"]  # what is not there needs no word
     assert json.loads((tmp_path / "auto.dg.run.json").read_text())["device"] == "cpu"
     assert digest(tmp_path / "auto.dg") == digest(tmp_path / "cpu.dg")
     for wrong in ("cuda", "cuda:1", "gpu"):
-        ran = delegraph("build", path, "-o", tmp_path / "no.dg", "--device", wrong)
-        assert ran.code == 2
-        assert wrong in ran.err.splitlines()[-1]
-    ran = delegraph("build", path, "-o", tmp_path / "no.dg", "--device", "cuda", "--workers", 99)
-    assert ran.code == 2
-    assert "--device cuda: " in ran.err
-    ran = delegraph("plan", path, "--device", "cuda", "--workers", 2)
-    assert ran.code == 2
-    assert "leave out --workers" in ran.err
+        run = delegraph("build", path, "-o", tmp_path / "no.dg", "--device", wrong)
+        assert run.code == 2
+        assert wrong in run.err.splitlines()[-1]
+    run = delegraph("build", path, "-o", tmp_path / "no.dg", "--device", "cuda", "--workers", 99)
+    assert run.code == 2
+    assert "--device cuda: " in run.err
+    run = delegraph("plan", path, "--device", "cuda", "--workers", 2)
+    assert run.code == 2
+    assert "leave out --workers" in run.err
     assert not list(tmp_path.glob("*no.dg*"))
 
 
 def test_a_search_says_where_it_ran(no_device, delegraph, edge_list, tmp_path):
     path = edge_list([0, 1], [1, 2])
     args = ("bfs", path, "--source", 0, "-o")
-    ran = delegraph(*args, tmp_path / "out")
-    assert ran.code == 0
-    assert "found on cpu, written" in ran.err
+    run = delegraph(*args, tmp_path / "out")
+    assert run.code == 0
+    assert "found on cpu, written" in run.err
     assert json.loads((tmp_path / "out.run.json").read_bytes())["device"] == "cpu"
     for wrong in ("cuda", "cuda:1"):
-        ran = delegraph(*args, tmp_path / "no", "--device", wrong)
-        assert ran.code == 2
-        assert ran.err.splitlines()[-1].startswith(f"delegraph: --device {wrong}: no device")
+        run = delegraph(*args, tmp_path / "no", "--device", wrong)
+        assert run.code == 2
+        assert run.err.splitlines()[-1].startswith(f"delegraph: --device {wrong}: no device")
     assert not list(tmp_path.glob("*no*"))
 
 
 def test_bench_without_a_device(no_device, delegraph, edge_list, tmp_path):
     assert delegraph("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg").code == 0
-    ran = delegraph("bench", tmp_path / "graph.dg", "--sources", 2, "--json")
-    assert ran.json["device"] == "cpu"
+    run = delegraph("bench", tmp_path / "graph.dg", "--sources", 2, "--json")
+    assert run.json["device"] == "cpu"
     for graph, device, reason in (
         (tmp_path / "graph.dg", "cuda", "no device 0"),
         ("kronecker:10", "auto", "no device 0"),
@@ -167,26 +171,28 @@ def test_bench_without_a_device(no_device, delegraph, edge_list, tmp_path):
         ("kronecker:99", "auto", "the scale must be"),
         ("kronecker", "auto", "not a store"),
     ):
-        ran = delegraph("bench", graph, "--device", device)
-        assert ran.code == 2
-        assert reason in ran.err.splitlines()[-1]
+        run = delegraph("bench", graph, "--device", device)
+        assert run.code == 2
+        assert reason in run.err.splitlines()[-1]
 
 
 def test_profile_shows_every_superstep(no_device, ok, edge_list, tmp_path):
-    ran = ok("bfs", edge_list([0, 1], [1, 2]), "--source", 0, "-o", tmp_path / "out", "--profile")
-    assert [line.split()[0] for line in ran.err.splitlines()[:3]] == ["level", "1", "2"]
+    run = ok("bfs", edge_list([0, 1], [1, 2]), "--source", 0, "-o", tmp_path / "out", "--profile")
+    assert [line.split()[0] for line in run.err.splitlines()[:3]] == ["level", "1", "2"]
 
 
 @pytest.mark.parametrize("options", [(), ("--partitions", 3)], ids=["one", "three"])
 def test_a_device_without_room(monkeypatch, delegraph, edge_list, tmp_path, options):
-    """The build goes on on the CPU and says why; the device is not touched."""
+    """A build that has no room on the device runs on the CPU and says why; the device stays
+    unused.
+    """
     small = Device(0, "Small", 90, 1, 2000, 0, 0, cupy=None)
     monkeypatch.setattr(resources, "choose_device", lambda *_: small)
     path = edge_list(*random_edges(1, 100, 500))
     for name, device in (("cpu", ()), ("small", ("--device", "cuda"))):
-        ran = delegraph("build", path, "-o", tmp_path / f"{name}.dg", *options, *device)
-        assert ran.code == 0, ran.err
-    assert "built on the CPU: only 2 kB of memory may be used on cuda:0 (Small)" in ran.err
+        run = delegraph("build", path, "-o", tmp_path / f"{name}.dg", *options, *device)
+        assert run.code == 0, run.err
+    assert "built on the CPU: only 2 kB of memory may be used on cuda:0 (Small)" in run.err
     assert digest(tmp_path / "small.dg") == digest(tmp_path / "cpu.dg")
     assert json.loads((tmp_path / "small.dg.run.json").read_text())["device"] == "cpu"
 
@@ -209,16 +215,18 @@ def test_the_plan_tells_what_a_device_holds(edge_list, partitions):
 @pytest.mark.parametrize("graph", ["edges", "store"])
 @pytest.mark.parametrize(("memory", "device"), [(10**9, "cuda:0 (Fake)"), (10**5, None)])
 def test_a_plan_on_a_device(monkeypatch, delegraph, edge_list, tmp_path, graph, memory, device):
-    """What stands there, or, where it has no room, what the CPU's way holds."""
+    """A plan for a device gives the bytes on the device, or the CPU's bytes where the device has no
+    room.
+    """
     fake = Device(0, "Fake", 90, 132, memory, 0, 0, cupy=None)
     path = edge_list(*random_edges(1, 1000, 50_000))
     if graph == "store":
         assert delegraph("build", path, "-o", tmp_path / "graph.dg").code == 0
         path = tmp_path / "graph.dg"
     monkeypatch.setattr(resources, "choose_device", lambda *_: fake)
-    ran = delegraph("plan", path, "--device", "cuda", "--json")
-    assert ran.code == 0, ran.err
-    plan = json.loads(ran.out)
+    run = delegraph("plan", path, "--device", "cuda", "--json")
+    assert run.code == 0, run.err
+    plan = json.loads(run.out)
     assert plan["device"] == device
     held = max(step["device_bytes"] for step in plan["steps"])
     assert (2 * 4 * 50_000 * 0.9 < held <= memory) if device else held == 0
@@ -226,14 +234,16 @@ def test_a_plan_on_a_device(monkeypatch, delegraph, edge_list, tmp_path, graph, 
 
 
 def test_a_search_that_the_host_has_no_room_for(monkeypatch, delegraph, edge_list, tmp_path):
-    """What has to be in host memory beside a device may be too much; streaming may not be."""
+    """A search on a device that needs too much host memory runs on the CPU, where streaming may
+    need less.
+    """
     path = tmp_path / "graph.dg"
     assert delegraph("build", edge_list(*random_edges(1, 1000, 5000)), "-o", path).code == 0
     fake = Device(0, "Fake", 90, 132, 10**9, 0, 0, cupy=None)
     monkeypatch.setattr(resources, "choose_device", lambda *_: fake)
     monkeypatch.setattr(device_engine, "room_for", lambda *_: Room(0, 10**15, 10**6, 0))
-    ran = delegraph("bfs", path, "--source", 0, "-o", tmp_path / "result", "--device", "cuda")
-    assert ran.code == 0, ran.err
-    assert "searched on the CPU: a search on cuda:0 (Fake) also needs " in ran.err
-    assert "of host memory, more than the memory limit leaves" in ran.err
+    run = delegraph("bfs", path, "--source", 0, "-o", tmp_path / "result", "--device", "cuda")
+    assert run.code == 0, run.err
+    assert "searched on the CPU: a search on cuda:0 (Fake) also needs " in run.err
+    assert "of host memory, more than the memory limit leaves" in run.err
     assert json.loads((tmp_path / "result.run.json").read_text())["device"] == "cpu"

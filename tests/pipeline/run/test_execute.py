@@ -1,4 +1,4 @@
-"""Steps of an executor: what tasks are given, and what becomes of what they give."""
+"""Steps of an executor: items that tasks receive, and results that they return."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from delegraph.pipeline.run.execute import Executor
 
 
 def test_items_are_given_as_they_are():
-    """Though in Dask's graphs keys and tasks look like some of these."""
+    """Items reach tasks unchanged, though some look like keys and tasks of Dask's graphs."""
     items = [("task", 0), 1, "task", (len, [1, 2]), [("task", 1)], None]
     assert Executor(2).step("give", lambda item: item, items) == items
     assert Executor(2).step("give", lambda item: item, []) == []

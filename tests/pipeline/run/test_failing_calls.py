@@ -1,7 +1,8 @@
-"""An error at any single file operation: the same command again gives the same, nothing is left.
+"""An error at any single file operation leaves work from which the same command gives the same
+output, and nothing else.
 
-Every second one fails with scratch beside the output, the others with scratch elsewhere; by one
-error and the other in turns.
+Errors of every second operation have scratch beside the output, the others scratch elsewhere; two
+kinds of errors take turns.
 """
 
 from __future__ import annotations
@@ -36,28 +37,28 @@ def test_an_error_at_each_call(delegraph, edge_list, tmp_path, monkeypatch, what
     def run(number: int) -> tuple[int, str, int]:
         error = (errno.EIO, errno.ENOSPC)[number // 2 % 2]
         with Failing(monkeypatch, folder, number, error) as failing:
-            ran = delegraph(*line)
-        return ran.code, ran.err, failing.calls
+            run = delegraph(*line)
+        return run.code, run.err, failing.calls
 
-    def found():
+    def result_of():
         return digest(folder / "out") if what == "build" else distances_of(folder / "out")
 
     scratch.mkdir(parents=True)
     assert run(0)[0] == 0
-    wanted, there = found(), left(folder)
+    wanted, names = result_of(), left(folder)
     number = 1 + elsewhere
     while True:
         shutil.rmtree(folder / "out")
         (folder / "out.run.json").unlink()
-        code, told, calls = run(number)
+        code, stderr, calls = run(number)
         if calls < number:
             break
-        assert code in (0, 1, 2), told
-        assert "--debug" not in told
-        assert (code == 0) == (told == ""), (number, told)
-        again = delegraph(*line)
-        assert again.code == 0, (number, told, again.err)
-        assert found() == wanted
-        assert left(folder) == there, (number, told)
+        assert code in (0, 1, 2), stderr
+        assert "--debug" not in stderr
+        assert (code == 0) == (stderr == ""), (number, stderr)
+        rerun = delegraph(*line)
+        assert rerun.code == 0, (number, stderr, rerun.err)
+        assert result_of() == wanted
+        assert left(folder) == names, (number, stderr)
         number += 2
     assert number > 20

@@ -1,4 +1,6 @@
-"""Whatever ends a run, the same command again ends as if undisturbed, and leaves nothing over."""
+"""A run that is ended in any way leaves work from which the same command ends as if undisturbed,
+and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,8 @@ KILLS = [2, slow(12)]
 
 
 def killed_at(line: list[str], moment: float | Callable[[], bool]) -> bool:
-    """Start a command and kill it after some seconds, or once something is so; whether it was
-    still alive then.
+    """Start a command and kill it after some seconds, or once ``moment()`` is true; return whether
+    the command was still alive.
     """
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if callable(moment):
@@ -54,12 +56,11 @@ def killed_at(line: list[str], moment: float | Callable[[], bool]) -> bool:
 def kill_again_and_again(
     line: list[str], check, kills: int, reusable: Callable[[], bool] | None
 ) -> int:
-    """Kill the command at random moments, each time running it to its end afterwards.
+    """Kill a command at random moments, and run it to its end after each kill.
 
-    check: called then; leaves all as it was before. reusable: whether there is something that
-    another attempt can reuse; the first kill comes then, since random ones may all miss it. None:
-    there never is.
-    Returns how often steps were reused.
+    check: called after each run to the end; leaves all files as before the run. reusable: whether
+    another attempt can reuse a step; the first kill comes then, since random kills may all miss
+    such a moment. None: no step can be reused. Returns how often steps were reused.
     """
     rng = random.Random(kills)
     started = time.monotonic()
@@ -76,9 +77,9 @@ def kill_again_and_again(
             check()
             continue
         hits += 1
-        done = subprocess.run(line, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        reused += "reused steps" in done.stderr
+        run = subprocess.run(line, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        reused += "reused steps" in run.stderr
         check()
     return reused
 
@@ -189,28 +190,32 @@ KILLED_ONCE = [
     ("bfs-each", "in memory"),
     ("pagerank", "by workers"),
 ]
-"""Without --kills: the others take minutes."""
+"""Programs and ways that run without --kills: all others take minutes."""
 
 
 def program_over_two(ok, folder: Path, edges: Path, program: str) -> list[str]:
-    """A command over a store of two partitions that it builds, and saves all the time; to out."""
+    """Build a store of two partitions, and return a command over it that saves at every step and
+    writes to ``out``.
+    """
     ends = pq.read_table(edges)
     table = {"from": ends["src"], "to": ends["dst"], "w": pa.array(range(len(ends)))}
     pq.write_table(pa.table(table), folder / "named.parquet")
     options = "--src", "from", "--dst", "to", "--weight", "w", "--partitions", 2
     ok("build", folder / "named.parquet", "-o", folder / "graph.dg", *options)
-    name, *given = PROGRAMS[program](edges)
-    given += ["--unweighted"] if name == "pagerank" else []
-    given += [] if name == "components" else ["--checkpoint", 0]
-    return command(name, folder / "graph.dg", *given, "-o", folder / "out")
+    name, *args = PROGRAMS[program](edges)
+    args += ["--unweighted"] if name == "pagerank" else []
+    args += [] if name == "components" else ["--checkpoint", 0]
+    return command(name, folder / "graph.dg", *args, "-o", folder / "out")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, way):
-    """It goes on from its checkpoint, if it has any, to the same bits. --kills N: so many times,
-    each way; else once, some ways. By workers the client is killed.
+    """A killed program resumes from its checkpoint, if it has any, and has the same bits.
+
+    --kills N: number of kills of each way; without --kills, one kill of some ways. By workers, the
+    client is killed.
     """
     kills = request.config.getoption("kills")
     if not kills and (program, way) not in KILLED_ONCE:
@@ -221,11 +226,11 @@ def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, w
         line += ["--workers", "2"]
     if way == "streamed":
         line[1:3] = ["-c", STREAMED_PROGRAM]
-    ran = subprocess.run(line, check=True, capture_output=True)  # sums depend on the engine
-    assert ran.stdout
+    run = subprocess.run(line, check=True, capture_output=True)  # sums depend on the engine
+    assert run.stdout
     record = json.loads((tmp_path / "out.run.json").read_text())
-    facts = (some for some in record.values() if isinstance(some, dict))
-    methods = {some["method"] for some in facts if "method" in some}
+    facts = (fact for fact in record.values() if isinstance(fact, dict))
+    methods = {fact["method"] for fact in facts if "method" in fact}
     assert way == "by workers" or methods == {way}
     wanted = pq.read_table(out)
     columns = [column for column in wanted.column_names if column != "parent"]
@@ -245,7 +250,7 @@ def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, w
     journal = tmp_path / ".out.work" / "journal.json"
 
     def saved() -> bool:
-        """It is noted before it is written."""
+        """Return whether the checkpoint that the journal has noted is also written."""
         whole = journal.with_name("scratch") / "checkpoint" / "search.json"
         return whole.exists() and bool(read_journal(journal).get("steps"))
 
@@ -256,9 +261,10 @@ def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, w
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_worker_of_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program):
-    """The command ends well by itself: what is left of its workers goes on from the checkpoint.
+    """A command whose worker is killed at any moment ends well by itself: the remaining workers
+    resume from the checkpoint.
 
-    --kills N: so many times; it takes minutes.
+    --kills N: number of kills; each takes minutes.
     """
     kills = request.config.getoption("kills")
     if not kills:
@@ -267,7 +273,7 @@ def test_a_worker_of_a_program_killed_at_any_moment(request, tmp_path, ok, edges
     work = tmp_path / ".out.work"
 
     def begun() -> bool:
-        """What ranks find has a folder."""
+        """Return whether the folder for results of ranks exists."""
         return any(work.glob("scratch/tmp*"))
 
     def saved() -> bool:
@@ -275,8 +281,8 @@ def test_a_worker_of_a_program_killed_at_any_moment(request, tmp_path, ok, edges
 
     with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         wait_until(begun)
-        began = time.monotonic()
-    whole = time.monotonic() - began
+        start = time.monotonic()
+    whole = time.monotonic() - start
     wanted = pq.read_table(tmp_path / "out")
     columns = [column for column in wanted.column_names if column != "parent"]
     rng, hits = random.Random(kills), 0
@@ -292,15 +298,15 @@ def test_a_worker_of_a_program_killed_at_any_moment(request, tmp_path, ok, edges
             time.sleep(rng.uniform(0, whole) * (hits > 0))
             with contextlib.suppress(ProcessLookupError):  # it was faster
                 os.kill(rng.choice(workers), signal.SIGKILL)
-            _, told = process.communicate(timeout=120)
-        hits += "started again" in told
-        assert process.returncode == 0, told
-        found = pq.read_table(tmp_path / "out")
+            _, stderr = process.communicate(timeout=120)
+        hits += "started again" in stderr
+        assert process.returncode == 0, stderr
+        table = pq.read_table(tmp_path / "out")
         for column in columns:  # sums depend on the ranks
-            if pa.types.is_floating(found[column].type):
-                np.testing.assert_allclose(found[column], wanted[column], rtol=1e-9)
+            if pa.types.is_floating(table[column].type):
+                np.testing.assert_allclose(table[column], wanted[column], rtol=1e-9)
             else:
-                assert found[column].equals(wanted[column])
+                assert table[column].equals(wanted[column])
         assert {path.name for path in tmp_path.iterdir()} == before | {"out", "out.run.json"}
         assert not any(map(is_forked, workers))
 
@@ -313,7 +319,7 @@ CUTS = [("delegate", last) for last in range(len(STEPS) + 1)]
 
 @pytest.mark.parametrize(("layout", "last"), [*CUTS, ("2d", 4), ("2d", 6)])
 def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, layout, last):
-    """Cut off in the step after ``last`` steps; it and what follows is all that runs again."""
+    """A build cut off after ``last`` steps runs only the following steps again."""
     steps = [name for name in STEPS if layout == "delegate" or name != "threshold"]
     src, dst = random_edges(2, 500, 5000)
     path = tmp_path / "edges.parquet"
@@ -337,12 +343,12 @@ def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, lay
         refused = ("--memory-limit", "1MB"), ("--scheduler", "nowhere"), ("--scratch", tmp_path)
         for other in refused:
             assert delegraph("build", *args, "--partitions", 3, *other).code == 2
-        ran = delegraph("build", *args, "--partitions", 4)
-        assert ran.code == 2
-        assert "--partitions was 3, now 4" in ran.err
-    ran = ok("build", *args, "--partitions", 3)
-    told = f"reused steps: {', '.join(steps[:last])}\n"
-    assert (told in ran.err) == (last > 0)
+        run = delegraph("build", *args, "--partitions", 4)
+        assert run.code == 2
+        assert "--partitions was 3, now 4" in run.err
+    run = ok("build", *args, "--partitions", 3)
+    note = f"reused steps: {', '.join(steps[:last])}\n"
+    assert (note in run.err) == (last > 0)
     ok("build", path, "-o", tmp_path / "wanted.dg", "--partitions", 3, "--layout", layout)
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "wanted.dg")
     assert not list((tmp_path / "scratch").iterdir())
@@ -355,8 +361,8 @@ def test_restart_starts_over(ok, delegraph, edges, tmp_path, monkeypatch):
     assert delegraph("build", *args).code == 130
     monkeypatch.undo()
     assert sorted(path.name for path in tmp_path.iterdir()) == [".graph.dg.work"]
-    ran = ok("build", *args, "--restart", "--order", "none")
-    assert "reused steps" not in ran.err
+    run = ok("build", *args, "--restart", "--order", "none")
+    assert "reused steps" not in run.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.dg", "graph.dg.run.json"]
 
 
@@ -373,18 +379,18 @@ def test_input_that_changes_between_attempts(ok, delegraph, tmp_path, monkeypatc
     assert delegraph("build", *args).code == 130
     monkeypatch.undo()
     pq.write_table(pa.table({"src": [1, 2], "dst": [2, 4]}), path)
-    ran = delegraph("build", *args)
-    assert ran.code == 2
-    assert f"{path} was" in ran.err
-    assert "--restart" in ran.err
+    run = delegraph("build", *args)
+    assert run.code == 2
+    assert f"{path} was" in run.err
+    assert "--restart" in run.err
     ok("build", *args, "--restart")
     assert "already built" in ok("build", *args).err
     os.utime(path)
     assert "already built" in ok("build", *args).err
     pq.write_table(pa.table({"src": [1, 2], "dst": [2, 5]}), path)
-    ran = delegraph("build", *args)
-    assert ran.code == 2
-    assert "--overwrite" in ran.err
+    run = delegraph("build", *args)
+    assert run.code == 2
+    assert "--overwrite" in run.err
     ok("build", *args, "--overwrite")
 
 
@@ -400,14 +406,16 @@ def test_input_that_changes_while_it_is_read(delegraph, tmp_path, monkeypatch):
         return counted
 
     monkeypatch.setattr(build, "count", count_and_write)
-    ran = delegraph("build", path, "-o", tmp_path / "graph.dg")
-    assert ran.code == 2
-    assert f"{path}: changed while it was read" in ran.err
+    outcome = delegraph("build", path, "-o", tmp_path / "graph.dg")
+    assert outcome.code == 2
+    assert f"{path}: changed while it was read" in outcome.err
     assert [entry.name for entry in tmp_path.iterdir()] == ["edges.parquet"]
 
 
 def test_killed_between_appearing_and_cleaning_up(ok, delegraph, edges, tmp_path, monkeypatch):
-    """The output has appeared; its leftovers make no second one."""
+    """A run killed after its output has appeared leaves work that does not make the output a second
+    time.
+    """
     args = ("build", edges, "-o", tmp_path / "graph.dg", "--overwrite", "--order", "none")
     ok(*args)
     before = digest(tmp_path / "graph.dg")
@@ -416,8 +424,8 @@ def test_killed_between_appearing_and_cleaning_up(ok, delegraph, edges, tmp_path
     assert delegraph(*args).code == 130
     monkeypatch.undo()
     assert (tmp_path / ".graph.dg.work").is_dir()
-    ran = ok(*args)
-    assert "reused steps" not in ran.err
+    run = ok(*args)
+    assert "reused steps" not in run.err
     assert digest(tmp_path / "graph.dg") == before
     monkeypatch.setattr(prepare, "IN_MEMORY_ROWS", 0)
     monkeypatch.setattr(work, "publish", published_and_killed)
@@ -434,7 +442,9 @@ def published_and_killed(*args):
 
 @pytest.mark.parametrize("command_name", ["build", "bfs"])
 def test_killed_before_the_record(ok, edges, tmp_path, command_name):
-    """The output has appeared and its record has not: the same command again puts it there."""
+    """A run killed between its output and its record leaves work from which the same command writes
+    the record.
+    """
     source = ("--source", 0) if command_name == "bfs" else ()
     args = (command_name, edges, *source, "-o", tmp_path / "out")
     line = command(*args)
@@ -459,16 +469,16 @@ def test_what_is_not_ours_is_left_alone(ok, delegraph, edges, tmp_path):
 
 
 def test_scratch_of_a_killed_run_is_found(ok, delegraph, edges, tmp_path, monkeypatch):
-    """Even where the next attempt has its scratch elsewhere."""
+    """Scratch of a killed run is found, even where the next attempt has its scratch elsewhere."""
     (tmp_path / "scratch").mkdir()
     args = ("build", edges, "-o", tmp_path / "graph.dg")
     monkeypatch.setattr(build, "write_store", interrupt)
     assert delegraph(*args, "--scratch", tmp_path / "scratch").code == 130
     monkeypatch.undo()
     assert list((tmp_path / "scratch").iterdir())
-    ran = delegraph(*args)
-    assert ran.code == 2
-    assert f"--scratch was {tmp_path}/scratch, now not given" in ran.err
+    run = delegraph(*args)
+    assert run.code == 2
+    assert f"--scratch was {tmp_path}/scratch, now not given" in run.err
     ok(*args, "--restart")
     assert not list((tmp_path / "scratch").iterdir())
 
@@ -477,34 +487,34 @@ def test_built_already(ok, delegraph, edges, tmp_path):
     args = (edges, "-o", tmp_path / "graph.dg")
     ok("build", *args)
     before = digest(tmp_path)
-    ran = ok("build", *args, "--memory-limit", "4GB")
-    assert "already built" in ran.err
+    run = ok("build", *args, "--memory-limit", "4GB")
+    assert "already built" in run.err
     assert digest(tmp_path) == before
-    for choice, told in (
+    for choice, reason in (
         (("--directed",), "--directed was not given, now given"),
         (("--partitions", 2), "--partitions was 1, now 2"),
         (("--order", "none"), "--order was degree, now none"),
     ):
-        ran = delegraph("build", *args, *choice)
-        assert ran.code == 2
-        assert told in ran.err
+        run = delegraph("build", *args, *choice)
+        assert run.code == 2
+        assert reason in run.err
         assert digest(tmp_path) == before
     args = (edges, "-o", tmp_path / "grid.dg", "--layout", "2d")
     ok("build", *args, "--grid", "2x2")
     assert "already built" in ok("build", *args, "--partitions", 4).err
-    ran = delegraph("build", *args, "--grid", "1x4")
-    assert (ran.code, "--grid was 2x2, now 1x4" in ran.err) == (2, True)
+    run = delegraph("build", *args, "--grid", "1x4")
+    assert (run.code, "--grid was 2x2, now 1x4" in run.err) == (2, True)
 
 
 def test_searched_already(ok, delegraph, edges, tmp_path):
     args = ("bfs", edges, "-o", tmp_path / "out")
     first = ok(*args, "--source", 0, "--json")
     before = digest(tmp_path)
-    again = ok(*args, "--source", 0, "--json")
-    assert again.json == {**first.json, "already": True}
-    ran = delegraph(*args, "--source", 1)
-    assert ran.code == 2
-    assert "--source was 0, now 1" in ran.err
+    rerun = ok(*args, "--source", 0, "--json")
+    assert rerun.json == {**first.json, "already": True}
+    run = delegraph(*args, "--source", 1)
+    assert run.code == 2
+    assert "--source was 0, now 1" in run.err
     assert digest(tmp_path) == before
 
 
@@ -512,9 +522,9 @@ def test_two_runs_to_one_output(delegraph, edges, tmp_path):
     out = tmp_path / "graph.dg"
     with begin_work(out, {}) as mine:
         (mine.scratch / "mine").touch()
-        ran = delegraph("build", edges, "-o", out)
-        assert ran.code == 75
-        assert "another run is writing" in ran.err
+        run = delegraph("build", edges, "-o", out)
+        assert run.code == 75
+        assert "another run is writing" in run.err
         assert (mine.scratch / "mine").exists()
     assert not list(tmp_path.iterdir())
 
@@ -522,7 +532,7 @@ def test_two_runs_to_one_output(delegraph, edges, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("scratch", [False, True])
 def test_a_disk_that_fills(ok, delegraph, edges, tmp_path, scratch):
-    """A limit on the size of files stands for the disk."""
+    """A disk that fills is told in one line; a limit on the size of files stands for the disk."""
     ok("build", edges, "-o", tmp_path / "graph.dg", "--order", "none")
     before = digest(tmp_path)
     place = tmp_path.parent / f"{tmp_path.name}-scratch"
@@ -530,22 +540,22 @@ def test_a_disk_that_fills(ok, delegraph, edges, tmp_path, scratch):
     where = ("--scratch", place) if scratch else ()
     line = command("build", edges, "-o", tmp_path / "graph.dg", "--overwrite", *where)
     for size in (50_000, 500_000, 3_000_000):
-        done = subprocess.run(
+        run = subprocess.run(
             line,
             preexec_fn=lambda size=size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 1
-        assert "no space left" in done.stderr
-        assert "bytes are needed" in done.stderr
-        assert f"the limit of {size:,} bytes (ulimit -f)" in done.stderr
-        assert len(done.stderr.splitlines()) == 1
-        left = {p for p in tmp_path.iterdir() if not p.name.endswith(".work")}
-        assert {path.name for path in left} == {"graph.dg", "graph.dg.run.json"}
-    done = subprocess.run(line, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert ("reused steps" in done.stderr) == scratch
+        assert run.returncode == 1
+        assert "no space left" in run.stderr
+        assert "bytes are needed" in run.stderr
+        assert f"the limit of {size:,} bytes (ulimit -f)" in run.stderr
+        assert len(run.stderr.splitlines()) == 1
+        paths = {p for p in tmp_path.iterdir() if not p.name.endswith(".work")}
+        assert {path.name for path in paths} == {"graph.dg", "graph.dg.run.json"}
+    run = subprocess.run(line, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert ("reused steps" in run.stderr) == scratch
     assert digest(tmp_path) != before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["graph.dg", "graph.dg.run.json"]
     assert not list(place.iterdir())
@@ -567,15 +577,17 @@ def test_a_row_group_in_the_middle_that_cannot_be_read(delegraph, tmp_path, scra
     content[at : at + column.total_compressed_size] = b"\xff" * column.total_compressed_size
     path.write_bytes(content)
     where = ("--scratch", tmp_path) if scratch else ()
-    ran = delegraph("build", folder, "-o", tmp_path / "graph.dg", *where)
-    assert ran.code == 2
-    assert f"{path}: row group 1 cannot be read" in ran.err
+    run = delegraph("build", folder, "-o", tmp_path / "graph.dg", *where)
+    assert run.code == 2
+    assert f"{path}: row group 1 cannot be read" in run.err
     assert [entry.name for entry in tmp_path.iterdir()] == ["edges"]
 
 
 @pytest.mark.parametrize("moment", [0.3, slow(0.6)])
 def test_a_worker_that_dies(ok, tmp_path, moment):
-    """Killed while it scatters or builds: its tasks run again on the workers that are left."""
+    """A worker killed while it scatters or builds loses its tasks, which run again on the remaining
+    workers.
+    """
     ok("generate", "kronecker", "--scale", 16, "-o", tmp_path / "edges")
     ok("build", tmp_path / "edges", "-o", tmp_path / "wanted.dg")
     line = command("build", tmp_path / "edges", "-o", tmp_path / "graph.dg", "--workers", 2)
@@ -587,7 +599,7 @@ def test_a_worker_that_dies(ok, tmp_path, moment):
         time.sleep(0.001)
     assert process.poll() is None
     os.kill(random.choice(workers), signal.SIGKILL)
-    _, told = process.communicate()
-    assert process.returncode == 0, told
+    _, stderr = process.communicate()
+    assert process.returncode == 0, stderr
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "wanted.dg")
     assert not list(tmp_path.glob(".*"))

@@ -1,4 +1,4 @@
-"""The process that local workers are forked off: one, for as long as anyone needs it."""
+"""The fork server of local workers: one process, which lives as long as any run needs it."""
 
 from __future__ import annotations
 
@@ -185,6 +185,6 @@ def test_interrupted_before_there_are_workers(edge_list, tmp_path, later):
     forked = next(child for child in tree.children() if is_forked(child.pid))
     time.sleep(later)
     os.killpg(running.pid, signal.SIGINT)
-    _, told = running.communicate(timeout=60)
-    assert (running.returncode, told) == (130, "delegraph: interrupted\n")
+    _, stderr = running.communicate(timeout=60)
+    assert (running.returncode, stderr) == (130, "delegraph: interrupted\n")
     wait_until(lambda: not forked.is_running())

@@ -1,4 +1,4 @@
-"""Some cases of the fault harness; more by ``python -m support.fuzz_faults``."""
+"""A few cases of the fault harness; ``python -m support.fuzz_faults`` runs more."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def test_commands_that_fail_or_are_killed(tmp_path):
         pytest.skip("no C compiler")
     line = [sys.executable, "-m", "support.fuzz_faults", str(tmp_path), "41", "0", "4"]
     tests = Path(__file__).parents[2]
-    done = subprocess.run(line, cwd=tests, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("right\n") == 4, done.stdout
+    run = subprocess.run(line, cwd=tests, capture_output=True, text=True, timeout=600)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.count("right\n") == 4, run.stdout

@@ -1,5 +1,5 @@
-"""What runs with local workers leave: nothing; and where all of them are killed, nothing after the
-next run.
+"""Runs with local workers leave nothing behind, and a run whose processes are all killed leaves
+nothing after the next run.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ def semaphores(mark: str = "delegraph-") -> set[str]:
 
 
 def dead_semaphores() -> set[str]:
-    """Those of processes that have ended; other tests run at the same time."""
+    """Return semaphores of processes that have ended; other tests run at the same time."""
     return {name for name in semaphores() if not psutil.pid_exists(int(name.split("-")[2]))}
 
 
 @pytest.fixture
 def temporary(monkeypatch):
-    with tempfile.TemporaryDirectory() as here:
-        monkeypatch.setenv("TMPDIR", here)
-        yield Path(here)
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        yield Path(folder)
 
 
 @pytest.fixture
@@ -69,7 +69,9 @@ def runs(process: psutil.Process) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["folder", "semaphores", "workers"])
 def test_nothing_after_the_run_that_follows_a_killed_one(line, temporary, what):
-    """All processes of the first are killed; another user's things, or a living run's, stay."""
+    """A run after one whose processes were all killed leaves neither folders nor semaphores of the
+    killed run.
+    """
     with subprocess.Popen(
         line, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
@@ -77,9 +79,9 @@ def test_nothing_after_the_run_that_follows_a_killed_one(line, temporary, what):
         others = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGKILL)
     wait_until(lambda: not any(map(runs, others)))  # workers end when they miss their scheduler
-    left = {path.name for path in temporary.iterdir()}
+    names = {path.name for path in temporary.iterdir()}
     if what != "workers":
-        assert left or dead_semaphores()
+        assert names or dead_semaphores()
     subprocess.run(line, check=True, capture_output=True)
     assert not list(temporary.iterdir())
     assert not dead_semaphores()
@@ -97,7 +99,7 @@ time.sleep(600)
 
 
 def test_semaphores_of_a_killed_process():
-    """Those of a living one stay."""
+    """Semaphores of a killed process are removed, and those of a living process stay."""
     line = [sys.executable, "-c", MAKING]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, start_new_session=True) as one:
         assert one.stdout

@@ -1,4 +1,4 @@
-"""Limits are kept whatever stands in the file: strings of any lengths, pages of any size."""
+"""Memory limits are kept whatever the file holds: strings of any length, pages of any size."""
 
 from __future__ import annotations
 
@@ -59,16 +59,18 @@ FILES = {
 }
 
 
-def least_limit(told: str) -> int:
-    found = re.search(r"--memory-limit ([\d.]+[MG]B) or more", told)
-    assert found, told
-    return memory.parse_bytes(found[1])
+def least_limit(stderr: str) -> int:
+    match = re.search(r"--memory-limit ([\d.]+[MG]B) or more", stderr)
+    assert match, stderr
+    return memory.parse_bytes(match[1])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("through", ["a store", "the edge list"])
 def test_parents_with_long_names_are_written_within_a_limit(tmp_path, through):
-    """A star around a name of 20 kB, which stands in a result as often as there are leaves."""
+    """A star around a name of 20 kB is written within a limit: a result has the name as often as
+    there are leaves.
+    """
     path, graph, leaves = tmp_path / "e.parquet", tmp_path / "g.dg", 100_000
     hub = pa.array(["hub" * 7000]).take(pa.array(np.zeros(leaves, np.int32)))
     pq.write_table(pa.table({"src": hub, "dst": [f"v{i}" for i in range(leaves)]}), path)
@@ -78,15 +80,15 @@ def test_parents_with_long_names_are_written_within_a_limit(tmp_path, through):
         graph = path
     line = command("bfs", graph, "--source", "v1", "-o", tmp_path / "out")
     peak_of([*line, "--memory-limit", "600MB"])  # a process that compiles holds more
-    code, _, told = peak_of([*line, "--overwrite", "--memory-limit", "1MB"])
-    least = least_limit(told) + 2 * MB
-    code, peak, told = peak_of([*line, "--overwrite", "--memory-limit", str(least)])
-    assert (code, peak <= least) == (0, True), (told, peak, least)
+    code, _, stderr = peak_of([*line, "--overwrite", "--memory-limit", "1MB"])
+    least = least_limit(stderr) + 2 * MB
+    code, peak, stderr = peak_of([*line, "--overwrite", "--memory-limit", str(least)])
+    assert (code, peak <= least) == (0, True), (stderr, peak, least)
     assert least < 900 * MB  # of two billion characters
     schema = pq.read_schema(next((tmp_path / "out").glob("*.parquet")))
     assert schema.names == ["vertex", "distance", "parent"]
-    told = subprocess.run(command("validate", graph, tmp_path / "out"), capture_output=True)
-    assert told.returncode == 0, told.stderr
+    stderr = subprocess.run(command("validate", graph, tmp_path / "out"), capture_output=True)
+    assert stderr.returncode == 0, stderr.stderr
 
 
 @pytest.mark.slow
@@ -97,13 +99,13 @@ def test_a_build_keeps_any_limit_or_refuses_within_it(tmp_path, name):
     pq.write_table(table, path, **{"row_group_size": len(table), **FILES[name]})
     line = command("build", path, "-o", out)
     peak_of([*line, "--memory-limit", "1MB"])  # a process that compiles holds more
-    code, refusing, told = peak_of([*line, "--memory-limit", "1MB"])
+    code, refusing, stderr = peak_of([*line, "--memory-limit", "1MB"])
     assert code == 2
-    least = least_limit(told) + 2 * MB  # what a process holds before any work varies a little
+    least = least_limit(stderr) + 2 * MB  # what a process holds before any work varies a little
     assert refusing < least
     assert not list(tmp_path.glob(".*"))
     for limit in (least, 1000 * MB):
-        code, peak, told = peak_of([*line, "--overwrite", "--memory-limit", str(limit)])
-        assert code == 0, told
+        code, peak, stderr = peak_of([*line, "--overwrite", "--memory-limit", str(limit)])
+        assert code == 0, stderr
         assert peak <= limit
     assert least < 1200 * MB

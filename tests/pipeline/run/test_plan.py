@@ -1,4 +1,4 @@
-"""The memory limit: planned, kept, refused with the least that would do."""
+"""Memory limits are planned and kept, or refused with the least limit that would do."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ MB = 10**6
 
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory) -> dict[str, Path]:
-    """Edge lists large enough for their arrays to show beside the libraries."""
+    """Return edge lists large enough for their arrays to show beside the libraries."""
     return EdgeLists(tmp_path_factory.mktemp("plan"))
 
 
 class EdgeLists(dict):
-    """Written when they are asked for."""
+    """Paths of edge lists by name; each file is written at its first use."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -62,12 +62,12 @@ def run(*args) -> subprocess.CompletedProcess:
 
 
 def least_limit(*args) -> int:
-    """What the refusal of a limit that is too small asks for."""
-    ran = run(*args, "--memory-limit", "1MB")
-    assert ran.returncode == 2, ran.stderr
-    found = re.search(r"step '(\w+)' needs .* --memory-limit ([\d.]+[MG]B) or more", ran.stderr)
-    assert found, ran.stderr
-    return memory.parse_bytes(found[2])
+    """Return the limit that a refusal of a limit of 1 MB asks for."""
+    outcome = run(*args, "--memory-limit", "1MB")
+    assert outcome.returncode == 2, outcome.stderr
+    match = re.search(r"step '(\w+)' needs .* --memory-limit ([\d.]+[MG]B) or more", outcome.stderr)
+    assert match, outcome.stderr
+    return memory.parse_bytes(match[2])
 
 
 OPTIONS = {
@@ -97,8 +97,8 @@ def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
     assert run(*unlimited, *chosen).returncode == 0
     args = ("build", graphs[name], "-o", tmp_path / "graph.dg", *chosen)
     limit = least_limit(*args) + 2 * MB  # what a process holds before any work varies a little
-    ran = run(*args, "--memory-limit", limit)
-    assert ran.returncode == 0, ran.stderr
+    outcome = run(*args, "--memory-limit", limit)
+    assert outcome.returncode == 0, outcome.stderr
     record = json.loads((tmp_path / "graph.dg.run.json").read_text())["plan"]
     assert record["memory_limit_bytes"] == limit
     assert record["measured_peak_bytes"] <= limit
@@ -119,11 +119,11 @@ def test_a_search_keeps_its_limit(graphs, tmp_path, options):
     limit = least_limit(*args, tmp_path / "out") + 2 * MB
     run(*args, tmp_path / "compiled", "--memory-limit", limit)  # a process that does holds more
     records = {}
-    for name, some in (("streamed", limit), ("loaded", 10_000 * MB)):
-        ran = run(*args, tmp_path / name, "--memory-limit", some)
-        assert ran.returncode == 0, ran.stderr
+    for name, bound in (("streamed", limit), ("loaded", 10_000 * MB)):
+        outcome = run(*args, tmp_path / name, "--memory-limit", bound)
+        assert outcome.returncode == 0, outcome.stderr
         records[name] = json.loads((tmp_path / f"{name}.run.json").read_text())
-        planned = run("plan", store, "--memory-limit", some, "--json")
+        planned = run("plan", store, "--memory-limit", bound, "--json")
         assert json.loads(planned.stdout)["in_memory"] == (name == "loaded"), planned.stderr
     assert records["streamed"]["search"]["method"] == "push-pull, streamed"
     assert records["loaded"]["search"]["method"] == "push-pull"
@@ -140,8 +140,8 @@ def test_a_search_of_very_many_levels_keeps_its_limit(tmp_path):
     line = command("bfs", path, "--source", 0, "-o", tmp_path / "out")
     assert peak_of(line)[0] == 0  # compiles, and holds more
     limit = least_limit("bfs", path, "--source", 0, "-o", tmp_path / "out", "--overwrite") + 2 * MB
-    code, peak, told = peak_of([*line, "--overwrite", "--memory-limit", str(limit)])
-    assert (code, peak <= limit) == (0, True), (told, peak, limit)
+    code, peak, stderr = peak_of([*line, "--overwrite", "--memory-limit", str(limit)])
+    assert (code, peak <= limit) == (0, True), (stderr, peak, limit)
 
 
 @pytest.mark.slow
@@ -164,9 +164,9 @@ def test_validation_keeps_its_limit(graphs, tmp_path, by, name):
     args = ("validate", graph, tmp_path / "out")
     assert peak_of(command(*args))[0] == 0  # compiles, and holds more
     limit = least_limit(*args) + 2 * MB
-    for some in (limit, 2 * limit)[: 1 + (by == "the store")]:
-        code, peak, told = peak_of(command(*args, "--memory-limit", some))
-        assert (code, peak <= some) == (0, True), (told, peak, some)
+    for bound in (limit, 2 * limit)[: 1 + (by == "the store")]:
+        code, peak, stderr = peak_of(command(*args, "--memory-limit", bound))
+        assert (code, peak <= bound) == (0, True), (stderr, peak, bound)
     assert not list(tmp_path.glob(".*"))
 
 
@@ -184,11 +184,13 @@ TO_A_STORE = ("--partitions", 2)
     ],
 )
 def test_the_least_limit_for_an_edge_list(graphs, tmp_path, name, source, options, layout):
-    """It is enough for the store that it may have to become, and for the search of that one."""
+    """The least limit for an edge list is enough to build a temporary store and to search the
+    store.
+    """
     args = ("bfs", graphs[name], "--source", source, *options, "-o")
     limit = least_limit(*args, tmp_path / "out") + 2 * MB
-    ran = run(*args, tmp_path / "out", "--memory-limit", limit)
-    assert ran.returncode == 0, ran.stderr
+    outcome = run(*args, tmp_path / "out", "--memory-limit", limit)
+    assert outcome.returncode == 0, outcome.stderr
     record = json.loads((tmp_path / "out.run.json").read_text())
     assert record["layout"] == layout
     assert record["plan"]["measured_peak_bytes"] <= limit
@@ -225,10 +227,10 @@ def test_the_exact_plan_is_what_runs(graphs, tmp_path):
     planned = json.loads(run("plan", *args, "--exact", "--json").stdout)
     assert run("build", *args, "-o", tmp_path / "graph.dg").returncode == 0
     record = json.loads((tmp_path / "graph.dg.run.json").read_text())
-    ran = {step["name"]: step["tasks"] for step in record["plan"]["steps"]}
+    outcome = {step["name"]: step["tasks"] for step in record["plan"]["steps"]}
     for step in planned["steps"]:
         if step["name"] in ("scatter", "build", "vertices"):
-            assert ran[step["name"]] == step["tasks"]
+            assert outcome[step["name"]] == step["tasks"]
     written = sum(p.stat().st_size for p in (tmp_path / "graph.dg").rglob("*") if p.is_file())
     assert written <= planned["store_bytes"] <= 3 * written
 
@@ -237,9 +239,9 @@ def test_the_disk_is_checked_beforehand(delegraph, graphs, tmp_path, monkeypatch
     from shutil import _ntuple_diskusage
 
     monkeypatch.setattr("shutil.disk_usage", lambda path: _ntuple_diskusage(1, 1, 12_345))
-    ran = delegraph("build", graphs["dense"], "-o", tmp_path / "graph.dg")
-    assert ran.code == 1
-    assert "12,345 are free" in ran.err
+    outcome = delegraph("build", graphs["dense"], "-o", tmp_path / "graph.dg")
+    assert outcome.code == 1
+    assert "12,345 are free" in outcome.err
     assert not list(tmp_path.iterdir())
 
 
@@ -269,17 +271,17 @@ def test_plans_keep_their_budget_or_say_which_would_do(limit, threads, workers, 
     graph = facts(encoded=encoded, domain=domain, vertices=domain, rows=10 * domain)
     budget = plan.Budget(limit * MB, 200 * MB, threads, workers)
     try:
-        found = plan.make_plan(graph, budget, 1000)
+        planned = plan.make_plan(graph, budget, 1000)
     except InputError as error:
         least = re.search(r"--memory-limit ([\d.]+[A-Z]+)", str(error))
         assert least
         enough = memory.parse_bytes(least[1])
         assert enough > limit * MB
-        found = plan.make_plan(graph, plan.Budget(enough, 200 * MB, threads, workers), 1000)
-        assert found.peak_bytes <= enough
+        planned = plan.make_plan(graph, plan.Budget(enough, 200 * MB, threads, workers), 1000)
+        assert planned.peak_bytes <= enough
     else:
-        assert found.peak_bytes <= limit * MB
-    for step in found.steps:
+        assert planned.peak_bytes <= limit * MB
+    for step in planned.steps:
         assert 1 <= step.at_once <= max(1, min(threads * max(1, workers), step.tasks))
 
 
@@ -313,7 +315,9 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
     ],
 )
 def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
-    """At the least limit that a refusal names, and in memory; judged so, too."""
+    """Programs keep the least limit that a refusal names, and a large limit in memory; judging
+    keeps its least limit.
+    """
     store = tmp_path / "graph.dg"
     edges = graphs["weighted" if options == "weights" else "heavy"]
     built = run("build", edges, "-o", store, *OPTIONS.get(options, WEIGHTS))
@@ -328,22 +332,24 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
     limit = least_limit(*args) + 2 * MB
     assert peak_of(command(*args))[0] == 0  # compiles, and holds more
     methods = []
-    for some in (limit, 10_000 * MB):
-        code, peak, told = peak_of(command(*args, "--restart", "--memory-limit", some))
-        assert (code, peak <= some) == (0, True), (told, peak, some)
+    for bound in (limit, 10_000 * MB):
+        code, peak, stderr = peak_of(command(*args, "--restart", "--memory-limit", bound))
+        assert (code, peak <= bound) == (0, True), (stderr, peak, bound)
         record = json.loads((tmp_path / "out.run.json").read_text())
         methods.append(record["searches" if "bfs" in algorithm else algorithm]["method"])
     assert methods == ["streamed", "in memory"]
     judge = ("validate", store, tmp_path / "out")
     limit = least_limit(*judge) + 2 * MB
-    code, peak, told = peak_of(command(*judge, "--memory-limit", limit))
-    assert (code, peak <= limit) == (0, True), (told, peak, limit)
+    code, peak, stderr = peak_of(command(*judge, "--memory-limit", limit))
+    assert (code, peak <= limit) == (0, True), (stderr, peak, limit)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["closeness", "betweenness"])
 def test_many_partitions_in_memory_keep_their_limit(tmp_path, algorithm):
-    """A delegate is a row of each partition, and there are few edges; merged, it is one row."""
+    """Many partitions in memory keep their limit: a delegate is a row of each partition but one row
+    once merged, and there are few edges.
+    """
     src, dst = np.random.default_rng(3).integers(0, 500_000, (2, 1_000_000))
     pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
     store, out = tmp_path / "graph.dg", tmp_path / "out"
@@ -354,7 +360,9 @@ def test_many_partitions_in_memory_keep_their_limit(tmp_path, algorithm):
     steps = json.loads((tmp_path / "out.run.json").read_text())["plan"]["steps"]
     need = max(step["projected_bytes"] for step in steps if step["name"] == "search")
     limit = need + CODE_BYTES  # as long as it is not compiled
-    code, peak, told = peak_of(command(*args, "--overwrite", "--restart", "--memory-limit", limit))
-    assert (code, peak <= limit) == (0, True), (told, peak, limit)
+    code, peak, stderr = peak_of(
+        command(*args, "--overwrite", "--restart", "--memory-limit", limit)
+    )
+    assert (code, peak <= limit) == (0, True), (stderr, peak, limit)
     record = json.loads((tmp_path / "out.run.json").read_text())
     assert record[algorithm]["method"] == "in memory"

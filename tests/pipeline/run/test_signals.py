@@ -1,4 +1,4 @@
-"""Signals that schedulers send: what can be saved is saved, and the code says which one it was."""
+"""Signals that schedulers send: a run saves what it can, and the exit code tells the signal."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SAVED = "; the work so far is saved: run the same command again to continue"
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
-    """Commands of these tests are asked to end, the process is not."""
+    """Keep requests to end within a test: its commands are asked to end, and the process is not."""
     monkeypatch.setattr(ending, "_end_requested", ending._end_requested.__class__())
     monkeypatch.setattr(ending, "_saved", False)
 
 
 @pytest.fixture
 def graph(ok, tmp_path) -> Path:
-    """With a path of 1,500 levels."""
+    """Build a store with weights and a path of 1,500 levels."""
     src, dst = (
         np.r_[ends, np.arange(i, 1500 + i)] for i, ends in enumerate(random_edges(3, 300, 500))
     )
@@ -45,7 +45,7 @@ def graph(ok, tmp_path) -> Path:
 
 
 def saved_in(folder: Path) -> int:
-    """Steps that a checkpoint holds; 0: there is none."""
+    """Return the steps that a checkpoint holds; 0: there is none."""
     for path in folder.glob(".out.work/**/search.json"):
         return json.loads(path.read_text())["done"]
     return 0
@@ -62,9 +62,9 @@ def test_a_run_saves_and_ends(graph, tmp_path, number, code):
         wait_until(lambda: saved_in(tmp_path) > 0)
         done = saved_in(tmp_path)
         running.send_signal(number)
-        _, told = running.communicate(timeout=60)
+        _, stderr = running.communicate(timeout=60)
     by = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
-    last = told.splitlines()[-1]  # after progress, on a busy machine
+    last = stderr.splitlines()[-1]  # after progress, on a busy machine
     assert (running.returncode, last) == (code, f"delegraph: {by}{SAVED}")
     assert saved_in(tmp_path) >= done
     assert not (tmp_path / "out").exists()
@@ -73,21 +73,21 @@ def test_a_run_saves_and_ends(graph, tmp_path, number, code):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_ranks_save_and_end(ok, graph, tmp_path, number):
-    """Then one process goes on."""
+    """Ranks that are signalled save and end, and one process then resumes."""
     ok("build", tmp_path / "edges.parquet", "-o", tmp_path / "two.dg", "--partitions", 2)
-    asked = ("pagerank", tmp_path / "two.dg", "--iterations", 4000, "-o")
-    line = command(*asked, tmp_path / "out", "--checkpoint", 1, "--workers", 2)
+    args = ("pagerank", tmp_path / "two.dg", "--iterations", 4000, "-o")
+    line = command(*args, tmp_path / "out", "--checkpoint", 1, "--workers", 2)
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as running:
         wait_until(lambda: saved_in(tmp_path) > 0)
         done = saved_in(tmp_path)
         running.send_signal(number)
-        _, told = running.communicate(timeout=60)
+        _, stderr = running.communicate(timeout=60)
     by = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
-    assert told.endswith(f"delegraph: {by}{SAVED}\n")
+    assert stderr.endswith(f"delegraph: {by}{SAVED}\n")
     assert running.returncode == 128 + number
     assert saved_in(tmp_path) > done
-    assert "resumed an earlier run" in ok(*asked, tmp_path / "out").err
-    ok(*asked, tmp_path / "wanted")
+    assert "resumed an earlier run" in ok(*args, tmp_path / "out").err
+    ok(*args, tmp_path / "wanted")
     ranks = (ranks_of(tmp_path / name) for name in ("out", "wanted"))
     np.testing.assert_allclose(*ranks, rtol=1e-10)
     assert not list(tmp_path.glob(".*"))
@@ -112,27 +112,31 @@ def ranks_of(folder: Path) -> np.ndarray:
 )
 @pytest.mark.parametrize("looks", [1, slow(2), slow(3)])
 def test_the_same_run_goes_on(ok, delegraph, graph, tmp_path, monkeypatch, args, looks):
-    """A signal comes when a run asks for the n-th time whether to save, as all do that can."""
+    """A run that is signalled when it asks for the n-th time whether to save, as all resumable runs
+    do, resumes to the same result.
+    """
     name, *rest = args
     args = (name, graph, *rest, "-o")
     ok(*args, tmp_path / "wanted")
     monkeypatch.setattr(sssp, "_WORK_AT_ONCE", 1)  # else it is done in one call
     look, left = ending.asked, iter(range(looks - 1))
 
-    def asked() -> bool:
+    def ask_nth() -> bool:
         look()
         return next(left, None) is None and ending.ask()
 
-    monkeypatch.setattr(ending, "asked", asked)
-    ran = delegraph(*args, tmp_path / "out", "--json")
-    assert (ran.code, ran.json["error"]) == (130, f"interrupted{SAVED}")
+    monkeypatch.setattr(ending, "asked", ask_nth)
+    run = delegraph(*args, tmp_path / "out", "--json")
+    assert (run.code, run.json["error"]) == (130, f"interrupted{SAVED}")
     monkeypatch.undo()
     assert "resumed an earlier run" in ok(*args, tmp_path / "out").err
     assert digest(tmp_path / "out") == digest(tmp_path / "wanted")
 
 
 def test_what_has_nothing_to_save_ends_at_once(graph, monkeypatch):
-    """A scan, a build; and what is asked again."""
+    """A run without anything to save ends at once at a signal: a scan, a build, a second
+    request.
+    """
     monkeypatch.setattr(main, "_heard", None)
     alarms: list[int] = []
     monkeypatch.setattr(signal, "setitimer", lambda which, first, then: alarms.append(first))
@@ -152,7 +156,9 @@ def test_what_has_nothing_to_save_ends_at_once(graph, monkeypatch):
 
 @pytest.mark.slow
 def test_as_process_1(graph, tmp_path):
-    """Of a namespace of its own, as in a container."""
+    """A run as process 1 of a namespace of its own, as in a container, ends at SIGTERM and
+    saves.
+    """
     alone = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
     if not shutil.which("unshare") or subprocess.run([*alone, "true"], check=False).returncode:
         pytest.skip("no namespaces here")
@@ -162,5 +168,5 @@ def test_as_process_1(graph, tmp_path):
         wait_until(lambda: saved_in(tmp_path) > 0)
         (first,) = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
         os.kill(int(first), signal.SIGTERM)
-        _, told = running.communicate(timeout=60)
-    assert (running.returncode, told) == (143, f"delegraph: ended by SIGTERM{SAVED}\n")
+        _, stderr = running.communicate(timeout=60)
+    assert (running.returncode, stderr) == (143, f"delegraph: ended by SIGTERM{SAVED}\n")

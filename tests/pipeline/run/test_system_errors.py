@@ -1,4 +1,4 @@
-"""What a command says where the system fails: its file and the reason, never that it is damaged."""
+"""A failing system call is told with its file and the reason; the file is not called damaged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def store(ok, edge_list, tmp_path):
 
 
 def every(calls: int, most: int) -> list[int]:
-    """Some numbers of calls, from the first to the last."""
+    """Return ``most`` numbers of calls, evenly from the first to the last."""
     return sorted({1 + (calls - 1) * i // (most - 1) for i in range(most)})
 
 
@@ -78,7 +78,9 @@ def test_writing_an_output(store, tmp_path, what, kind):
 
 @pytest.mark.slow
 def test_a_read_of_arrow_that_fails(store, tmp_path):
-    """One call of a search's, quickly: it was told as what no store holds."""
+    """A failed read by Arrow in a search is told as an error of the system, not as a damaged store;
+    one call keeps the test quick.
+    """
     line = ("bfs", store, "--source", 1, "-o", tmp_path / "out")
     calls = run_faulty(line, store / "vertices.parquet", 0, calls=(READING,)).calls
     ended = run_faulty(
@@ -97,10 +99,10 @@ def test_a_read_of_arrow_that_fails(store, tmp_path):
     ],
 )
 def test_what_fails_names_its_file(error):
-    with pytest.raises(DelegraphError) as told:
+    with pytest.raises(DelegraphError) as raised:
         raise_failure("file", error)
-    assert str(told.value) == "file: Input/output error"
-    assert not isinstance(told.value, InputError)
+    assert str(raised.value) == "file: Input/output error"
+    assert not isinstance(raised.value, InputError)
 
 
 def test_what_is_there_and_wrong_is_no_failure(tmp_path):
@@ -122,16 +124,14 @@ def test_what_is_there_and_wrong_is_no_failure(tmp_path):
 
 @pytest.mark.parametrize("kind", [str, Path])
 def test_a_footer_names_all_of_its_path(tmp_path, kind):
-    with pytest.raises(OSError, match="No such file") as told:
+    with pytest.raises(OSError, match="No such file") as raised:
         read_metadata(kind(tmp_path / "gone.parquet"))
-    assert told.value.filename == str(tmp_path / "gone.parquet")
+    assert raised.value.filename == str(tmp_path / "gone.parquet")
 
 
 def test_stdout_that_is_full(store):
-    """/dev/full takes nothing."""
+    """A full stdout, as /dev/full always is, ends a command with an error."""
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            command("info", store), stdout=full, stderr=subprocess.PIPE, text=True
-        )
-    assert done.returncode == 1
-    assert done.stderr == "delegraph: stdout: No space left on device\n"
+        run = subprocess.run(command("info", store), stdout=full, stderr=subprocess.PIPE, text=True)
+    assert run.returncode == 1
+    assert run.stderr == "delegraph: stdout: No space left on device\n"

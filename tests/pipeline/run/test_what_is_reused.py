@@ -1,4 +1,4 @@
-"""What an earlier run left is taken for what it says it is only if it still is that."""
+"""Files that an earlier run left are reused only if they still are what their record says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.outputs import digest, distances_of
 
 @pytest.fixture
 def twins(tmp_path) -> tuple[Path, Path]:
-    """Two edge lists of equal sizes, footers and times, whose rows differ."""
+    """Write two edge lists of equal sizes, footers and times, whose rows differ."""
     paths = tmp_path / "one.parquet", tmp_path / "two.parquet"
     src, dst = random_edges(7, 500, 3000)
     dst[:2] = 0, 499  # the bounds stay
@@ -43,9 +43,9 @@ def test_a_result_of_other_edges_is_not_current(ok, delegraph, twins, tmp_path):
     ok(*args)
     assert "already" in ok(*args).err
     replace(edges, twins[1])
-    ran = delegraph(*args)
-    assert ran.code == 2
-    assert "from another command: the graph was" in ran.err
+    run = delegraph(*args)
+    assert run.code == 2
+    assert "from another command: the graph was" in run.err
     ok(*args, "--overwrite")
     ok("bfs", twins[1], "--source", 7, "-o", tmp_path / "wanted")
     assert distances_of(tmp_path / "out") == distances_of(tmp_path / "wanted")
@@ -68,9 +68,9 @@ def test_a_checkpoint_of_another_store_is_not_taken(ok, delegraph, twins, tmp_pa
     assert delegraph("bfs", store, *args, "-o", tmp_path / "out").code == 130
     monkeypatch.undo()
     ok("build", twins[1], "-o", store, "--overwrite")
-    ran = delegraph("bfs", store, *args, "-o", tmp_path / "out")
-    assert ran.code == 2
-    assert "the graph was" in ran.err
+    outcome = delegraph("bfs", store, *args, "-o", tmp_path / "out")
+    assert outcome.code == 2
+    assert "the graph was" in outcome.err
 
 
 def interrupt(*args):
@@ -98,7 +98,9 @@ STRING_IDS, INTEGER_IDS = (lambda id: f"vertex {id}"), (lambda id: id * 10**12)
 @pytest.mark.parametrize("damage", [flip, cut, empty, Path.unlink])
 @pytest.mark.parametrize("ids", [INTEGER_IDS, STRING_IDS], ids=["integers", "strings"])
 def test_scratch_that_is_damaged_is_made_anew(ok, delegraph, tmp_path, monkeypatch, ids, damage):
-    """Each file that a build leaves when it is cut off before its last step."""
+    """A damaged scratch file of a build is made anew, for each file that a build leaves when cut
+    off before its last step.
+    """
     src, dst = random_edges(2, 300, 2000)
     path = tmp_path / "edges.parquet"
     pq.write_table(pa.table({"src": list(map(ids, src)), "dst": list(map(ids, dst))}), path)
