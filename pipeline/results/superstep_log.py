@@ -43,8 +43,8 @@ class SuperstepLog(Sequence[SuperstepRecord]):
     def add(
         self, level: int, direction: str, frontier: int, found: int, examined: int, seconds: float
     ) -> None:
-        """Append a superstep that has one direction for all edges, reads no blocks and sends no
-        messages.
+        """Append a superstep that has one direction for all edges, reads nothing from disk and
+        sends no messages.
         """
         latest = self._make_room()
         latest.numbers.extend((level, frontier, found, examined, 0, 0))

@@ -1,8 +1,9 @@
 """Checkpoints of the ranks of a program: whole vectors, by global id.
 
-Rank 0 writes and reads, window by window, and has a checkpoint (results/checkpoint.py) as a rank
-that is alone has one. So no rank holds more for it, and how many ranks go on does not matter.
-(Ranks that have whole arrays send these: rank 0 holds one more, and what comes from another.)
+Rank 0 reads and writes the checkpoint window by window, in the same form as a single rank
+(results/checkpoint.py). So no rank needs more memory for it, and a run may resume with another
+number of ranks. (Ranks that have whole arrays send whole arrays: rank 0 then holds one array more,
+and the message from another rank.)
 """
 
 from __future__ import annotations
@@ -27,20 +28,24 @@ from ..ranks.graph import RankGraph
 from .vectors import Vector
 
 WINDOW = 1 << 17
-"""Vertices whose values travel at once."""
+"""Number of vertices whose values are sent at once."""
 
 Values = Mapping[str, Vector | NDArray]
-"""By name. An array is the same on all ranks."""
+"""Values to save, by name. An array is the same on all ranks."""
 
 ANSWERED = "answered"
-"""Of a program that goes through sources: bool, by source."""
+"""Name of the array (bool, by source) of finished sources, in a program that goes through
+sources.
+"""
 
 _one_at_a_time = threading.Lock()
-"""An attempt of before may still be saving when the next one looks, on the same worker."""
+"""Lock around saving and loading: an earlier attempt may still be saving on the same worker when
+the next one loads.
+"""
 
 
 def _saved(save: Callable[[], None]) -> bool:
-    """Whether something has asked for an end, once ``save`` is done."""
+    """Call ``save``, and return whether the run has been asked to end."""
     with _one_at_a_time:
         try:
             save()
@@ -50,14 +55,16 @@ def _saved(save: Callable[[], None]) -> bool:
 
 
 class GoneOn(NamedTuple):
-    """After ``done`` steps. facts: as they were saved, through JSON."""
+    """The state of a run after ``done`` steps. facts: as they were saved, through JSON."""
 
     done: int
     facts: Any
 
 
 class Saving:
-    """The checkpoint of one rank. checkpoint: on rank 0; None where nothing is to be saved."""
+    """The checkpoint of one rank. checkpoint: used on rank 0 only; None if nothing is to be
+    saved.
+    """
 
     def __init__(
         self, graph: RankGraph, communicator: Communicator, checkpoint: Checkpoint | None
@@ -70,11 +77,15 @@ class Saving:
         self._delegates = shared[self._order]
 
     def due(self) -> bool:
-        """On rank 0, whose clock all go by."""
+        """Return whether to save, on rank 0, whose clock decides for all ranks; False on other
+        ranks.
+        """
         return self._checkpoint is not None and self._checkpoint.due()
 
     def save(self, done: int, values: Values, facts: Any) -> bool:
-        """On all ranks. Whether they have to end: something has asked for it."""
+        """Save the values; all ranks call this function. Returns whether the ranks must end, since
+        the run has been asked to.
+        """
         arrays = {name: self._array(some) for name, some in values.items()}
         ends = False
         if self._checkpoint is not None:
@@ -82,11 +93,13 @@ class Saving:
         elif self._graph.rank:
             for array in arrays.values():
                 if isinstance(array, Pieces):
-                    list(array.pieces)  # rank 0 gets them
+                    list(array.pieces)  # sends them to rank 0
         return bool(self._from_first([np.array([ends])])[0][0])
 
     def load(self, values: Values) -> GoneOn | None:
-        """On all ranks: fill what was saved. None where there is nothing, and nothing changes."""
+        """Fill the values with the saved ones; all ranks call this function. Returns None, and
+        changes nothing, if nothing was saved.
+        """
         arrays: Mapping[str, SavedArray] = {}
         told = b""
         if self._checkpoint is not None:
@@ -117,7 +130,9 @@ class Saving:
         return values.dtype, len(values)
 
     def _windows(self, vector: Vector) -> Iterator[NDArray]:
-        """On rank 0; the others give what they have of each, and get nothing."""
+        """Yield a vector's values window by window on rank 0. Other ranks send their own values of
+        each window, and yield nothing.
+        """
         graph = self._graph
         for first in range(0, graph.vertices, WINDOW):
             last = min(first + WINDOW, graph.vertices)
@@ -136,7 +151,9 @@ class Saving:
             yield window
 
     def _fill(self, vector: Vector, saved: SavedArray | None) -> None:
-        """saved: on rank 0."""
+        """Fill a vector with saved values, which rank 0 reads and sends. saved: None on other
+        ranks.
+        """
         pieces = saved and saved.pieces()
         unknown = self._graph.delegates_here
         before = vector.own[unknown]
@@ -159,8 +176,8 @@ class Saving:
         vector.own[unknown] = before
 
     def _spans(self, rank: int, first: int, last: int) -> Iterator[tuple[slice, slice]]:
-        """Return the spans of a window of global ids that a rank owns: in its own values, and in
-        the window.
+        """Yield, for each partition of a rank, the vertices of a window of global ids: as a slice
+        of the rank's own values, and as a slice of the window.
         """
         graph = self._graph
         held = range(rank, graph.partitions, graph.ranks)
@@ -171,18 +188,18 @@ class Saving:
             yield own, slice(at, last - first, graph.partitions)
 
     def _delegates_in(self, first: int, last: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Shared vertices of a window, and where their values stand."""
+        """Return the global ids of a window's shared vertices, and the places of their values."""
         some = slice(*np.searchsorted(self._delegates, [first, last]).tolist())
         return self._delegates[some], self._order[some]
 
     def _from_first(self, message: Message) -> Message:
-        """Return the value of rank 0."""
+        """Return the message of rank 0."""
         return self._communicator.exchange([message] * self._communicator.size)[0]
 
 
 class RanksSaving:
-    """The checkpoint of ranks with a device each, which all have whole arrays: rank 0 reads, and
-    tells, one at once. checkpoint: on rank 0.
+    """The checkpoint of ranks that have a device each and all hold whole arrays. Rank 0 reads and
+    writes, and sends a loaded array to all ranks at once. checkpoint: used on rank 0.
     """
 
     def __init__(self, ranks: Ranks, checkpoint: Checkpoint | None) -> None:
@@ -190,11 +207,13 @@ class RanksSaving:
         self._checkpoint = checkpoint
 
     def due(self) -> bool:
-        """On rank 0, which tells the others."""
+        """Return whether to save, on rank 0, which tells the other ranks; False on these."""
         return self._checkpoint is not None and self._checkpoint.due()
 
     def load(self, name: str, kind: tuple[DTypeLike, int]) -> tuple[NDArray, GoneOn] | None:
-        """On all ranks: an array, and what was saved with it."""
+        """Return a saved array and the state saved with it, or None; all ranks call this
+        function.
+        """
         message: Message = [np.empty(0, np.uint8)]
         if self._checkpoint is not None:
             with _one_at_a_time:
@@ -207,8 +226,8 @@ class RanksSaving:
         return (arrays[0], GoneOn(*json.loads(told.tobytes()))) if arrays else None
 
     def save(self, done: int, name: str, values: NDArray, facts: Any) -> None:
-        """On all ranks; values: only rank 0's are looked at. Raises KeyboardInterrupt on all of
-        them where something has asked for an end.
+        """Save rank 0's values; all ranks call this function. Raises KeyboardInterrupt on all ranks
+        if the run has been asked to end.
         """
         ends = False
         if self._checkpoint is not None:
@@ -218,13 +237,13 @@ class RanksSaving:
 
 
 class DealtCheckpoint(Checkpoint):
-    """The checkpoint of a program that is dealt out to ranks with a device each. Rank 0 saves what
-    all of them have found, put together, as a rank that is alone does: so how many ranks go on does
-    not matter.
+    """The checkpoint of a program that is dealt out to ranks with a device each. Rank 0 saves the
+    combined results of all ranks in the form of a single rank's results, so a run may resume with
+    another number of ranks.
 
-    place: as of Checkpoint. A rank fills ``ANSWERED`` and sums, and these arrays are what it has
-    found whenever it saves, and at its end: ranks' sums are added up. Whose time comes first waits
-    for the others there.
+    place: as in Checkpoint. A rank fills the array ``ANSWERED`` and arrays of sums, which hold its
+    results at each save and at its end. The sums of ranks are added up. A rank whose time to save
+    has come waits for the other ranks to save.
     """
 
     def __init__(
@@ -235,7 +254,9 @@ class DealtCheckpoint(Checkpoint):
         self._mine: Mapping[str, NDArray] = {}
 
     def fill(self, arrays: Mapping[str, NDArray]) -> int:
-        """On all ranks: the sums that were saved are rank 0's, the others' stay 0."""
+        """Fill the arrays with the saved state; all ranks call this function. Rank 0 gets the saved
+        sums, other ranks' sums stay 0, and all ranks get ``ANSWERED``.
+        """
         self._mine, done = arrays, 0
         if self._ranks.rank == 0:
             with _one_at_a_time:
@@ -250,20 +271,22 @@ class DealtCheckpoint(Checkpoint):
         facts: Any = None,
         supersteps: SuperstepLog | None = None,
     ) -> None:
-        """On all ranks, or ``finish``. Raises KeyboardInterrupt on all of them where something has
-        asked one for an end.
+        """Save together with the other ranks, which call this function or ``finish``. Raises
+        KeyboardInterrupt on all ranks if one of them has been asked to end.
         """
         assert arrays is self._mine
         del done, facts, supersteps
         self._meet(finished=False)
 
     def finish(self) -> None:
-        """Take part in what others save, until all have answered what was theirs."""
+        """Take part in the saves of other ranks until all ranks have finished."""
         while self._meet(finished=True):
             pass
 
     def _meet(self, finished: bool) -> bool:
-        """Whether any rank had more to do; what all have found is saved then."""
+        """Save the combined results of all ranks, unless all ranks have finished. Returns whether
+        it saved.
+        """
         going_on, ends = self._ranks.total([not finished, ending.asked()])
         if not going_on:
             return False
@@ -277,7 +300,9 @@ class DealtCheckpoint(Checkpoint):
         return True
 
     def _sums(self) -> dict[str, NDArray]:
-        """On rank 0, which hears of the others one after the other."""
+        """Return the combined arrays of all ranks on rank 0, which receives them one rank after the
+        other.
+        """
         ranks, nothing = self._ranks, []
         whole = {} if ranks.rank else {name: some.copy() for name, some in self._mine.items()}
         for rank in range(1, ranks.size):
@@ -286,5 +311,5 @@ class DealtCheckpoint(Checkpoint):
             for into, more in zip(whole.values(), came, strict=bool(whole)):
                 fold = np.logical_or if into.dtype == bool else np.add
                 fold(into, more, out=into)
-            del came  # before others come
+            del came  # before the next message comes
         return whole
