@@ -1,4 +1,4 @@
-"""How ranks meet, talk and fail: communicators, and one long Dask task for each rank.
+"""How ranks meet, communicate and fail: communicators, and one long Dask task for each rank.
 
-Nothing here knows what ranks do together.
+This package does not know what work the ranks do together.
 """

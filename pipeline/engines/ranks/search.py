@@ -144,9 +144,7 @@ class _RankSearch:
             self.level += 1
             step = self._steps.run(self.level)
             self._done.add(step, time.perf_counter() - began)
-            followed = (
-                step.entered or step.edge_counts.edges
-            )  # a level without either has no record
+            followed = step.entered or step.edge_counts.edges  # else it has no record
             if checkpoint and followed:
                 checkpoint.passed(self.level, step.entered)
                 if checkpoint.due():

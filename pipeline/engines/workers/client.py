@@ -76,9 +76,7 @@ class WorkersEngine:
         self._open = contextlib.ExitStack()
         self._loading = threading.Lock()
         self._workers: Workers | None = None
-        self._beginning = self._working = (
-            0.0  # seconds; beginning: only for local workers that this command starts
-        )
+        self._beginning = self._working = 0.0  # seconds, of workers started here
         self._fits_one = False
         self._searching = False
 

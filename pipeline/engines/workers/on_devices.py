@@ -142,8 +142,10 @@ def run_on_devices(
     loaded: Callable[[int], None],
 ) -> tuple[ProgramResult | None, list[float]]:
     """Return the result of the last program (``RankProgram.run``), and the seconds of each program,
-    from one meeting of all ranks to the next. load: gives what the rank has loaded; of what is to
-    be called meanwhile.
+    from one barrier of all ranks to the next.
+
+    load: returns the rank's graph; its second argument must be called from time to time while
+    loading. saved: the place of the run's checkpoint. loaded: as in ``RankProgram.run``.
     """
     given, seconds = None, []
     with device_arrays(communicator, device) as ours:
@@ -151,7 +153,7 @@ def run_on_devices(
         here, all_of = RankProgram.of(programs[0], store, *place), (ours.exchange, ours.check)
         graph = here.agreed(load(here, ours.check), Ranks(device, *place, *all_of))
         for program in programs:
-            given = None  # what the one before has found
+            given = None  # frees the earlier program's result
             here = RankProgram.of(program, store, *place)
             here.program.compile_on(graph)
             barrier(communicator)
@@ -165,7 +167,9 @@ def run_on_devices(
 
 
 def _put_together(whole: DealtProgram, given: ProgramResult, ranks: Ranks) -> ProgramResult:
-    """Put together the results of all ranks, on rank 0, which hears of them one after the other."""
+    """Combine the results of all ranks on rank 0, which receives them one rank after the other.
+    Other ranks return a result without values.
+    """
     nothing: list[Any] = []
     mine: list[Any] = []
     if ranks.rank > 0:
@@ -179,5 +183,5 @@ def _put_together(whole: DealtProgram, given: ProgramResult, ranks: Ranks) -> Pr
             columns, record = json.loads(came[0].tobytes())
             more = ProgramResult(dict(zip(columns, came[1:], strict=True)), record)
             given = whole.put_together(given, more)
-            del came, more  # before others come
+            del came, more  # before the next message comes
     return given if ranks.rank == 0 else ProgramResult({}, given.record)
