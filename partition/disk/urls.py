@@ -1,9 +1,9 @@
-"""Names of files: paths, and the URLs of what stands in an object store.
+"""Names of files: paths, and the URLs of files in object stores.
 
     s3://BUCKET/KEY    gs://BUCKET/KEY    abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY
 
-What follows a '?' says how the store is reached: s3://bucket/edges?endpoint_override=host:9000. A
-name is taken as it is typed: nothing in it is unescaped, but in file:///PATH.
+The options after a '?' tell how to reach the store: s3://bucket/edges?endpoint_override=host:9000.
+A name is taken as it is typed, without unescaping, except in file:///PATH.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _QUERY = re.compile(r"(.*)\?(\w+=[^?&]*(?:&\w+=[^?&]*)*)", re.DOTALL)
 
 
 class Url(NamedTuple):
-    """scheme: "s3", "gs" or "abfs". authority: bucket, or container and account. key: without
-    slashes around it. options: what follows the '?'.
+    """A URL in an object store. scheme: "s3", "gs" or "abfs". authority: bucket, or container and
+    account. key: without slashes around it. options: the text after the '?'.
     """
 
     scheme: str
@@ -51,7 +51,7 @@ class Url(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The name of the object in Arrow's file systems."""
+        """Return the name of the object in Arrow's file systems."""
         return f"{self.bucket}/{self.key}" if self.key else self.bucket
 
     @property
@@ -75,7 +75,7 @@ class Url(NamedTuple):
 
 
 def is_remote(name: AnyPath) -> bool:
-    """Whether a name is that of something in an object store.
+    """Return whether a name is the URL of something in an object store.
 
     >>> is_remote("s3://bucket/edges"), is_remote("edges"), is_remote("file:///edges")
     (True, False, False)
@@ -84,7 +84,7 @@ def is_remote(name: AnyPath) -> bool:
 
 
 def is_file_name(text: str) -> bool:
-    """Whether text that may be ids instead names a Parquet file.
+    """Return whether a text, which may also be ids, names a Parquet file.
 
     >>> is_file_name("seeds.parquet"), is_file_name("s3://bucket/seeds"), is_file_name("http://a")
     (True, True, False)
