@@ -78,9 +78,7 @@ def writing_alone(path: Path, seconds: float = 0.0) -> Iterator[Path]:
         try:
             yield folder
         finally:
-            for left in _names_in(folder) - {
-                LOCK
-            }:  # the lock goes last: it marks the folder as delegraph's
+            for left in _names_in(folder) - {LOCK}:  # the lock goes last
                 with contextlib.suppress(OSError):
                     os.unlink(folder / left)
             shutil.rmtree(folder, ignore_errors=True)
