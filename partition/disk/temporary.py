@@ -32,9 +32,7 @@ class TemporaryFolder:
         while True:
             self.name = tempfile.mkdtemp(prefix=prefix, dir=place)
             lock = os.open(os.path.join(self.name, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
-            with contextlib.suppress(
-                OSError
-            ):  # without locks, no process removes it as a dead one's
+            with contextlib.suppress(OSError):  # no locks here: then no process removes it
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if os.path.exists(os.path.join(self.name, _LOCK)):
                 break

@@ -295,9 +295,7 @@ class Work:
 
     def leave(self) -> None:
         """Remove the work folder if only the lock is left in it."""
-        with contextlib.suppress(
-            OSError
-        ):  # the folder may be gone; the real error is reported anyway
+        with contextlib.suppress(OSError):  # the folder may be gone; the cause is reported
             if os.listdir(self.folder) == [LOCK]:
                 shutil.rmtree(self.folder, ignore_errors=True)
 

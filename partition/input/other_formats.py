@@ -98,9 +98,7 @@ def advice_on_folder(names: Iterable[str]) -> str:
     "; convert a.csv and 1 more with 'delegraph convert', each to its own subfolder of one folder"
     """
     found = [name for name in names if _ending(name) in CONVERTIBLE]
-    found = sorted(
-        name for name in found if not name.lower().endswith(".txt")
-    )  # .txt may be any text
+    found = sorted(name for name in found if not name.lower().endswith(".txt"))  # any text
     if not found:
         return ""
     more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""

@@ -74,8 +74,8 @@ def first_page(chunk: pq.ColumnChunkMetaData) -> int:
 
 
 class Way(NamedTuple):
-    """How a column chunk is read. rows: the most rows at once. coded: whether strings are read as
-    places in a dictionary that Arrow keeps for the row group; if not, they are read as strings.
+    """The way a column chunk is read. rows: the most rows at once. coded: whether strings are read
+    as places in a dictionary that Arrow keeps for the row group; if not, they are read as strings.
     reading: the bytes held.
     """
 

@@ -24,7 +24,7 @@ WeightType = Literal["float32", "uint32"]
 """Types of a store's weights: float32 for columns of floats, uint32 for columns of integers."""
 
 Duplicates = Literal["min", "max", "sum"]
-"""How the weights of rows with the same edge are combined."""
+"""The rule that combines the weights of rows with the same edge."""
 
 NO_WEIGHTS = np.empty(0, np.uint32)
 MOST = (1 << 32) - 1

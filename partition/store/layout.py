@@ -1,4 +1,4 @@
-"""Where an edge is stored: pure arithmetic from a graph's counts to places.
+"""The places where layouts store edges: pure arithmetic from a graph's counts to places.
 
 The delegate layout (Pan, Pearce, Owens: Scalable Breadth-First Search on a GPU Cluster, Algorithm 1
 and Table I) has P partitions. A vertex with global id v belongs to partition v mod P and is row v

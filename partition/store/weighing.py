@@ -19,9 +19,7 @@ _SCALE = 149  # every 32-bit float is a multiple of 2^-149
 
 
 class Weighing(NamedTuple):
-    """How weights are stored and those of duplicates combined. kind: the type of the store's
-    weights.
-    """
+    """The type of a store's weights, and the rule that combines those of duplicates."""
 
     kind: WeightType
     duplicates: Duplicates

@@ -101,11 +101,11 @@ class _Running:
 @dataclass
 class _Run:
     """A run of a batch. waiting: finished jobs whose process is kept, by the text that names what
-    it keeps; processes are kept until the next job begins, or until no job is left that could use
-    them. apart: jobs that must have a process of their own. later: the earliest time of the next
-    try of a job. orphaned: the time until which a process that a killed batch left behind may still
-    run, by job. trying: jobs that have begun a try. held_back: jobs already reported as waiting for
-    memory. undecided: jobs whose outcome is open.
+    it keeps; a process is kept only while no job runs and an undecided job could use it, and is
+    reused or ended when the next job begins. apart: jobs that must have a process of their own.
+    later: the earliest time of the next try of a job. orphaned: the time until which a process that
+    a killed batch left behind may still run, by job. trying: jobs that have begun a try. held_back:
+    jobs already reported as waiting for memory. undecided: jobs whose outcome is open.
     """
 
     path: Path
@@ -128,9 +128,7 @@ class _Run:
             if entry.state == "running":  # its process may still be saving
                 self.orphaned[job.name] = time.monotonic() + 2 * _END_SECONDS
                 self.ledger.put(tried=try_of(entry, "cut off"))
-            if (
-                entry.state != "done"
-            ):  # a job that has failed, or was cut off, gets all its tries again
+            if entry.state != "done":  # a failed or cut off job gets all its tries again
                 self._put(entry._replace(state="waiting", attempts=0))
         self.ledger.keep_only({job.name for job in self.jobs})
         self.undecided = {job.name for job in self.jobs}

@@ -70,8 +70,8 @@ def read_edges(
     edges = with_bounds(edges, executor)
     chunks = edges.chunks()
     sizes = [chunk.rows for chunk in chunks]
-    loops: list[int] = []  # of pieces, in any order
-    roundings: list[tuple[int, float]] = []  # of chunks
+    loops: list[int] = []  # counts of pieces, in any order
+    roundings: list[tuple[int, float]] = []  # by chunk, in any order
 
     def counted(batch: Batch) -> Batch:
         if count_loops:

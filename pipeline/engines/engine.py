@@ -174,7 +174,9 @@ def check_strategy(strategy: Strategy, device: Device | None) -> None:
 
 
 class EngineFacts(NamedTuple):
-    """Where and how an engine ran, for the run record."""
+    """The facts of a run for its record: the graph, the method, the device and the number of
+    ranks.
+    """
 
     subject: Subject
     method: str

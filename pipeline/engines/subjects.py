@@ -20,7 +20,7 @@ from ..run.records import GraphRecord, graph_record
 from .engine import Subject
 
 _WRITING = 64 << 20  # bytes of a task that writes a piece of the result, beside strings
-_COPIES = 4  # of the strings: decoded, as the user's type, in pages, compressed
+_COPIES = 4  # copies of the strings: decoded, as the user's type, in pages, compressed
 
 
 def subject_of(store: Store, names: Names) -> Subject:

@@ -81,9 +81,7 @@ def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict
     rules = read_column(graph, result, places_of, "component", put)
     index = names.index
     unnamed = component[index] == UNREACHED
-    component[index[unnamed]] = index[
-        unnamed
-    ]  # the other rules count each as a component of its own
+    component[index[unnamed]] = index[unnamed]  # each its own, for the other rules
     stray = unnamed | (component[component[index]] != component[index])
     add_rule(rules, names, COMPONENT_RULES, 1, stray)
     rank = np.empty(graph.places, np.uint32)

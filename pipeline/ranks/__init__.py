@@ -1,4 +1,4 @@
-"""How ranks meet, communicate and fail: communicators, and one long Dask task for each rank.
+"""Communication of ranks: how they meet, exchange messages and fail. A rank is one long Dask task.
 
-This package does not know what work the ranks do together.
+This package does not know the work that ranks do together.
 """

@@ -135,9 +135,7 @@ def _attempt(
         return Done(job, results, [], devices, list(workers))
     except BaseException as error:
         stop(cluster, workers)
-        if (
-            isinstance(error, RankError) and error.failure.no_room
-        ):  # the room has turned out too small
+        if isinstance(error, RankError) and error.failure.no_room:  # too little after all
             raise _NoRoomError(str(error)) from error
         raise
 

@@ -31,9 +31,9 @@ _LOOK_SECONDS = 0.1
 
 
 class Seen(NamedTuple):
-    """What a worker sees of the job's files and device. missing: a path that the worker does not
-    see; None if it sees all. device: the worker's GPU; None if it has none. no_device: the reason
-    for that.
+    """A worker's view of the job's files and device. missing: a path that the worker does not see;
+    None if it sees all. device: the worker's GPU; None if it has no usable one. no_device: the
+    reason for that.
     """
 
     missing: str | None

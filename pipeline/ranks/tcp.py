@@ -170,7 +170,7 @@ class TcpCommunicator:
             self._locks[peer] = asyncio.Lock()
             self._outgoing[peer] = comm
             await comm.write({"rank": self.rank})
-        except OSError as error:  # and distributed's subclasses of it
+        except OSError as error:  # or distributed's subclass of it
             self.fail(Failure(peer, f"cannot be reached: {error}", True))
 
     async def _begin_beating(self) -> asyncio.Task[None]:

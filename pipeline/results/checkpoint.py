@@ -138,7 +138,8 @@ class Checkpoint:
 
     def ask_elsewhere(self) -> bool:
         """Return whether the other process that saves this run must save and end. The process that
-        waits for the other one calls this function now and then.
+        waits for the other one calls this function now and then. If the other process has saved,
+        ``saving`` is called.
         """
         if (self._folder / _NAME).exists():
             self._saving()

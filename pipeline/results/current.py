@@ -62,9 +62,7 @@ def done_already(output: AnyPath, wanted: ResultInfo) -> AnswerRecord:
         if info is not None and theirs == ours and record["graph"]["fingerprint"] == info.graph:
             check_undamaged(output, record)
             if info.algorithm == "bfs":
-                record.setdefault(
-                    "supersteps_between", None
-                )  # older versions listed all supersteps
+                record.setdefault("supersteps_between", None)  # older versions listed all
             return record
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise_failure(os.fspath(output), error)  # else the output is not ours, or gone

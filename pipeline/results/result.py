@@ -31,7 +31,7 @@ from .store_names import names_bytes
 
 _WRITER_BYTES = (
     24 << 20
-)  # of one Parquet writer: measured, and hardly dependent on the length of pieces
+)  # measured bytes of one Parquet writer; pieces of any length take about as much
 
 Option = str | int | float | bool | None
 

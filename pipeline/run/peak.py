@@ -15,9 +15,7 @@ def peak_bytes() -> int:
         with open("/proc/self/status") as file:
             return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM:"))
     except (OSError, StopIteration):
-        return resource.getrusage(
-            resource.RUSAGE_SELF
-        ).ru_maxrss  # in bytes on systems without /proc
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes, without /proc
 
 
 def forget_peak() -> None:

@@ -71,7 +71,9 @@ class Facts:
 
 @dataclass(frozen=True)
 class Shape:
-    """How a build is split: into spans of ids and batches of rows; or in_memory: not at all."""
+    """The way a build splits its data. spans: ranges of ids. batch_rows: rows of a batch.
+    in_memory: whether the data stay in memory between steps.
+    """
 
     spans: int = 1
     batch_rows: int = 1 << 22

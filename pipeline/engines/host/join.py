@@ -63,9 +63,7 @@ class JoinEngine:
             while at < len(batch[0]):
                 some = (end[at : at + size] for end in batch)
                 team.run(forest.join_pairs, *some, trees, no_turns(team.threads))
-                team.run(
-                    forest.flatten, trees, no_turns(team.threads)
-                )  # shorter paths for the next edges
+                team.run(forest.flatten, trees, no_turns(team.threads))  # shortens later walks
                 at += size
                 size = max(size, at)
         return ProgramResult({"component": trees}, EdgeCounts(edges=dense.rows)._asdict())

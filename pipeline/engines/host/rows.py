@@ -34,9 +34,9 @@ from ..ranks.search import load_rank, on_disk_instead
 from ..subjects import subject_by_ids
 
 Place = Literal["memory", "merged", "disk"]
-"""Where the rows of a store are kept. "memory": in memory as they are stored. "merged": in memory,
-with the partitions merged into one, so that a level is one step over all rows. "disk": on disk,
-read in every scan.
+"""The place of a store's rows. "memory": in memory as they are stored. "merged": in memory, with
+the partitions merged into one, so that a level is one step over all rows. "disk": on disk, read in
+every scan.
 """
 
 

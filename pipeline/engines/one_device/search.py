@@ -218,7 +218,8 @@ def give_back(device: Device) -> None:
 
 @dataclass(frozen=True)
 class Room:
-    """Where a graph's targets go, and the memory that a search takes.
+    """The split of a graph's targets between device memory and host memory, and the bytes that a
+    search takes.
 
     near: entries of targets on the device in each direction; the others are pinned in host memory.
     host_bytes: the most that loading and the result hold in host memory. device_bytes: held on the

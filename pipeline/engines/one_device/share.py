@@ -33,8 +33,8 @@ _REVERSE = "reverse-"
 
 
 class ShareRoom(NamedTuple):
-    """Where a share's targets go. near: entries of targets on the device. host, device: the most
-    bytes held in each memory.
+    """The split of a share's targets between device memory and host memory. near: entries of
+    targets on the device. host, device: the most bytes held in each memory.
     """
 
     near: int

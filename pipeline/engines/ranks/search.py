@@ -132,7 +132,7 @@ class _RankSearch:
         self._communicator = communicator
         self._team = team
         self._steps = Supersteps(graph, communicator, team, choose)
-        self.level = 0  # of the vertices that are being found
+        self.level = 0  # distance of the vertices that are being found
         self._before = SuperstepLog()  # supersteps of the saved search
         self._frontier = 1  # its size after these supersteps
         self._done = _Done()

@@ -121,7 +121,7 @@ class Ghosts:
         them. expanded: whether they are also added to ``told``.
         """
         several, first = np.uint32(len(self.segment)), np.uint32(self.segment.index(partition))
-        numbers = local * several + first  # as ``places`` has it
+        numbers = local * several + first  # the same numbering as ``places``
         add_all(numbers, by_rule(), self.visited)
         if expanded:
             self.told.append(numbers)
