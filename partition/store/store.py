@@ -237,8 +237,8 @@ class Store:
         return np.dtype(self.info.weights.kind)
 
     def delegates(self, team: Team) -> NDArray[np.uint32]:
-        """Return the global id of each delegate. Raises InputError if they are not the vertices of
-        highest degree.
+        """Return the global id of each delegate; (0,) in a grid. Raises InputError for damage, and
+        for ids that are not distinct vertices or, in the order by degree, not the first ones.
         """
         info, path = self.info, self.path / DELEGATES
         if info.grid is not None:

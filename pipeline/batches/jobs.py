@@ -176,8 +176,8 @@ class _Reading:
         return Job(name, command, line, needs, retries, timeout, at, inputs_at, output_at)
 
     def in_order(self, jobs: Sequence[Job]) -> list[Job]:
-        """Return the jobs, each after the jobs that it needs; by their order in the file where that
-        leaves a choice.
+        """Return the jobs, each after the jobs that it needs, otherwise by their order in the file.
+        If jobs need each other in a ring, the fault is noted and no jobs are returned.
         """
         named = {job.name: job for job in jobs}
         for job in jobs:

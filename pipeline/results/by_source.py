@@ -200,6 +200,6 @@ def part_name(number: int) -> str:
 
 
 def remove_files(folder: Path, first: int) -> None:
-    """Remove files from number ``first`` on, which an earlier attempt may have written."""
+    """Remove the files from number ``first`` on, which an earlier attempt may have left."""
     for path in sorted(folder.glob("part-*.parquet"))[first:]:
         path.unlink()

@@ -146,7 +146,7 @@ class BuildRecord(CommandRecord):
 
 
 class GenerateRecord(CommandRecord):
-    """The record of a generated edge list. recipe: all that its rows depend on."""
+    """The record of a generated edge list. recipe: all values that its rows depend on."""
 
     recipe: dict[str, str | int | float]
     rows: int

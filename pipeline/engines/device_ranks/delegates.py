@@ -86,7 +86,7 @@ class DelegatesOfRank:
                 *delegate_mail.shared(self.ranks, delegates, own, numbers),
             ]
         )
-        offsets = 8 * 2 * (own * (2 if info.directed else 1) + normals)  # and second parts
+        offsets = 8 * 2 * (own * (2 if info.directed else 1) + normals)  # and fill positions
         kinds = 4 if info.directed else 2  # subgraphs that have a row for each delegate
         parts = len(self._parts)
         stored_offsets = 8 * (kinds * delegates * parts + 3 * (own + parts))

@@ -153,10 +153,12 @@ def count_of(segment: range, vertices: int, partitions: int) -> int:
 
 
 def places(part: range, segment: range) -> Numbering:
-    """Places in a segment of the vertices of some of its partitions, by their places among those.
+    """Return the numbering from places in ``part``, some partitions of a segment, to places in the
+    segment.
 
-    A segment deals its places out to its partitions in turn: of m, the i-th one has the places
-    i, m + i, 2 m + i, ... So all partitions' are global ids, and a single one's local ids.
+    A segment deals its places out to its partitions in turn: of m partitions, the i-th has the
+    places i, m + i, 2 m + i, ... So the places of a segment of all partitions are global ids, and
+    those of a segment of one partition are local ids.
 
     >>> places(range(3, 4), range(0, 6))[1:]  # of partition 3 of 6: 3, 9, 15, ...
     (6, 3, 1, 1)
