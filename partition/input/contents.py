@@ -1,8 +1,8 @@
 """A digest of the contents of an edge list: of the pages of its columns, and of the footers.
 
 Sizes and footers alone do not tell files apart: two files of equal rows and bounds may share both.
-The pages are read in their compressed form, at the speed of the disk, in pieces and on several
-threads.
+The pages are read in their compressed form, without decoding, at the speed of the disk: in pieces,
+on several threads.
 """
 
 from __future__ import annotations

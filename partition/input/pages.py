@@ -223,7 +223,9 @@ def _leaves_out_prefixes(chunk: pq.ColumnChunkMetaData) -> bool:
 
 
 def _most_in_a_batch(pages: Sequence[Page], rows: int) -> int:
-    """Return the most bytes of plain pages that overlap any batch of ``rows`` rows."""
+    """Return the most bytes of plain pages that overlap a batch of ``rows`` rows, over all batches
+    that begin at a multiple of ``rows``.
+    """
     values = np.array([page.values for page in pages], np.int64)
     sizes = np.array([page.unpacked if page.plain else 0 for page in pages], np.int64)
     ends = np.cumsum(values)

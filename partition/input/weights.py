@@ -151,7 +151,7 @@ def _add_changes(
 
 
 def _lost(weight: float) -> str:
-    """Return the message about a weight that 32 bits cannot hold."""
+    """Return the message about a weight that 32 bits cannot hold, with advice."""
     became, digits = ("0", -37) if weight < 1 else ("infinite", 37)
     scale = 10.0 ** min(300, digits - math.floor(math.log10(weight)))
     return (

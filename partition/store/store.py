@@ -169,7 +169,9 @@ class Store:
         return offsets
 
     def offsets_type(self, partition: int, name: str) -> np.dtype:
-        """Return the type of a subgraph's offsets, which follows from the size of their file."""
+        """Return the type of a subgraph's offsets, which follows from the size of their file: for a
+        known number of rows, each type gives another size.
+        """
         entries = self.info.rows_of(partition, name).stop + 1
         record = self.files[offsets_file(partition, name)]
         return np.dtype(f"u{record.length(np.uint8) // entries}")
@@ -303,7 +305,9 @@ class Store:
     def weighted_batches(
         self, team: Team
     ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray]]:
-        """Yield the batches of ``edge_batches`` with weights, in the store's type."""
+        """Yield the batches of ``edge_batches`` with weights, in the store's type. Both are cut
+        into the same blocks.
+        """
         subgraphs = [
             (p, name)
             for p in range(self.info.partitions)

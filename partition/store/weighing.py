@@ -19,7 +19,9 @@ _SCALE = 149  # every 32-bit float is a multiple of 2^-149
 
 
 class Weighing(NamedTuple):
-    """The type of a store's weights, and the rule that combines those of duplicates."""
+    """The handling of a graph's weights. kind: their type in the store. duplicates: the rule that
+    combines the weights of duplicates.
+    """
 
     kind: WeightType
     duplicates: Duplicates

@@ -40,7 +40,9 @@ class Prepared(NamedTuple):
     """A rank's share of a graph, ready to be searched.
 
     rows_from: the number of input rows that touch each vertex, by the rank's own numbers; 0 for
-    delegates that other ranks own.
+    delegates that other ranks own. id_of_position: uint32, of all vertices, on the device.
+    threshold: None in a grid. edges, input_rows: of the whole graph. entries: of this rank, by
+    subgraph.
     """
 
     rows: DelegateRows | GridRows

@@ -200,7 +200,8 @@ class Preparation:
     work: None if all data stay in memory (held.py). plan: for the remaining steps; made anew when
     more has been counted. decode: the user ids of dense ids. characters: the bytes of string ids
     with dense ids from the first argument up to, but without, the second. rounding: of weights,
-    known once all weights have been read.
+    known once all weights have been read. journal: runs a step, or returns its result from an
+    earlier attempt.
     """
 
     edges: EdgeList
