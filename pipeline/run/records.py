@@ -177,7 +177,8 @@ class ConvertRecord(CommandRecord):
 
 
 def file_facts(size: int, modified: int) -> str:
-    """Return an input file's size and modification time (ns since 1970) as text.
+    """Return an input file's size and modification time as text. size: in bytes. modified: in
+    nanoseconds since 1970.
 
     >>> file_facts(2100, 0)
     '2,100 bytes of 1970-01-01 00:00:00.000000'
