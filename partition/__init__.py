@@ -1,4 +1,4 @@
 """Graphs on disk: edges, ids, degrees, order, layout, store.
 
-This layer knows no Dask: everything here is one step of work over arrays and files.
+This layer does not know Dask: every function does one step of work over arrays and files.
 """

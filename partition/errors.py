@@ -1,4 +1,4 @@
-"""The two kinds of failure that a user sees as one line."""
+"""The errors that a user sees as one line, each with its exit code."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from collections.abc import Iterable
 from .secrets import without_secrets
 
 _LONGEST_NAME = 100
-"""Of a name that is compared with others: comparing takes the square of its length."""
+"""Most characters of a name that is compared with known names: comparing takes time quadratic in
+its length.
+"""
 
 
 def one_line(error: BaseException) -> str:
-    """The message of a library's error, without its line breaks."""
+    """Return the message of a library's error without line breaks."""
     return " ".join(str(error).split())
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: ": did you mean 'x'?", or nothing.
+    """Return the end of a message about an unknown name: ": did you mean 'x'?", or an empty text if
+    no known name is similar.
 
     >>> did_you_mean("pagernk", ["bfs", "pagerank"]), did_you_mean("x", ["bfs"])
     (": did you mean 'pagerank'?", '')
@@ -28,9 +31,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 class DelegraphError(Exception):
-    """Something failed while running. The command exits with 1.
+    """The base error: something failed while running. The command exits with 1.
 
-    ``retry`` says whether the same command may succeed later. The message shows no secrets of URLs.
+    retry: whether the same command may succeed later. The message shows no secrets of URLs.
     """
 
     exit_code = 1
@@ -41,14 +44,17 @@ class DelegraphError(Exception):
 
 
 class InputError(DelegraphError):
-    """The input or the request is wrong, and nothing was written. The command exits with 2."""
+    """The error that the input or the request is wrong, and nothing was written. The command exits
+    with 2.
+    """
 
     exit_code = 2
 
 
 class BusyError(DelegraphError):
-    """Something that the command needs is not available now: another run uses it, or it has not
-    started. The same command may succeed later. The command exits with 75 (EX_TEMPFAIL).
+    """The error that something which the command needs is not available now: another run uses it,
+    or it has not started. The same command may succeed later. The command exits with 75
+    (EX_TEMPFAIL).
     """
 
     exit_code = 75
@@ -56,15 +62,16 @@ class BusyError(DelegraphError):
 
 
 class LostError(DelegraphError):
-    """A scheduler or a worker is gone, or silent."""
+    """The error that a scheduler or a worker is gone, or silent."""
 
     retry = True
 
 
 class LostScratchError(DelegraphError):
-    """Scratch that a step has left is gone or damaged: what was made of it starts over.
+    """The error that scratch files of a finished step are gone or damaged: the work that needs them
+    starts over.
 
-    damage: says what, and where.
+    damage: the damaged file, and what is wrong with it.
     """
 
     REMEDY = "; run the command again, which starts over"
@@ -75,9 +82,10 @@ class LostScratchError(DelegraphError):
 
 
 class LimitError(InputError):
-    """A limit that is too small. What an attempt has finished is still of use with a larger one.
+    """The error that a limit is too small. The finished steps of the attempt can be reused with a
+    larger limit.
 
-    least: of memory, the bytes that would do; 0 for limits of something else.
+    least: the bytes of memory that would do; 0 for a limit of something else.
     """
 
     def __init__(self, told: str, least: int = 0) -> None:

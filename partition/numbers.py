@@ -1,8 +1,9 @@
-"""Numbers that people write, in options, job files, Python and the files of other programs.
+"""Numbers that people write: in options, job files, Python and the files of other programs.
 
-Python refuses to turn more than 4,300 digits into an integer, with an error that does not say where
-they stand, and it takes digits of any script, "nan" and "1e400". Here a number is ASCII, finite and
-no longer than its type, and a message shows what it refuses in short.
+Python refuses to turn more than 4,300 digits into an integer, with an error that does not name
+their place, and it accepts digits of any script, "nan" and "1e400". This module accepts only
+numbers that are ASCII, finite, and within the range of their type, and its messages shorten what
+they quote.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from .errors import InputError
 from .secrets import without_secrets
 
 GREATEST = 2**63 - 1
-"""The greatest whole number that options take, unless they say otherwise."""
+"""The greatest whole number that options accept by default."""
 
 GREATEST_SEED = 2**64 - 1
 
 MOST_SECONDS = 10**9
-"""More is taken by no clock of the system that waits."""
+"""The greatest number of seconds that options accept: no clock of the system can wait longer."""
 
 _INTEGER = re.compile(r"([+-]?)([0-9]+)")
 _NUMBER = re.compile(r"[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -32,7 +33,7 @@ _LONGEST_NAME = 200
 
 
 def shown(value: object) -> str:
-    """A value as a message quotes it: in one line, and cut where it is long.
+    """Return a value as a message quotes it: on one line, and shortened if it is long.
 
     >>> shown("7" * 5000)
     "'77777777777777777777...' (5,000 characters)"
@@ -41,28 +42,30 @@ def shown(value: object) -> str:
         return f"a number of about {round(value.bit_length() * math.log10(2)):,} digits"
     try:
         whole = value if isinstance(value, str) else repr(value)
-    except (ValueError, RecursionError):  # it holds such a number, or itself
+    except (ValueError, RecursionError):  # the value holds a huge number, or itself
         return f"a {type(value).__name__}"
-    clean = without_secrets(whole)  # before it is cut: half of a secret looks like none
+    clean = without_secrets(whole)  # before it is cut: half of a secret is not recognized
     if len(whole) <= _SHOWN:
         return repr(value) if clean == whole else repr(clean)
     return f"{clean[: _SHOWN // 2] + '...'!r} ({len(whole):,} characters)"
 
 
 def quoted(name: str) -> str:
-    """A name as a message has it: as it is, unless it is long or would break the line."""
+    """Return a name as a message shows it: unchanged, unless it is long or would break the line."""
     return name if name.isprintable() and len(name) <= _LONGEST_NAME else shown(name)
 
 
 def parse_integer(text: str, least: int | None = None, most: int | None = None) -> int:
-    """A whole number from ``least`` to ``most``; InputError says what it is instead."""
+    """Return the whole number from ``least`` to ``most`` that a text stands for. Raises InputError,
+    which says what is wrong, for any other text.
+    """
     found = _INTEGER.fullmatch(text)
     if found is None:
         raise InputError(f"{shown(text)} is not a whole number")
     sign, digits = found[1], found[2].lstrip("0") or "0"
     if len(digits) > _MOST_DIGITS and (least if sign == "-" else most) is None:
         raise InputError(f"{shown(text)} has too many digits")
-    number = int(sign + digits[: _MOST_DIGITS + 1])  # as far outside as all of them are
+    number = int(sign + digits[: _MOST_DIGITS + 1])  # enough digits to be outside the range
     if least is not None and number < least:
         raise InputError(f"{shown(text)} is less than {least:,}")
     if most is not None and number > most:
@@ -71,8 +74,9 @@ def parse_integer(text: str, least: int | None = None, most: int | None = None) 
 
 
 def parse_number(text: str) -> float:
-    """A finite number as a float of 64 bits. InputError: it is none, or such a float is infinite,
-    or has not all its digits, as those that are too near to zero have not.
+    """Return the finite number that a text stands for as a 64-bit float. Raises InputError for any
+    other text, for a number that would become infinite, and for one so close to zero that digits
+    would be lost.
 
     >>> parse_number("1.5e3")
     1500.0
@@ -90,7 +94,7 @@ def parse_number(text: str) -> float:
 
 
 def check_whole(name: str, value: Any, least: int = 0, most: int = GREATEST) -> None:
-    """InputError for what is no whole number from ``least`` to ``most``; None is none."""
+    """Raise InputError unless the value is None or a whole number from ``least`` to ``most``."""
     if value is None:
         return
     if type(value) is not int or value < least:
@@ -100,7 +104,9 @@ def check_whole(name: str, value: Any, least: int = 0, most: int = GREATEST) -> 
 
 
 def check_number(name: str, value: Any, what: str = "a number") -> None:
-    """InputError for what is no finite number that a float of 64 bits holds. what: is wanted."""
+    """Raise InputError unless the value is a finite number that a 64-bit float holds. what: the
+    wanted value, for the message.
+    """
     fault = f"{name} must be {what}, not {shown(value)}"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InputError(fault)

@@ -1,7 +1,7 @@
-"""Secrets in URLs: what is told, kept or raised shows none of them.
+"""Removal of secrets from URLs in all texts that are shown, stored or raised.
 
-Credentials of an object store belong into the environment, and URLs that hold some are refused; but
-a message that refuses one, or quotes what somebody typed, would print them.
+Credentials of an object store belong in the environment, and URLs that hold some are refused. But a
+message that refuses such a URL, or quotes what a user typed, would print them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ OPEN_OPTIONS = {
     *("region", "scheme", "endpoint_override", "retry_limit_seconds"),
     *(f"{of}_storage_{what}" for of in ("blob", "dfs") for what in ("authority", "scheme")),
 }
-"""Of URLs, whose values are no secrets."""
+"""Options of URLs whose values are no secrets."""
 
 
 def without_secrets(text: str) -> str:
-    """Text whose URLs show neither users, passwords nor values of unknown options.
+    """Return a text whose URLs show neither users, passwords nor values of unknown options.
 
-    A secret may itself hold slashes, question marks and at signs.
+    A secret may itself contain slashes, question marks and at signs.
 
     >>> without_secrets("s3://KEY:se/cret@bucket/edges: no such file")
     's3://...@bucket/edges: no such file'
@@ -55,7 +55,7 @@ def _cleaned(url: re.Match[str]) -> str:
     rest = _ENDPOINT.sub(rf"\1{_HIDDEN}@", rest)
     for option in _OPTION.finditer(rest):
         if option[1] not in OPEN_OPTIONS:
-            end = ":" if rest.endswith(":") else ""  # of the message
+            end = ":" if rest.endswith(":") else ""  # the message's own colon
             rest = rest[: option.end()] + _HIDDEN + end
             break
     return f"{scheme}:{slashes}{rest}"

@@ -1,1 +1,1 @@
-"""Files that notice damage, outputs that appear whole, work that survives a kill, memory limits."""
+"""Files that detect damage, outputs that appear whole, work that survives a kill, memory limits."""

@@ -1,4 +1,6 @@
-"""Digests of whole files: what counts as done is read again, and has to be as it was written."""
+"""Digests of whole files. An output counts as done only if its files, read again, still match their
+digests.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,11 @@ from .system_errors import naming_file
 _READ_BYTES = 4 << 20
 
 FileDigests = dict[str, str]
-"""By a file's name below its folder: its size, and the xxh3_128 of its bytes."""
+"""Digest by file name below a folder: the file's size, and the xxh3_128 of its bytes, as text."""
 
 
 def digest_of_stream(file: BinaryIO) -> str:
-    """The size and the digest of what is left to read of a file.
+    """Return the size and the digest of the unread rest of a file.
 
     >>> import io
     >>> digest_of_stream(io.BytesIO(b"edges"))
@@ -31,21 +33,21 @@ def digest_of_stream(file: BinaryIO) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """The size and the digest of a file."""
+    """Return the size and the digest of a file."""
     with naming_file(path), open(path, "rb") as file:
         return digest_of_stream(file)
 
 
 def folder_digests(folder: Path) -> FileDigests:
-    """The digests of all files in a folder and below."""
+    """Return the digests of all files in a folder and below it."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): file_digest(path) for path in files}
 
 
 def find_damage(folder: Path, digests: Mapping[str, str]) -> str | None:
-    """Describe the first file that is not as its digest says; None where all files are.
+    """Describe the first file that does not match its digest; None if all match.
 
-    Raises OSError where a file cannot be read.
+    Raises OSError if a file cannot be read.
     """
     for name, wanted in digests.items():
         try:

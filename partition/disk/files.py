@@ -1,5 +1,5 @@
-"""Files that notice damage: each has the xxh3 checksum of every block of BLOCK_BYTES in the
-manifest, verified when the block is first read.
+"""Files that detect damage. The manifest has the xxh3 checksum of every block of BLOCK_BYTES, which
+is verified when the block is first read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HEADER_BYTES = 128
 
 @dataclass(frozen=True)
 class FileRecord:
-    """The manifest's record of a file: its size, and the xxh3_64 of each block, in hex."""
+    """The manifest's record of a file: its size, and the xxh3_64 of each block, in hexadecimal."""
 
     bytes: int
     xxh3: tuple[str, ...]
@@ -39,12 +39,12 @@ class FileRecord:
         return cls(int(value["bytes"]), tuple(value["xxh3"]))
 
     def length(self, dtype: DTypeLike) -> int:
-        """Elements of an array's file."""
+        """Return the number of elements in the file of an array."""
         return (self.bytes - HEADER_BYTES) // np.dtype(dtype).itemsize
 
 
 def record_of(path: Path) -> FileRecord:
-    """Size and checksums of a file that something else wrote."""
+    """Return the record of a file that was written without ArrayWriter."""
     hashes = []
     size = 0
     with naming_file(path), open(path, "rb") as file:
@@ -55,16 +55,18 @@ def record_of(path: Path) -> FileRecord:
 
 
 class Values(NamedTuple):
-    """The type and range of an array's file. allowed: the values it may have; None for any."""
+    """The values that an array's file may hold. dtype: their type. allowed: their range; None for
+    any.
+    """
 
     dtype: np.dtype
     allowed: range | None = None
 
 
 class ArrayWriter:
-    """A one-dimensional ``.npy`` file written in pieces; its length is known at the end.
+    """A writer of a one-dimensional ``.npy`` file in pieces, whose length is known only at the end.
 
-    Used as a context, which closes the file; ``finish`` makes it whole and tells its record.
+    Leaving the context closes the file; ``finish`` completes the file and returns its record.
     """
 
     def __init__(self, path: Path, dtype: DTypeLike) -> None:
@@ -90,7 +92,7 @@ class ArrayWriter:
         self._length += len(values)
 
     def finish(self) -> FileRecord:
-        """Write what is pending to the disk, and wait for it."""
+        """Complete the file, wait until it is on the disk, and return its record."""
         if self._in_block:
             self._end_block()
         with naming_file(self._path):
@@ -119,7 +121,9 @@ class ArrayWriter:
 
 
 def _npy_header(dtype: np.dtype, length: int) -> bytes:
-    """A version 1.0 header, always 128 bytes, so that the data start at one place."""
+    """Return a version 1.0 header. It is always 128 bytes, so that the data always begin at the
+    same offset.
+    """
     fields = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': ({length},), }}"
     return b"\x93NUMPY\x01\x00\x76\x00" + fields.encode().ljust(HEADER_BYTES - 11) + b"\n"
 
@@ -144,7 +148,8 @@ def read_array_into(
 ) -> None:
     """Read a whole array of known length and type, verifying every block.
 
-    allowed: the values that it may have. Raises InputError naming the file if it has others.
+    allowed: the range that its values must be in. Raises InputError, which names the file, for
+    damage or other values.
     """
     view, values = into.view(np.uint8), Values(into.dtype, allowed)
     head = np.empty(min(BLOCK_BYTES, record.bytes), np.uint8)
@@ -155,7 +160,9 @@ def read_array_into(
 
 
 def read_array_block(path: Path, record: FileRecord, values: Values, k: int) -> tuple[int, NDArray]:
-    """Block ``k`` of the array, verified: the index of its first element, and its elements."""
+    """Read and verify block ``k`` of an array. Returns the index of its first element, and its
+    elements.
+    """
     start = k * BLOCK_BYTES
     data = np.empty(min(BLOCK_BYTES, record.bytes - start), np.uint8)
     _read_part(path, record, range(k, k + 1), data, Team(1), values)
@@ -165,16 +172,18 @@ def read_array_block(path: Path, record: FileRecord, values: Values, k: int) -> 
 
 
 def read_verified(path: Path, record: FileRecord, team: Team) -> NDArray[np.uint8]:
-    """A file's bytes. Raises InputError naming the file if size or a checksum is off."""
+    """Return a file's bytes. Raises InputError, which names the file, if its size or a checksum is
+    wrong.
+    """
     data = np.empty(record.bytes, np.uint8)
     _read_part(path, record, range(len(record.xxh3)), data, team)
     return data
 
 
 def verify_file(path: Path, record: FileRecord, team: Team) -> None:
-    """Check every block of a file; holds a block a thread.
+    """Verify every block of a file. One block for each thread is held in memory.
 
-    Raises InputError naming the file if size or a checksum is off.
+    Raises InputError, which names the file, if its size or a checksum is wrong.
     """
 
     def check(k: int) -> None:
@@ -192,7 +201,7 @@ def _read_part(
     team: Team,
     values: Values | None = None,
 ) -> None:
-    """Read consecutive blocks into ``data``, verified."""
+    """Read consecutive blocks into ``data``, and verify them."""
     first = blocks.start * BLOCK_BYTES
 
     def read_block(k: int) -> None:
@@ -215,9 +224,10 @@ def _read_part(
 def check_block(
     path: Path, record: FileRecord, k: int, block: NDArray[np.uint8], values: Values | None = None
 ) -> None:
-    """Check a whole block while it is in the cache: its checksum, and what its array must hold.
+    """Verify a whole block while it is in the cache: its checksum, and the values that its array
+    may hold.
 
-    Raises InputError naming the file.
+    Raises InputError, which names the file.
     """
     if xxhash.xxh3_64_hexdigest(block) != record.xxh3[k]:
         raise damaged_block(path, k)
@@ -240,12 +250,16 @@ def check_block(
 
 
 def wrong_contents(path: Path, what: str) -> InputError:
-    """The error for a file that is as it was written, but holds values that no build writes."""
+    """Return the error for a file that matches its checksums but holds values that no build
+    writes.
+    """
     return InputError(f"{path}: invalid contents: {what}; build the store again")
 
 
 def open_regular(path: Path) -> int:
-    """A descriptor to read a file by; OSError for a link, and for a pipe or a device, unread."""
+    """Return a descriptor to read a file by. Raises OSError for a link, and for a pipe or a device,
+    without reading it.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
@@ -254,8 +268,8 @@ def open_regular(path: Path) -> int:
 
 
 def file_bytes(path: str | Path, most: int = -1) -> bytes:
-    """A file's bytes, the first ``most`` if that is given; OSError for a pipe or a device, unread.
-    Links are followed.
+    """Return a file's bytes, at most the first ``most`` of them; -1 for all. Links are followed.
+    Raises OSError for a pipe or a device, without reading it.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -266,7 +280,9 @@ def file_bytes(path: str | Path, most: int = -1) -> bytes:
 
 
 def read_regular(path: Path) -> bytes:
-    """A small file's bytes. Raises InputError naming what is no regular file or cannot be read."""
+    """Return a small file's bytes. Raises InputError, which names the file, if it is no regular
+    file or cannot be read.
+    """
     try:
         with open(open_regular(path), "rb") as file:
             return file.read()
@@ -277,11 +293,11 @@ def read_regular(path: Path) -> bytes:
 
 
 def read_small(path: str | Path, most: int) -> bytes:
-    """A file that a user names and that is read as a whole. Raises InputError for what is no
-    regular file, for one of more than ``most`` bytes, and for what cannot be read.
+    """Return the bytes of a file that a user names. Raises InputError if it is no regular file, has
+    more than ``most`` bytes, or cannot be read.
     """
     try:
-        data = file_bytes(path, most + 1)  # some files say that they are empty, and are not
+        data = file_bytes(path, most + 1)  # some files report a size of 0 but hold bytes
     except OSError as error:
         raise_failure(path, error)
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
@@ -291,7 +307,7 @@ def read_small(path: str | Path, most: int) -> bytes:
 
 
 def read_json(path: str | Path) -> Any:
-    """The document of a record. Raises OSError or ValueError where there is none."""
+    """Return the document of a JSON file. Raises OSError or ValueError if there is none."""
     try:
         return json.loads(file_bytes(path))
     except RecursionError as error:
@@ -299,7 +315,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def damaged_block(path: Path, block: int) -> InputError:
-    """The error for a block that does not match its checksum."""
+    """Return the error for a block that does not match its checksum."""
     return InputError(
         f"{path}: damaged: block {block} (bytes from {block * BLOCK_BYTES:,}) does not match "
         "its checksum; build the store again"

@@ -1,4 +1,6 @@
-"""The journal of work in progress: what is being made, where, and what each finished step gave."""
+"""The journal of work in progress: the output that is being made, its scratch folder, and the
+result of each finished step.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from .system_errors import raise_failure
 
 
 def read_journal(path: Path) -> dict[str, Any]:
-    """Read what an earlier attempt wrote; empty where nothing whole is there."""
+    """Return the document that an earlier attempt wrote; an empty dict if there is no undamaged
+    one.
+    """
     try:
         document = json.loads(path.read_bytes())
         return document if document.pop("xxh3") == _digest(document) else {}
@@ -24,7 +28,7 @@ def read_journal(path: Path) -> dict[str, Any]:
 
 
 def write_journal(path: Path, document: Mapping[str, Any]) -> None:
-    """Replace it, whole and on the disk."""
+    """Replace the journal. It is whole and on the disk afterwards."""
     encoded = json.dumps({**document, "xxh3": _digest(document)}, indent=1).encode()
     write_file(path, encoded)
 
@@ -34,7 +38,7 @@ def _digest(document: Mapping[str, Any]) -> str:
 
 
 def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
-    """Describe how two purposes differ, in words; of two commands that alone.
+    """Describe how two purposes differ, in words. If their commands differ, only that is described.
 
     >>> difference({"--order": "none", "input": "a"}, {"--order": "degree", "input": "a"})
     '--order was none, now degree'

@@ -1,4 +1,6 @@
-"""The lock of a folder of work in progress: held by the live run, let go of by a dead one."""
+"""The lock of a folder of work in progress. A live run holds it; the system releases it when the
+run dies.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,11 @@ _PAUSE_SECONDS = 0.05
 
 @contextlib.contextmanager
 def locked(folder: Path, path: Path | str, remedy: str = _REMEDY) -> Iterator[None]:
-    """Make the folder, or take it from a run that has died; it is for the work on ``path``.
+    """Make the folder, or take it from a run that has died, and hold its lock. The folder is for
+    the work on ``path``.
 
-    remedy: what to do where another run has it.
-
-    Raises BusyError if a live run has it, InputError for one that is not of our making.
+    remedy: advice for the case that another run holds the lock. Raises BusyError if a live run
+    holds it, InputError for a folder that delegraph did not make.
     """
     check_private(folder)
     if _is_of_others(folder):
@@ -34,10 +36,10 @@ def locked(folder: Path, path: Path | str, remedy: str = _REMEDY) -> Iterator[No
         make_private(folder)
         try:
             lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        except FileNotFoundError as error:  # a run that ends has just removed the folder
+        except FileNotFoundError as error:  # a run that has just ended removed the folder
             raise BusyError(f"another run is writing {path} at this moment: {remedy}") from error
     except OSError as error:
-        with contextlib.suppress(OSError):  # not there, or not empty
+        with contextlib.suppress(OSError):  # the folder is missing, or not empty
             folder.rmdir()
         raise_failure(folder, error)
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
@@ -57,10 +59,11 @@ def locked(folder: Path, path: Path | str, remedy: str = _REMEDY) -> Iterator[No
 
 @contextlib.contextmanager
 def writing_alone(path: Path, seconds: float = 0.0) -> Iterator[Path]:
-    """A folder beside an output that is a single file, in which it may be written, to be renamed.
+    """Yield a folder beside an output that is a single file. The output may be written there, and
+    then renamed.
 
-    It is this run's alone, and gone at the end. seconds: to wait for another run that has it.
-    Raises as ``locked`` does.
+    The folder belongs to this run alone, and is removed at the end. seconds: how long to wait for
+    another run that holds it. Raises as ``locked`` does.
     """
     folder, until = path.with_name(f".{path.name}.work"), time.monotonic() + seconds
     with contextlib.ExitStack() as stack:
@@ -75,20 +78,22 @@ def writing_alone(path: Path, seconds: float = 0.0) -> Iterator[Path]:
         try:
             yield folder
         finally:
-            for left in _names_in(folder) - {LOCK}:  # without its lock it would be of others
+            for left in _names_in(folder) - {LOCK}:  # the lock goes last
                 with contextlib.suppress(OSError):
                     os.unlink(folder / left)
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_of_others(folder: Path) -> bool:
-    """Whether there is something in a folder, and no lock: that is made first, and goes last."""
+    """Return whether a folder has files but no lock. delegraph makes the lock first and removes it
+    last.
+    """
     names = _names_in(folder)
     return bool(names) and (LOCK not in names or (folder / LOCK).is_dir())
 
 
 def _names_in(folder: Path) -> set[str]:
-    """Nothing where there is no such folder, or no more."""
+    """Return the names in a folder; an empty set if there is no such folder."""
     try:
         return set(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError):

@@ -1,7 +1,8 @@
-"""The memory limit: what a user types, what the machine allows, what a process tree holds.
+"""The memory limit: parsing it, its default on this machine, and the bytes that a process tree
+holds.
 
 A process tree holds the sum of its proportional set sizes (PSS): pages that several of its
-processes share count once. Imports count too.
+processes share count once. Imported modules count too.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from ..errors import InputError
 from ..numbers import GREATEST, check_whole, shown
 
 DEFAULT_SHARE = 0.6
-"""Of what the machine, or its control group, allows."""
+"""Default limit as a share of the memory that the machine, or its control group, allows."""
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
 _MAPPED_BYTES = 1 << 20  # larger blocks are mapped one by one
 
 GROWTH_BYTES = 40 << 20
-"""What a process comes to hold beside its arrays, by measurement: heaps, stacks, pages of code."""
+"""Bytes by which a process grows beside its arrays, by measurement: heaps, stacks, pages of
+code.
+"""
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?\s*", re.ASCII)
@@ -33,7 +36,7 @@ _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def parse_bytes(text: str) -> int:
-    """A size as people write it.
+    """Return the number of bytes that a size such as "512MB" stands for.
 
     >>> parse_bytes("512MB"), parse_bytes("1.5 GiB"), parse_bytes("4096")
     (512000000, 1610612736, 4096)
@@ -49,7 +52,9 @@ def parse_bytes(text: str) -> int:
 
 
 def as_bytes(size: float | str | None, name: str = "a size of memory") -> int | None:
-    """A number of bytes, or a size as people write it. name: of the option, for messages."""
+    """Return a number of bytes, given as a number or as text such as "512MB". name: of the option,
+    for messages.
+    """
     if isinstance(size, str):
         return parse_bytes(size)
     whole = int(size) if isinstance(size, float) and size.is_integer() else size
@@ -58,7 +63,7 @@ def as_bytes(size: float | str | None, name: str = "a size of memory") -> int | 
 
 
 def format_bytes(size: float) -> str:
-    """A size for people, rounded up in its last digit.
+    """Return a size as text for people, rounded up in its last digit.
 
     >>> format_bytes(859_900_001), format_bytes(12), format_bytes(2_340_000_000)
     ('860 MB', '12 B', '2.34 GB')
@@ -72,12 +77,12 @@ def format_bytes(size: float) -> str:
 
 
 def default_limit() -> int:
-    """DEFAULT_SHARE of the memory that this process may use at most."""
+    """Return DEFAULT_SHARE of the memory that this process may use."""
     return int(DEFAULT_SHARE * machine_bytes())
 
 
 def machine_bytes() -> int:
-    """Memory of the machine, or of the control group where that is less."""
+    """Return the memory of the machine, or of the control group if that is less."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([total, *_group_limits()])
 
@@ -106,16 +111,17 @@ def _group_limits() -> Iterator[int]:
         for file in files:
             try:
                 yield int(file.read_text())
-            except (OSError, ValueError):  # not there, or "max"
+            except (OSError, ValueError):  # no such file, or "max"
                 continue
 
 
 def return_freed_memory() -> None:
-    """Let memory that is freed go back to the system at once, where the allocators can do so.
+    """Make the allocators return freed memory to the system at once, if they can.
 
-    Kept for later use, blocks of one step would count as held during the next ones. To be called
-    again when much was freed: small blocks are only returned then. It costs time, as pages that
-    come anew have to be cleared: for runs whose limit is far away it is not worth it.
+    Otherwise they keep freed blocks, which would count as held during the next step. Call this
+    again after much was freed, since small blocks are returned only at the call. It costs time, as
+    the system must clear pages that are allocated again, so it does not pay for runs far below
+    their limit.
     """
     pa.set_memory_pool(pa.system_memory_pool())
     with contextlib.suppress(OSError, AttributeError):  # not glibc
@@ -126,14 +132,16 @@ def return_freed_memory() -> None:
 
 
 def trim_freed_memory() -> None:
-    """Let what has been freed by now go back to the system; later, the allocators do as before."""
+    """Return the memory that is free now to the system. The allocators' settings do not change."""
     pa.default_memory_pool().release_unused()
     with contextlib.suppress(OSError, AttributeError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def held_bytes(process: int | str = "self") -> int:
-    """Proportional set size of a process; 0 if it has ended or the system cannot tell."""
+    """Return the proportional set size of a process; 0 if it has ended or the system cannot
+    tell.
+    """
     try:
         with open(f"/proc/{process}/smaps_rollup") as file:
             return sum(int(line.split()[1]) << 10 for line in file if line.startswith("Pss:"))
@@ -142,13 +150,15 @@ def held_bytes(process: int | str = "self") -> int:
 
 
 def resident_bytes() -> int:
-    """Resident set size of this process: pages that other processes share count in full."""
+    """Return the resident set size of this process, in which pages shared with other processes
+    count in full.
+    """
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def process_tree(root: int | None = None) -> list[int]:
-    """A process (this one) and all its descendants."""
+    """Return the ids of a process (None: this one) and all its descendants."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -164,5 +174,5 @@ def process_tree(root: int | None = None) -> list[int]:
 
 
 def tree_bytes(root: int | None = None) -> int:
-    """The bytes that a process tree holds: the sum of its proportional set sizes."""
+    """Return the bytes that a process tree holds: the sum of its proportional set sizes."""
     return sum(held_bytes(process) for process in process_tree(root))

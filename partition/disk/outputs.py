@@ -1,11 +1,12 @@
-"""Outputs: folders that appear whole or not at all, and that replace only their own kind.
+"""Outputs: folders that appear whole or not at all, and that replace only outputs of their own
+kind.
 
-A folder is written under a temporary name beside its place (work.py) and renamed when it is
-complete and on the disk, or changes places with what it replaces. Folders above it that are missing
-are made. What may be replaced has to carry
-our mark: a store its manifest, a folder of Parquet files an entry in the key-value metadata of
-each. Some outputs are a file, which the record beside it vouches for. Results may also appear in an
-object store (uploads.py); all else is of this machine.
+A folder is written under a temporary name beside its final path (work.py). When it is complete and
+on the disk, it is renamed, or swapped with the output that it replaces. Missing parent folders are
+made. Only outputs with delegraph's mark may be replaced: a store has its manifest, a folder of
+Parquet files an entry in the key-value metadata of each file. An output that is a single file is
+recognized by the record beside it. Results may also appear in an object store (uploads.py); all
+other outputs are on this machine.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ from .urls import AnyPath, is_remote, refuse_remote, url_of
 
 Kind = Literal["store", "result", "edge list", "supersteps", "matrix", "text"]
 FILES = ("matrix", "text")
-"""Kinds that are a file, which no mark fits into: the record beside it says what it is."""
+"""Kinds of outputs that are single files. A mark does not fit into them, so the record beside them
+tells their kind.
+"""
 
 MANIFEST = "manifest.json"
 STORE_FORMAT = "delegraph store"
@@ -48,12 +51,14 @@ _MARK = b"delegraph"
 
 
 def mark(kind: Kind, **facts: Any) -> dict[bytes, bytes]:
-    """Key-value metadata for the Parquet files of an output."""
+    """Return key-value metadata for the Parquet files of an output."""
     return {_MARK: json.dumps({"kind": kind, **facts}).encode()}
 
 
 def facts_of(metadata: dict[bytes, bytes] | None, kind: Kind) -> dict[str, Any] | None:
-    """The facts given to ``mark`` for a file of that kind; None where there is no such mark."""
+    """Return the facts given to ``mark`` for a file of that kind; None if the file has no such
+    mark.
+    """
     try:
         facts = json.loads((metadata or {})[_MARK])
         return facts if facts.pop("kind") == kind else None
@@ -62,15 +67,15 @@ def facts_of(metadata: dict[bytes, bytes] | None, kind: Kind) -> dict[str, Any] 
 
 
 def is_store(path: AnyPath) -> bool:
-    """Whether a folder is a store, or was one: its manifest may be damaged, or gone."""
-    if is_remote(path):  # where none is read
+    """Return whether a folder is a store, or was one: its manifest may be damaged or missing."""
+    if is_remote(path):  # stores are not read from object stores
         return False
     parts = [Path(path, name) for name in ("vertices.parquet", "partition-0000")]
     return _has_mark(Path(path)) or all(os.path.lexists(part) for part in parts)
 
 
 def _has_mark(path: Path) -> bool:
-    """Whether a folder has a store's manifest (which may be damaged all the same)."""
+    """Return whether a folder has the manifest of a store, which may be damaged."""
     try:
         with open(open_regular(path / MANIFEST), "rb") as file:
             return STORE_FORMAT.encode() in file.read(100)
@@ -80,7 +85,7 @@ def _has_mark(path: Path) -> bool:
 
 
 def _is(path: Path, kind: Kind) -> bool:
-    """Whether nothing but an output of that kind stands at ``path``."""
+    """Return whether ``path`` is an output of that kind, without foreign files."""
     if kind in FILES:
         return _is_recorded(path, kind)
     if path.is_symlink() or not path.is_dir():
@@ -99,7 +104,7 @@ def _is(path: Path, kind: Kind) -> bool:
 
 
 def _is_recorded(path: Path, kind: Kind) -> bool:
-    """Whether a file is what the record beside it says was written."""
+    """Return whether a file has the kind and size that the record beside it states."""
     try:
         record = read_json(record_path(path))
         told = record["written"], record["bytes"]
@@ -110,20 +115,20 @@ def _is_recorded(path: Path, kind: Kind) -> bool:
 
 
 def is_result(path: AnyPath) -> bool:
-    """Whether nothing but a result stands at ``path``."""
+    """Return whether ``path`` is a result, without foreign files."""
     if is_remote(path):
         return whole_result(url_of(os.fspath(path))) is not None
     return _is(Path(path), "result")
 
 
 def record_path(output: AnyPath) -> Path:
-    """Where the record of an output stands: ``distances/`` -> ``distances.run.json``."""
+    """Return the path of an output's record: ``distances/`` -> ``distances.run.json``."""
     path = Path(output).absolute()
     return path.with_name(f"{path.name}.run.json")
 
 
 def local(output: AnyPath) -> Path:
-    """The path of an output that is no result. InputError for a URL."""
+    """Return the path of an output that is no result. Raises InputError for a URL."""
     refuse_remote(
         output, "only results can be written to an object store: give a path of this machine"
     )
@@ -131,16 +136,16 @@ def local(output: AnyPath) -> Path:
 
 
 def read_record(output: AnyPath) -> Any:
-    """Read the record of an output. Raises OSError or ValueError where there is none."""
+    """Return the record of an output. Raises OSError or ValueError if there is none."""
     if is_remote(output):
         return standing(url_of(os.fspath(output))).record
     return read_json(record_path(output))
 
 
 def check_undamaged(output: AnyPath, record: Any) -> None:
-    """InputError where a file of an output is not as its record says that it was written.
+    """Raise InputError if a file of an output does not match the digest in its record.
 
-    Records of versions that kept no digests say nothing of that.
+    Records of older versions have no digests, so their outputs pass.
     """
     digests = record.get("files", {})
     if is_remote(output):
@@ -157,7 +162,7 @@ def _find_local_damage(path: Path, digests: Mapping[str, str]) -> str | None:
     if not path.is_dir():
         if len(digests) != 1:
             return f"{path} is not a folder"
-        # It may have been renamed, with its record.
+        # The file may have been renamed, with its record.
         return find_damage(path.parent, dict.fromkeys([path.name], *digests.values()))
     others = sorted(file.name for file in path.iterdir() if file.name not in digests)
     if others:
@@ -169,10 +174,10 @@ _REPLACE = "name another output, move it away, or replace it with --overwrite"
 
 
 def check_output(output: AnyPath, kind: Kind, overwrite: bool, read: AnyPath | None = None) -> None:
-    """Refuse an output that may not be written, before any work is done.
+    """Raise InputError for an output that may not be written, before any work is done.
 
-    overwrite: whether one of the same kind may be replaced. read: what the command reads (a path
-    or a glob), which the output must neither hold nor stand in.
+    overwrite: whether an output of the same kind may be replaced. read: the input (a path or a
+    glob), which must be neither inside the output nor contain it.
     """
     if kind == "result" and is_remote(output):
         check_upload(url_of(os.fspath(output)), overwrite, read)
@@ -194,9 +199,10 @@ def check_output(output: AnyPath, kind: Kind, overwrite: bool, read: AnyPath | N
 def check_file(
     output: AnyPath, kind: str, is_one: Callable[[Path], bool], overwrite: bool, read: AnyPath
 ) -> None:
-    """Refuse an output that is a single file and may not be written, before any work is done.
+    """Raise InputError for an output that is a single file and may not be written, before any work
+    is done.
 
-    is_one: whether a file of its kind stands at a path. overwrite, read: see ``check_output``.
+    is_one: returns whether a path is a file of its kind. overwrite, read: see ``check_output``.
     """
     _check_place(Path(output), kind, is_one, overwrite)
     _check_apart(Path(output), os.fspath(read))
@@ -215,7 +221,7 @@ def _check_place(path: Path, kind: str, is_one: Callable[[Path], bool], overwrit
 
 
 def check_above(path: Path) -> None:
-    """Refuse a path that no folder can be made for."""
+    """Raise InputError for a path whose parent folder cannot be made."""
     above = list(path.absolute().parents)
     missing = list(takewhile(lambda folder: not os.path.lexists(folder), above))
     if any(folder.name == ".." for folder in missing):
@@ -226,9 +232,9 @@ def check_above(path: Path) -> None:
 
 @contextlib.contextmanager
 def made_folders(folder: Path) -> Iterator[None]:
-    """A folder for the block to write into, made with those above it that are missing.
+    """Make a folder, with its missing parents, for the block to write into.
 
-    If the block fails, those that were made are removed, unless something is in them.
+    If the block fails, the new folders are removed, unless they hold files.
     """
     made: list[Path] = []
     try:
@@ -245,20 +251,20 @@ def made_folders(folder: Path) -> Iterator[None]:
         yield
     except BaseException:
         for each in reversed(made):
-            with contextlib.suppress(OSError):  # another run's output may stand there by now
+            with contextlib.suppress(OSError):  # another run's output may be there by now
                 each.rmdir()
         raise
 
 
 def _make_folder(folder: Path) -> bool:
-    """False where another run has made it meanwhile."""
+    """Make a folder. Returns False if another run has made it meanwhile."""
     try:
         folder.mkdir()
     except FileExistsError:
         if not folder.is_dir():
             raise
         return False
-    except FileNotFoundError:  # a run that failed has just removed the folder above
+    except FileNotFoundError:  # a run that has just failed removed the parent folder
         folder.mkdir(parents=True, exist_ok=True)
     return True
 
@@ -285,11 +291,11 @@ def _is_record(path: Path) -> bool:
 
 
 def publish(new: Path, path: Path, kind: Kind, overwrite: bool, replaced: Path) -> None:
-    """Let the folder (or file) ``new``, which is on the disk, appear as ``path``.
+    """Make the folder (or file) ``new``, which is on the disk, appear as ``path``.
 
-    What stands there by then is replaced only if ``overwrite`` is set and it is of that kind: in
-    one step where the system can, so that one of them stands there at any time; else the old one
-    waits in the folder ``replaced`` meanwhile.
+    An output that is there by then is replaced only if ``overwrite`` is set and it is of that kind.
+    If the system can swap the two in one step, one of them is at ``path`` at any time; otherwise
+    the old one is kept in the folder ``replaced`` meanwhile.
     """
     os.chmod(new, (0o666 if kind in FILES else 0o777) & ~_umask())
     if not os.path.lexists(path):
@@ -318,17 +324,17 @@ def publish(new: Path, path: Path, kind: Kind, overwrite: bool, replaced: Path) 
 
 
 def publish_file(new: Path, path: Path) -> None:
-    """Let the file ``new``, which is on the disk, take the place of ``path``."""
+    """Make the file ``new``, which is on the disk, replace ``path``."""
     os.chmod(new, 0o666 & ~_umask())
     os.replace(new, path)
     sync_to_disk(path.parent)
 
 
 def restore_replaced(new: Path, path: Path, replaced: Path) -> None:
-    """End what ``publish`` began when it replaced ``path``, wherever that was cut off.
+    """Finish a replacement that ``publish`` began, wherever it was cut off.
 
-    Afterwards the old one is at ``path``, and ``new`` is as it was; or it is gone, and ``new`` at
-    ``path``.
+    Afterwards either the old output is at ``path``, and ``new`` is unchanged; or ``new`` is at
+    ``path``, and the old output is gone.
     """
     if not os.path.lexists(path) and (replaced / path.name).is_dir():
         os.rename(replaced / path.name, path)
@@ -344,7 +350,9 @@ def restore_replaced(new: Path, path: Path, replaced: Path) -> None:
 
 
 def _note(path: Path, replaced: Path) -> Path:
-    """A file that tells which of two folders that may change places is the new one."""
+    """Return the path of a file that tells which of two folders that may have been swapped is the
+    new one.
+    """
     return replaced / f"{path.name}.inode"
 
 
@@ -352,11 +360,11 @@ def _number(path: Path) -> bytes:
     return b"%d" % path.lstat().st_ino
 
 
-_HERE, _RENAME_EXCHANGE = -100, 2  # of Linux: AT_FDCWD, and what renameat2 is told
+_HERE, _RENAME_EXCHANGE = -100, 2  # Linux's AT_FDCWD, and its flag for renameat2
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two folders change places in one step; False where the system cannot."""
+    """Swap two folders in one step. Returns False if the system cannot."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):  # not Linux
@@ -373,10 +381,11 @@ def _exchange(one: Path, other: Path) -> bool:
 def naming_full_disk(
     path: Path, needed: Callable[[], str], others: Callable[[], list[Path]] = list
 ) -> Iterator[None]:
-    """Turn 'no space left' into one line that says where, what is used up, and what to do.
+    """Turn 'no space left' into a DelegraphError of one line that names the place, the resource
+    that is used up, and a remedy.
 
-    others: folders beside that of ``path`` that are written to. The error's own file is named
-    where it has one, else the folder that has least room.
+    others: folders, besides that of ``path``, that are written to. If the error names its file,
+    that file's place is reported; otherwise the folder with the least free space.
     """
     try:
         yield
@@ -393,12 +402,14 @@ def naming_full_disk(
 
 
 def nearest_folder(path: Path) -> Path:
-    """The nearest folder above that is there: others may be removed by now, or not be made yet."""
+    """Return the nearest parent folder that exists: others may be removed by now, or not made
+    yet.
+    """
     return next(folder for folder in path.absolute().parents if folder.is_dir())
 
 
 def _used_up(error: OSError, place: Path) -> tuple[str, str]:
-    """Say which resource of a folder is used up, and what to do."""
+    """Return which resource of a folder is used up, and the remedy."""
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if error.errno == errno.EFBIG:
         told = "" if most == resource.RLIM_INFINITY else f" of {most:,} bytes (ulimit -f)"
@@ -413,7 +424,7 @@ def _used_up(error: OSError, place: Path) -> tuple[str, str]:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a small file whole or not at all."""
+    """Write a small file, which appears whole and on the disk or not at all."""
     partial = path.with_name(f".{path.name}.partial")
     try:
         with naming_file(path), open(partial, "wb") as file:

@@ -1,6 +1,6 @@
-"""Folders for their owner alone: what lies in them is read again, and removed, without a question.
-
-Nobody else may have put it there: such a folder is ours by its owner and its mode.
+"""Folders for their owner alone. Their files are read again, and removed, without a question, so no
+other user may be able to put files there. A folder counts as the user's own by its owner and its
+mode.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def make_private(path: Path) -> None:
-    """Make a folder for its owner alone, or take the one that is there.
+    """Make a folder for its owner alone, or accept an existing one.
 
-    Raises InputError for what others may have put there: a link, a folder of someone else, or
-    one that others may write into; and for a umask that takes files from their owner.
+    Raises InputError for anything that another user may have put there (a link, another user's
+    folder, a folder that others may write to), and for a umask that denies the owner access.
     """
     try:
         path.mkdir(0o700)
@@ -34,7 +34,7 @@ def make_private(path: Path) -> None:
 
 
 def check_private(path: Path) -> None:
-    """Raises InputError where something stands at ``path`` that others may have put there."""
+    """Raise InputError if ``path`` exists and another user may have put it there."""
     if os.path.lexists(path) and not is_private(path):
         raise InputError(
             f"{path} is in the way: it must be a folder that you own and that nobody else can "
@@ -43,7 +43,7 @@ def check_private(path: Path) -> None:
 
 
 def is_private(path: Path) -> bool:
-    """Whether a folder is of this user, and no one else may write into it."""
+    """Return whether a path is a folder of this user that nobody else may write to."""
     try:
         found = path.lstat()
     except FileNotFoundError:

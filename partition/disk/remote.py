@@ -1,9 +1,10 @@
-"""Files in object stores, by Arrow's file systems: read in parts, listed, written, removed.
+"""Files in object stores, through Arrow's file systems: reading in parts, listing, writing,
+removing.
 
-The libraries below retry what a store cannot answer at the moment. What they give up is told in one
-line: InputError where it would fail again, BusyError where another try may help. Nothing waits
-without an end: each request has its time. URLs find credentials as Arrow does, in the environment
-or from the machine; wherever a name goes, to a worker too, it is enough to open the file.
+The libraries below retry requests that a store cannot answer at the moment. A request that they
+give up raises an error of one line: InputError if it would fail again, BusyError if another try may
+help. Every request has a time limit. URLs find credentials as Arrow does, in the environment or
+from the machine, so a URL alone is enough to open a file, on workers too.
 """
 
 from __future__ import annotations
@@ -31,25 +32,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ATTEMPTS = 5
-"""Of a request, with pauses that grow to seconds."""
+"""Number of attempts of a request, with pauses that grow to seconds."""
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 30.0
-"""Without a byte, after which an attempt has failed."""
+"""Seconds without a byte after which an attempt has failed."""
 ANSWER_SECONDS = 300.0
-"""For a request with all its attempts, however slowly its bytes come."""
+"""Seconds for a request with all its attempts, however slowly its bytes arrive."""
 
-READ_BYTES = 1 << 20  # of a column chunk at a time: a row group may be larger than memory
+READ_BYTES = 1 << 20  # read at once of a column chunk, since a row group may exceed memory
 REMOTE_BYTES = 4 << 20
-"""The same from an object store, where each request takes its time."""
+"""Bytes read at once of a column chunk in an object store, where each request takes long."""
 AHEAD_BYTES = 256 << 10
-"""Of what is read in small pieces: footers, headers of pages."""
+"""Bytes that are read ahead where small pieces are read: footers, headers of pages."""
 _MOST_BYTES = 8 << 20
-"""Of a request, so that it is done in its time."""
+"""Most bytes of a request, so that it ends within its time limit."""
 
 
 class State(NamedTuple):
-    """The state of a file. modified: its time, in nanoseconds. tag: the object store's name for its
-    content; empty for a path.
+    """The state of a file. modified: its modification time, in nanoseconds. tag: the object store's
+    tag of its content; empty for a path.
     """
 
     bytes: int
@@ -58,7 +59,9 @@ class State(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An entry of a listing: a name below the folder, its bytes, its time; no bytes: a folder."""
+    """An entry of a listing: its name below the folder, its bytes (None for a folder), and its
+    modification time in nanoseconds.
+    """
 
     name: str
     bytes: int | None
@@ -66,7 +69,7 @@ class Entry(NamedTuple):
 
 
 class RemoteFile(io.RawIOBase):
-    """A file of an object store, to be read from wherever it is needed. name: its URL."""
+    """A file in an object store that can be read from any position. name: its URL."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -77,7 +80,7 @@ class RemoteFile(io.RawIOBase):
         self._ahead, self._ahead_at = b"", 0
 
     def _length(self, system: FileSystem, path: str) -> int:
-        if self._url.scheme == "gs":  # of whose files these calls hold the interpreter's lock
+        if self._url.scheme == "gs":  # its files' calls would hold the interpreter's lock
             return system.get_file_info(path).size or 0
         return self._file.size()
 
@@ -144,7 +147,7 @@ class RemoteFile(io.RawIOBase):
 
 
 Source = str | RemoteFile
-"""What ``pq.ParquetFile`` is given: a path, or an open file of an object store."""
+"""The argument that ``pq.ParquetFile`` gets: a path, or an open file in an object store."""
 
 
 def source_of(name: AnyPath) -> Source:
@@ -152,7 +155,9 @@ def source_of(name: AnyPath) -> Source:
 
 
 def opened(source: Source) -> BinaryIO:
-    """A file to read bytes of; to be closed, which does nothing to one of an object store."""
+    """Return a file to read bytes from. The caller closes it, which has no effect on a file in an
+    object store.
+    """
     if isinstance(source, RemoteFile):
         return cast(BinaryIO, source)
     return open(source, "rb")
@@ -163,7 +168,9 @@ def open_file(name: AnyPath) -> BinaryIO:
 
 
 def state_of(source: Source) -> State:
-    """OSError where a path leads nowhere; InputError of an object store."""
+    """Return the state of a file. Raises OSError if a path leads nowhere; for an object store,
+    InputError.
+    """
     if isinstance(source, RemoteFile):
         return source.state
     facts = os.stat(source)
@@ -171,17 +178,17 @@ def state_of(source: Source) -> State:
 
 
 def buffer_size(name: AnyPath) -> int:
-    """The bytes of the buffer through which Arrow reads a column."""
+    """Return the bytes of the buffer through which Arrow reads a column."""
     return REMOTE_BYTES if is_remote(name) else READ_BYTES
 
 
 def buffer_bytes(name: AnyPath, columns: int) -> int:
-    """The bytes held while so many columns come from an object store; 0 for a path."""
+    """Return the bytes held while this many columns are read from an object store; 0 for a path."""
     return (columns + 1) * REMOTE_BYTES + AHEAD_BYTES if is_remote(name) else 0
 
 
 def listed(url: Url, recursive: bool = False) -> list[Entry]:
-    """List the entries below a folder, by name; none if there is no such folder."""
+    """List the entries below a folder, by name; an empty list if there is no such folder."""
     from pyarrow.fs import FileSelector
 
     def request(system: FileSystem, path: str) -> list[Entry]:
@@ -203,14 +210,14 @@ def _size(info: FileInfo) -> int | None:
 
 
 def is_file(url: Url) -> bool:
-    """Whether an object has just that name."""
+    """Return whether there is an object with exactly this name."""
     from pyarrow.fs import FileType
 
     return ask(url, lambda system, path: system.get_file_info(path).type == FileType.File)
 
 
 def check_bucket(url: Url) -> None:
-    """Raises InputError where there is none."""
+    """Raise InputError if the bucket does not exist."""
     from pyarrow.fs import FileType
 
     bucket = url._replace(key="")
@@ -219,7 +226,7 @@ def check_bucket(url: Url) -> None:
 
 
 def read_small(url: Url) -> bytes | None:
-    """All of an object; None where there is none."""
+    """Return all bytes of an object; None if there is none."""
 
     def request(system: FileSystem, path: str) -> bytes | None:
         try:
@@ -232,18 +239,20 @@ def read_small(url: Url) -> bytes | None:
 
 
 def put(url: Url, data: bytes) -> None:
-    """Write an object, which appears whole."""
+    """Write bytes as an object, which appears whole."""
     _write(url, io.BytesIO(data))
 
 
 def upload(path: Path, url: Url) -> None:
-    """Write a file as an object, which appears whole; holds about three times _MOST_BYTES."""
+    """Write a file as an object, which appears whole. About three times _MOST_BYTES are held."""
     with naming_file(path), open(path, "rb") as file:
         _write(url, file)
 
 
 _CUT_OFF: list[Any] = []
-"""Streams that failed. Arrow completes what it closes, and closes what nobody holds."""
+"""Streams that failed. They are kept since Arrow closes a stream that nothing refers to, and
+closing it would complete the object.
+"""
 
 
 def _write(url: Url, file: BinaryIO) -> None:
@@ -258,7 +267,7 @@ def _write(url: Url, file: BinaryIO) -> None:
 
 
 def remove(url: Url) -> None:
-    """An object, if it is there."""
+    """Remove an object, if it exists."""
 
     def request(system: FileSystem, path: str) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -268,7 +277,9 @@ def remove(url: Url) -> None:
 
 
 def ask(url: Url, request: Callable[[FileSystem, str], T]) -> T:
-    """Make a request in a thread of its own, which is left where it hangs; return its result."""
+    """Make a request in a thread of its own, and return its result. A thread that hangs is left
+    behind.
+    """
     given: list[T] = []
     failed: list[BaseException] = []
 
@@ -292,7 +303,7 @@ def ask(url: Url, request: Callable[[FileSystem, str], T]) -> T:
         raise InputError(f"{url}: no such file or folder") from error
     if isinstance(error, OSError):
         raise _told(url, one_line(error)) from error
-    if isinstance(error, ValueError):  # of an option
+    if isinstance(error, ValueError):  # a wrong option
         raise InputError(f"{url}: {one_line(error)}") from error
     raise error
 
@@ -306,8 +317,8 @@ _MAY_HELP = {408, 425, 429}
 
 
 def _told(url: Url, text: str) -> InputError | BusyError:
-    """One line for what a store did not do, by what the libraries say: a status, a code. (Names of
-    objects are in it, too, and may be any words.)
+    """Return the error for a failed request, by the status and code in the library's message. (The
+    message may also quote object names, which may be any words.)
     """
     for name in _SECRETS:
         text = text.replace(os.environ.get(name) or text + " ", "...")
@@ -334,13 +345,13 @@ _SECRETS = (
     *("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_CLIENT_SECRET"),
     *("AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"),
 )
-"""In the environment, which libraries might quote."""
+"""Variables of the environment that libraries might quote."""
 _VARIABLES = {
     "s3": ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"),
     "gs": ("GOOGLE_APPLICATION_CREDENTIALS",),
     "abfs": ("AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_ID"),
 }
-"""Any of which says who asks."""
+"""Variables of the environment, any of which supplies credentials."""
 _REMEDY = {
     "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
     "gs": "set GOOGLE_APPLICATION_CREDENTIALS",
@@ -349,7 +360,7 @@ _REMEDY = {
 
 
 def _credentials(scheme: str) -> str:
-    """Advise what to do about missing or refused credentials."""
+    """Return advice about missing or refused credentials."""
     there = [name for name in _VARIABLES[scheme] if os.environ.get(name)]
     if there:
         return f"the credentials of {there[0]} do not allow access"

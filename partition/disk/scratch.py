@@ -1,7 +1,7 @@
 """Arrays between the steps of a build: held in memory, or in files that any worker can read.
 
-A scratch file ends with the digest of what is before: an attempt that takes over what another one
-has left checks it first (``whole``).
+A scratch file ends with the digest of its bytes. An attempt that reuses files of an earlier attempt
+checks them first (``whole``).
 """
 
 from __future__ import annotations
@@ -25,18 +25,22 @@ SCRATCH_NAMES = ("*.npy", "run-*")
 _READ_BYTES = 4 << 20
 
 _HEADERS = threading.Lock()
-"""One header at a time: NumPy reads them by Python's parser, which fails in Python 3.11 where two
-threads are in it at once ("AST constructor recursion depth mismatch").
+"""A lock, so that one header is read at a time. NumPy reads headers by Python's parser, which in
+Python 3.11 fails if two threads are in it at once ("AST constructor recursion depth mismatch").
 """
 
 
 class Scratch(Protocol):
-    """Named arrays. A name is written once, whole; tasks that run again write the same."""
+    """Named arrays. A name is written once, whole; a task that runs again writes the same
+    values.
+    """
 
     def save(self, name: str, values: NDArray) -> None: ...
 
     def load(self, name: str) -> NDArray:
-        """The array, not to be written to; of a file, mapped: pages are read when touched."""
+        """Return the array, which must not be written to. The array of a file is mapped: its pages
+        are read when touched.
+        """
         ...
 
     def remove(self, names: Sequence[str]) -> None: ...
@@ -61,7 +65,7 @@ class MemoryScratch:
 
 @dataclass(frozen=True)
 class FileScratch:
-    """Arrays as ``.npy`` files in a folder: what is there is whole and on the disk."""
+    """Arrays as ``.npy`` files in a folder. A file that exists is whole and on the disk."""
 
     folder: str
 
@@ -70,7 +74,7 @@ class FileScratch:
 
     def save(self, name: str, values: NDArray) -> None:
         with scratch_file(self.path(name)) as file:
-            # (np.save does not say that a disk is full.)
+            # (np.save does not report a full disk.)
             values = np.ascontiguousarray(values)
             header = np.lib.format.header_data_from_array_1_0(values)
             np.lib.format.write_array_header_1_0(file, header)  # type: ignore[arg-type]
@@ -83,14 +87,14 @@ class FileScratch:
         return np.asarray(mapped)
 
     def bytes(self, name: str) -> int:
-        """The size of an array's file, in bytes."""
+        """Return the size of an array's file, in bytes."""
         with self._naming_damage(name):
             return self.path(name).stat().st_size
 
     def part(self, name: str, start: int, stop: int) -> NDArray:
-        """Elements ``start`` .. ``stop - 1`` (rows, of a table), read and not mapped.
+        """Return elements ``start`` .. ``stop - 1`` (for a table, rows), read rather than mapped.
 
-        A page that is touched of a map brings many around it, which count as held.
+        Touching a mapped page brings in many pages around it, which count as held memory.
         """
         with self._naming_damage(name), open(self.path(name), "rb") as file:
             with _HEADERS:
@@ -115,7 +119,7 @@ class FileScratch:
 
 
 class Sealed:
-    """A file being written that will end with the digest of what is before."""
+    """A file being written that will end with the digest of its bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -131,7 +135,9 @@ class Sealed:
 
 @contextlib.contextmanager
 def scratch_file(path: Path) -> Iterator[Sealed]:
-    """A scratch file, which is there when it is whole and on the disk."""
+    """Yield a scratch file to write. It appears under its name only when it is whole and on the
+    disk.
+    """
     with naming_file(path), replacing(path) as partial, open(partial, "wb") as file:
         sealed = Sealed(file)
         yield sealed
@@ -139,7 +145,7 @@ def scratch_file(path: Path) -> Iterator[Sealed]:
 
 
 def whole(path: Path) -> bool:
-    """Whether a scratch file is as it was written; reads all of it."""
+    """Return whether a scratch file matches its digest. The whole file is read."""
     digest, seal = xxhash.xxh3_128(), xxhash.xxh3_128().digest_size
     with naming_file(path), open(path, "rb") as file:
         left = os.fstat(file.fileno()).st_size - seal
@@ -150,12 +156,14 @@ def whole(path: Path) -> bool:
 
 
 def lost(path: Path) -> LostScratchError:
-    """The error for a scratch file that is not as it was written."""
+    """Return the error for a scratch file that is gone or damaged."""
     return LostScratchError(f"{path}: scratch file is gone or damaged{LostScratchError.REMEDY}")
 
 
 class replacing:  # noqa: N801 - reads as a verb
-    """A temporary path in the same folder that takes the place of ``path``, once on the disk."""
+    """A context that gives a temporary path in the same folder. At its end, the file there is
+    synced to the disk and replaces ``path``.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path

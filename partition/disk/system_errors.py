@@ -1,4 +1,6 @@
-"""Errors of the system: with the name of their file, and never taken for content that is wrong."""
+"""Errors of the system. They are raised with the name of their file, and are never taken for wrong
+content.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from ..errors import DelegraphError
 AnyPath = str | os.PathLike[str]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the system says where there is no room for more."""
+"""Error numbers of the system for a lack of space."""
 
 _FAILURES = {
     *(errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOBUFS),
@@ -22,16 +24,18 @@ _FAILURES = {
     *(errno.ENOLCK, errno.ECONNRESET, errno.ENOTCONN),
     *FULL,
 }
-"""Of the machine, not of what is at a path: another time, or on another one, it may do."""
+"""Error numbers of failures of the machine rather than of the file at a path: a later try, or
+another machine, may succeed.
+"""
 
 _TOLD_BY_ARROW = re.compile(r"\[errno (\d+)\]", re.IGNORECASE)
 
 
 def raise_failure(path: AnyPath, error: BaseException) -> None:
-    """Raise what the system failed at, with the name of its file; return for any other error.
+    """Raise an error of the system again, with the name of its file; return for any other error.
 
-    To be called where errors are taken for bad input, or for damage. DelegraphError: a device that
-    does not read, say; OSError where a disk is full; MemoryError as it is.
+    Called where errors are otherwise taken for bad input or for damage. Raises DelegraphError for a
+    failure such as an unreadable device, OSError for a full disk, and MemoryError unchanged.
     """
     if isinstance(error, MemoryError):  # Arrow's is an ArrowException, too
         raise error
@@ -45,7 +49,7 @@ def raise_failure(path: AnyPath, error: BaseException) -> None:
 
 
 def _number_of(error: BaseException) -> int:
-    """The system's number of an error; 0 where it has none."""
+    """Return the system's number of an error; 0 if it has none."""
     number = getattr(error, "errno", None)
     if isinstance(number, int):
         return number
@@ -55,8 +59,8 @@ def _number_of(error: BaseException) -> int:
 
 @contextlib.contextmanager
 def naming_file(path: AnyPath) -> Iterator[None]:
-    """Give an OSError the name of the file that it is about, where it has none: reading, writing
-    and syncing name a descriptor only.
+    """Add a file's name to OSErrors that lack one: reading, writing and syncing know only a
+    descriptor.
     """
     try:
         yield
@@ -78,7 +82,7 @@ def sync_to_disk(path: AnyPath) -> None:
 
 @contextlib.contextmanager
 def parquet_writer(path: AnyPath, schema: Any, **options: Any) -> Iterator[Any]:
-    """Arrow's writer of a Parquet file, whose errors name it. options: Arrow's own."""
+    """Yield Arrow's writer of a Parquet file. Its errors name the file. options: Arrow's own."""
     import pyarrow.parquet as pq
 
     with naming_file(path), pq.ParquetWriter(path, schema, **options) as writer:
@@ -86,7 +90,9 @@ def parquet_writer(path: AnyPath, schema: Any, **options: Any) -> Iterator[Any]:
 
 
 def read_metadata(source: Any) -> Any:
-    """The footer of a Parquet file, by its path or as an open one. Errors name it."""
+    """Return the footer of a Parquet file, given as a path or an open file. Errors name the
+    file.
+    """
     import pyarrow.parquet as pq
 
     path = source if isinstance(source, str | os.PathLike) else source.name

@@ -1,7 +1,7 @@
-"""Temporary folders: those of a process that was killed are removed by the next one.
+"""Temporary folders. A folder that a killed process left behind is removed by the next process.
 
-A folder has a file that its process keeps locked. One whose file nobody has locked is of a dead
-process; only those of this user are looked at.
+Each folder has a file that its process keeps locked. A folder whose file is not locked belongs to a
+dead process. Only folders of this user are considered.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _LOCK = ".delegraph-lock"
 
 
 class TemporaryFolder:
-    """A folder for this process alone, which is removed by ``cleanup``, by the end of the block, or
-    when the object is gone. ``name``: its path, as of ``tempfile.TemporaryDirectory``.
+    """A folder for this process alone. It is removed by ``cleanup``, at the end of the block, or
+    when the object is deleted. name: its path, as in ``tempfile.TemporaryDirectory``.
     """
 
     def __init__(self, prefix: str = _PREFIX, parent: str | Path | None = None) -> None:
-        """parent: the folder that it stands in; by default that of temporary files."""
+        """Make the folder. parent: the folder to make it in; None for that of temporary files."""
         place = tempfile.gettempdir() if parent is None else os.fspath(parent)
         remove_dead_folders(place)
         while True:
             self.name = tempfile.mkdtemp(prefix=prefix, dir=place)
             lock = os.open(os.path.join(self.name, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
-            with contextlib.suppress(OSError):  # no locks here: it is never taken for a dead one's
+            with contextlib.suppress(OSError):  # no locks here: then no process removes it
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if os.path.exists(os.path.join(self.name, _LOCK)):
                 break
-            os.close(lock)  # another process has removed it, before it was locked
+            os.close(lock)  # another process removed the folder before it was locked
         self._finalizer = weakref.finalize(self, _remove, self.name, lock, os.getpid())
 
     def __enter__(self) -> str:
@@ -50,8 +50,8 @@ class TemporaryFolder:
 
 
 def remove_dead_folders(place: str) -> None:
-    """Remove the folders that dead processes of this user have left. What cannot be looked at, or
-    removed, stays.
+    """Remove the folders that dead processes of this user have left. A folder that cannot be
+    examined or removed is left.
     """
     with contextlib.suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
@@ -72,7 +72,7 @@ def _remove_if_dead(folder: Path) -> None:
 
 
 def _has_locked(lock: int) -> bool:
-    """Whether nobody had the lock, and this process has it now."""
+    """Return whether this process has taken the lock now, which no other process held."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -81,7 +81,7 @@ def _has_locked(lock: int) -> bool:
 
 
 def _remove(folder: str, lock: int, process: int) -> None:
-    if os.getpid() != process:  # a fork of the one that the folder is of
+    if os.getpid() != process:  # a fork of the process that owns the folder
         return
     shutil.rmtree(folder, ignore_errors=True)
     os.close(lock)

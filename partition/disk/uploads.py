@@ -1,15 +1,15 @@
-"""Results in an object store, where one object appears at once, and a folder never does.
+"""Results in an object store. An object appears there at once, but a folder never does.
 
-    OUT/part-00000-ID.parquet ...   ID: of the run that wrote them
-    OUT/_begun-ID                   from before the first of them until all is done; names the parts
-                                    that they replace
+    OUT/part-00000-ID.parquet ...   ID: of the run that wrote the part
+    OUT/_begun-ID                   from before the run's first part until its end; names the parts
+                                    that the run replaces
     OUT/_SUCCESS                    names the parts, with their bytes, and holds the run's record
-    OUT.run.json                    that record
+    OUT.run.json                    the same record
 
-A result is what ``_SUCCESS`` names: it is written when all parts stand there, and from one moment
-to the next leads to the new ones instead of those that they replace, which are removed afterwards.
-A run that is cut off leaves ``_begun-ID``: by it the next one knows what to remove. (Azure's store,
-by Arrow, first empties an object that it replaces: for that moment there is no result.)
+The parts of a result are those that ``_SUCCESS`` names. It is written when all parts are there, and
+replaces the old parts by the new ones at one moment; the old parts are removed afterwards. A run
+that is cut off leaves ``_begun-ID``, by which the next run knows what to remove. (Azure's store,
+through Arrow, first empties an object that it replaces: for that moment there is no result.)
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _LOOKS = 3
 
 
 class Standing(NamedTuple):
-    """The objects of an output. parts: of a result, by name, with their bytes; None where there is
-    no result. missing: parts that are gone, or of another size. record: of its run. remains: names
-    left by a run that was cut off. strange: names that no run of ours left.
+    """The objects of an output. parts: bytes of the result's parts by name; None if there is no
+    result. missing: parts that are gone, or of another size. record: of its run. remains: names
+    left by a run that was cut off. strange: names that no delegraph run left.
     """
 
     parts: dict[str, int] | None
@@ -47,11 +47,12 @@ class Standing(NamedTuple):
 
 
 def standing(url: Url, looks: int = _LOOKS) -> Standing:
-    """Raises InputError where there is no such bucket, or it may not be read.
+    """Return the objects of an output. Raises InputError if the bucket does not exist or may not be
+    read.
 
-    looks: at a result that is replaced meanwhile.
+    looks: how often to look, if the result is being replaced meanwhile.
     """
-    told = _told(url)  # before the parts, which are there first
+    told = _told(url)  # read first, since parts are written before it
     there = {entry.name: entry.bytes for entry in listed(url)}
     if not there:
         check_bucket(url)
@@ -74,13 +75,13 @@ def standing(url: Url, looks: int = _LOOKS) -> Standing:
 
 
 def _told(url: Url) -> dict[str, Any]:
-    """Read ``_SUCCESS``; empty if another program wrote it."""
+    """Return the content of ``_SUCCESS``; an empty dict if another program wrote it."""
     document = _document(url.inside(_SUCCESS))
     return document if isinstance(document.get("files"), dict) else {}
 
 
 def _document(url: Url) -> dict[str, Any]:
-    """Read the document that a run of ours wrote there; empty if none did."""
+    """Return the document that a delegraph run wrote at a URL; an empty dict if none did."""
     try:
         document = json.loads(read_small(url) or b"")
         return document if document["writer"] == _WRITER else {}
@@ -93,7 +94,7 @@ def _is_of(name: str, run: str) -> bool:
 
 
 def whole_result(url: Url) -> Standing | None:
-    """The objects at a URL, if they are a result and nothing else; else None."""
+    """Return the objects at a URL if they are a result without foreign objects; otherwise None."""
     if not url.key:
         return None
     there = standing(url)
@@ -101,9 +102,9 @@ def whole_result(url: Url) -> Standing | None:
 
 
 def files_of(url: Url) -> dict[str, int]:
-    """The Parquet files of a result by URL, with their bytes, whoever has written it.
+    """Return the URLs of a result's Parquet files, with their bytes, whichever program wrote it.
 
-    Raises InputError for one that is not whole.
+    Raises InputError for a result that is not whole.
     """
     there = standing(url)
     if there.missing:
@@ -123,7 +124,7 @@ def files_of(url: Url) -> dict[str, int]:
 
 
 def find_remote_damage(url: Url, digests: Mapping[str, str]) -> str | None:
-    """Describe the first part that is not as its digest says; None where all parts are.
+    """Describe the first part that does not match its digest; None if all match.
 
     digests: of the parts, by the names that they had on the machine that wrote them.
     """
@@ -140,12 +141,12 @@ def find_remote_damage(url: Url, digests: Mapping[str, str]) -> str | None:
 
 
 def record_url(url: Url) -> Url:
-    """Where the record of an output stands."""
+    """Return the URL of an output's record."""
     return url._replace(key=f"{url.key}.run.json")
 
 
 def check_upload(url: Url, overwrite: bool, read: AnyPath | None) -> None:
-    """Refuse a result that may not be written, as ``outputs.check_output`` does."""
+    """Raise InputError for a result that may not be written, as ``outputs.check_output`` does."""
     if not url.key:
         raise InputError(f"{url}: the URL names only a bucket: name a folder in it")
     there = standing(url)
@@ -179,7 +180,9 @@ def _is_record(data: bytes) -> bool:
 
 
 def _check_apart(output: Url, read: Url) -> None:
-    """read: what the command reads, which may be a glob."""
+    """Raise InputError if the output contains the input or is inside it. read: the input, which may
+    be a glob.
+    """
     if (output.scheme, output.bucket) != (read.scheme, read.bucket):
         return
     ours, theirs = output.key.split("/"), read.key.split("/") if read.key else []
@@ -192,9 +195,10 @@ def _check_apart(output: Url, read: Url) -> None:
 
 
 def publish_result(folder: Path, url: Url, overwrite: bool, record: bytes) -> None:
-    """Let what is in a folder of this machine appear as the result ``url``, with its record.
+    """Make the files in a local folder appear as the result ``url``, with its record.
 
-    Raises BusyError where another run has meddled.
+    Raises DelegraphError if something else was written there meanwhile, BusyError if a written part
+    has vanished.
     """
     there = standing(url)
     if there.strange or (there.parts is not None and not overwrite):
@@ -221,13 +225,13 @@ def _encoded(document: dict[str, Any]) -> bytes:
 
 
 def _remove(url: Url, names: list[str]) -> None:
-    """The notes that say what else to remove come last."""
+    """Remove objects; the ``_begun`` notes, which tell what else to remove, go last."""
     for name in sorted(names, key=lambda name: name.startswith(_BEGUN)):
         remove(url.inside(name))
 
 
 def clear_remains(url: Url) -> None:
-    """End what a run had begun that was cut off when its result was whole."""
+    """Finish the cleaning of a run that was cut off after its result was whole."""
     there = standing(url)
     if there.remains and there.parts is not None:
         put(record_url(url), json.dumps(there.record, indent=1).encode() + b"\n")

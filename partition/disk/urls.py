@@ -1,9 +1,9 @@
-"""Names of files: paths, and the URLs of what stands in an object store.
+"""Names of files: paths, and the URLs of files in object stores.
 
     s3://BUCKET/KEY    gs://BUCKET/KEY    abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY
 
-What follows a '?' says how the store is reached: s3://bucket/edges?endpoint_override=host:9000. A
-name is taken as it is typed: nothing in it is unescaped, but in file:///PATH.
+The options after a '?' tell how to reach the store: s3://bucket/edges?endpoint_override=host:9000.
+A name is taken as it is typed, without unescaping, except in file:///PATH.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _QUERY = re.compile(r"(.*)\?(\w+=[^?&]*(?:&\w+=[^?&]*)*)", re.DOTALL)
 
 
 class Url(NamedTuple):
-    """scheme: "s3", "gs" or "abfs". authority: bucket, or container and account. key: without
-    slashes around it. options: what follows the '?'.
+    """A URL in an object store. scheme: "s3", "gs" or "abfs". authority: bucket, or container and
+    account. key: without slashes around it. options: the text after the '?'.
     """
 
     scheme: str
@@ -51,7 +51,7 @@ class Url(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The name of the object in Arrow's file systems."""
+        """Return the name of the object in Arrow's file systems."""
         return f"{self.bucket}/{self.key}" if self.key else self.bucket
 
     @property
@@ -75,7 +75,7 @@ class Url(NamedTuple):
 
 
 def is_remote(name: AnyPath) -> bool:
-    """Whether a name is that of something in an object store.
+    """Return whether a name is the URL of something in an object store.
 
     >>> is_remote("s3://bucket/edges"), is_remote("edges"), is_remote("file:///edges")
     (True, False, False)
@@ -84,7 +84,7 @@ def is_remote(name: AnyPath) -> bool:
 
 
 def is_file_name(text: str) -> bool:
-    """Whether text that may be ids instead names a Parquet file.
+    """Return whether a text, which may also be ids, names a Parquet file.
 
     >>> is_file_name("seeds.parquet"), is_file_name("s3://bucket/seeds"), is_file_name("http://a")
     (True, True, False)
@@ -93,9 +93,10 @@ def is_file_name(text: str) -> bool:
 
 
 def named(name: AnyPath) -> str:
-    """A path, that of a file:// URL too, or the URL of something in an object store, in one way.
+    """Return a path (also for a file:// URL), or the URL of something in an object store in its
+    normal form.
 
-    Raises InputError for URLs that nothing here reads, and for passwords in them.
+    Raises InputError for URLs of unknown kinds, and for passwords in them.
 
     >>> named("file:///data/my%20edges"), named("s3a://bucket//edges/")
     ('/data/my edges', 's3://bucket/edges')
@@ -125,19 +126,23 @@ def named(name: AnyPath) -> str:
 
 
 def absolute(name: str) -> str:
-    """Return a name that means the same file in whatever folder a process is."""
+    """Return a name that stands for the same file in whatever folder a process runs."""
     return name if is_remote(name) else os.path.abspath(name)
 
 
 def rooted(name: str) -> str:
-    """``absolute``, of a glob, too, whatever the name of the folder that it begins in."""
+    """Return ``absolute`` of a name that may be a glob; the name of the current folder is
+    escaped.
+    """
     if is_remote(name) or os.path.isabs(name) or os.path.lexists(name) or not glob.has_magic(name):
         return absolute(name)
     return os.path.join(glob.escape(os.getcwd()), name)
 
 
 def url_of(name: str) -> Url:
-    """The parts of a remote name. Raises InputError for what is missing in it, or too much."""
+    """Return the parts of a remote name. Raises InputError for missing or unknown parts, and for
+    credentials.
+    """
     scheme, (_, rest) = _scheme(name), name.split("://", 1)
     options = ""
     if found := _QUERY.fullmatch(rest):
@@ -166,15 +171,15 @@ def url_of(name: str) -> Url:
 
 
 def refuse_remote(name: AnyPath, what: str) -> None:
-    """Raises InputError for the name of something in an object store. what: it is there, and why
-    not, in words.
+    """Raise InputError for the name of something in an object store. what: the reason, for the
+    message.
     """
     if is_remote(name):
         raise InputError(f"{name}: {what}")
 
 
 def _scheme(name: str) -> str:
-    """Empty for a path."""
+    """Return the scheme of a URL, with aliases resolved; empty for a path."""
     found = _URL.match(name)
     scheme = found[1].lower() if found else ""
     return _ALIASES.get(scheme, scheme)

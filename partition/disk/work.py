@@ -1,18 +1,18 @@
-"""Work in progress: a folder beside the output that outlives the process, and what is in it.
+"""Work in progress: a folder beside the output that outlives the process, and its contents.
 
-    .NAME.work/lock                  held by the live run; a dead one has let go of it
-    .NAME.work/journal.json          what is being made, and what each finished step gave
-    .NAME.work/output/               becomes NAME when the work is done; or the file NAME in it does
+    .NAME.work/lock                  held by the live run; released when the run dies
+    .NAME.work/journal.json          the purpose of the work, and the result of each finished step
+    .NAME.work/output/               becomes NAME when the work is done, or holds the file NAME
     .NAME.work/record-DIGEST.json    becomes NAME.run.json right after that
-    .NAME.work/replaced/             what stood at NAME, or which is new while two change places
+    .NAME.work/replaced/             the old NAME, or a note on which is new while two are swapped
     .NAME.work/scratch/              arrays between steps (or --scratch DIR/NAME-HASH/, with a mark)
 
-Of an output in an object store, .NAME-HASH.work/ stands in --scratch DIR, or in a folder of the
-user's among temporary files, and output/ is sent there at the end (uploads.py).
+For an output in an object store, .NAME-HASH.work/ is in --scratch DIR, or in a folder of the user's
+among temporary files, and output/ is uploaded at the end (uploads.py).
 
-Both folders are for their owner alone; those of others are refused. The same command finds them and
-goes on after the last finished step. Another one is refused, with the difference in words. A run
-that ends well, or with nothing worth keeping, removes them.
+Both folders are for their owner alone; folders of other users are refused. The same command finds
+them and resumes after the last finished step. Another command is refused, with the difference in
+words. A run that succeeds, or that leaves nothing worth keeping, removes them.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _lost: ContextVar[str | None] = ContextVar("lost", default=None)
-"""What the attempt before found damaged, for the notes of the one that begins anew."""
+"""Damage that ended the last attempt, for the notes of the attempt that starts over."""
 
 Step = Mapping[str, Any]
-"""What a finished step gave: values that JSON holds."""
+"""The result of a finished step: JSON values."""
 
 
 class Work:
-    """An output in the making; see ``begin_work``."""
+    """The making of one output; see ``begin_work``."""
 
     def __init__(self, output: AnyPath, scratch: AnyPath | None, purpose: dict[str, str]) -> None:
         self.path = path = _place_of(output, scratch)
@@ -77,8 +77,8 @@ class Work:
         if scratch is not None:
             self.scratch = Path(scratch).absolute() / self._elsewhere
         self.reused: list[str] = []
-        self.notes: list[str] = []  # for the user: what an earlier attempt left and was damaged
-        self.disk_bytes = 0  # that the plan expects to write, for the message of a full disk
+        self.notes: list[str] = []  # for the user: damage to files of an earlier attempt
+        self.disk_bytes = 0  # bytes that the plan expects to write, for a full disk's message
         self._journal = self.folder / "journal.json"
         self._replaced = self.folder / "replaced"
         where = "not given" if scratch is None else os.path.abspath(scratch)
@@ -88,15 +88,17 @@ class Work:
 
     @property
     def began(self) -> bool:
-        """Whether a step is finished that another attempt could reuse."""
+        """Return whether any step is finished, which another attempt could reuse."""
         return bool(self._steps)
 
     def given(self, name: str) -> Step | None:
-        """The result of a step that an earlier attempt finished; None if it did not."""
+        """Return the result of a step that this or an earlier attempt finished; None if none
+        did.
+        """
         return self._steps.get(name)
 
     def step(self, name: str, run: Callable[[], Step]) -> Step:
-        """Return the result of step ``name``; run the step unless an earlier attempt finished it.
+        """Return the result of step ``name``. The step runs unless an earlier attempt finished it.
 
         All files that it leaves must be on the disk when it ends.
         """
@@ -106,24 +108,26 @@ class Work:
         given = run()
         for folder in (self.output, self.scratch):
             _sync_folders(folder)
-        # Through JSON either way: what a step gives does not depend on who ran it.
+        # Through JSON, so that a result is the same if an earlier attempt ran the step.
         self._steps[name] = json.loads(json.dumps(given))
         self._write_journal()
         return self._steps[name]
 
     def keep(self, name: str) -> None:
-        """Keep the scratch folder for the next attempt from now on; ``name`` says what is there."""
+        """Keep the scratch folder for the next attempt from now on. name: of the step that its
+        files stand for.
+        """
         if name not in self._steps:
             self.step(name, dict)
 
     def is_empty(self) -> bool:
-        """Whether no file was made that another attempt could reuse."""
+        """Return whether no file was made that another attempt could reuse."""
         places = (self.output, self.scratch)
         files = (path for place in places for path in place.rglob("*") if path.is_file())
         return all(path.name == _MARK for path in files)
 
     def let_others_begin(self) -> None:
-        """Note that this command was refused, not cut off: it need not be run again."""
+        """Note that this command was refused, not cut off, so that another command may begin."""
         self._write_journal(refused=True)
 
     def sync(self) -> None:
@@ -131,15 +135,15 @@ class Work:
         sync_files(self.output)
 
     def publish(self, kind: Kind, overwrite: bool, record: bytes | None = None) -> None:
-        """Let the output appear, and the run's record beside it: both are whole."""
-        self._remove_partial()  # of a worker that was killed
+        """Make the output appear, and the run's record beside it. Both are whole."""
+        self._remove_partial()  # left by killed workers
         if self.url is not None:
             assert record is not None
             publish_result(self.output, self.url, overwrite, record)
             return
         self.sync()
         if record is not None:
-            for other in self._records():  # of an attempt that was killed here
+            for other in self._records():  # left by an attempt that was killed at this point
                 other.unlink()
             write_file(self.folder / _record_name(record), record)
         new = self.output / self.path.name if kind in FILES else self.output
@@ -147,7 +151,7 @@ class Work:
         self._publish_record()
 
     def _publish_record(self) -> None:
-        # Where what becomes the output is missing, it has become the output.
+        # If the new output is not in the work folder, it has been moved to its path already.
         made = self.output.is_dir() and os.listdir(self.output)
         if not self.path.exists() or made:
             return
@@ -163,14 +167,16 @@ class Work:
         return [path for path in self.folder.glob("record-*.json") if path.is_file()]
 
     def needs(self) -> str:
-        """How much disk the plan expects to use, for a message; nothing without a plan."""
+        """Return the start of a message about the disk space that the plan expects to use; empty
+        without a plan.
+        """
         return f"about {self.disk_bytes:,} bytes are needed, " if self.disk_bytes else ""
 
     def resume(self, restart: bool) -> None:
-        """Take over what an earlier attempt has left, or clear it away.
+        """Take over the work of an earlier attempt, or remove it.
 
-        InputError if it had another purpose, unless ``restart``, or if the scratch folder may be
-        of another user's making.
+        Raises InputError if the attempt had another purpose, unless ``restart``, or if another user
+        may have made the scratch folder.
         """
         restore_replaced(self.output, self.path, self._replaced)
         self._publish_record()
@@ -199,7 +205,7 @@ class Work:
             self._begin_anew(document)
 
     def _scratch_is_whole(self) -> bool:
-        """Whether arrays that steps have left are as they were written. Others may be missing."""
+        """Return whether no array that is left in scratch is damaged. Arrays may be missing."""
         files = (path for names in SCRATCH_NAMES for path in self.scratch.glob(names))
         damaged = next((path for path in files if not whole(path)), None)
         if damaged is not None:
@@ -207,7 +213,9 @@ class Work:
         return damaged is None
 
     def _begin_anew(self, document: Mapping[str, Any]) -> None:
-        """document: of the journal that an earlier attempt left."""
+        """Remove an earlier attempt's files, and make new folders. document: the journal of that
+        attempt.
+        """
         if document:
             scratch = Path(document["scratch"])
             if scratch.name == self._elsewhere and self._is_ours(scratch, document):
@@ -219,7 +227,7 @@ class Work:
                 make_private(self.scratch)
                 return
             self._mark = secrets.token_hex()
-            self._write_journal()  # where the scratch files are, should this run be killed
+            self._write_journal()  # tells where scratch files are, in case this run is killed
             try:
                 self.scratch.parent.mkdir(parents=True, exist_ok=True)
                 make_private(self.scratch)
@@ -237,10 +245,10 @@ class Work:
         return scratch.parent == self.folder
 
     def _is_ours(self, scratch: Path, document: Mapping[str, Any]) -> bool:
-        """Whether the scratch folder is there, and was made by the attempt of this journal.
+        """Return whether the scratch folder exists, and was made by the attempt of this journal.
 
-        A journal that was copied along with its folder names another output's scratch, and one
-        that was tampered with names anything.
+        A journal that was copied with its folder names another output's scratch folder, and a
+        forged journal may name any folder.
         """
         if self._is_inside(scratch):
             return is_private(scratch)
@@ -252,26 +260,26 @@ class Work:
             return False
 
     def _marked(self, secret: str) -> bytes:
-        """The content of the mark in a scratch folder that is elsewhere."""
+        """Return the content of the mark in a scratch folder outside the work folder."""
         return os.fsencode(f"{self._place}\n{secret}")
 
     def _remove_partial(self) -> None:
-        """Remove the files that were being written when the earlier attempt was cut off."""
+        """Remove the unfinished files of an earlier attempt that was cut off."""
         for folder in (self.output, self.scratch):
             for path in folder.rglob(".*.partial*"):
                 path.unlink(missing_ok=True)
 
     def discard(self) -> None:
-        """Remove all that there is. What cannot be removed now, the next attempt removes."""
+        """Remove everything. Files that cannot be removed now are removed by the next attempt."""
         self._clear()
         self.leave()
 
     def _clear(self) -> None:
-        """Remove what an attempt has made or left, but for the lock."""
+        """Remove all files that this or an earlier attempt has left, except the lock."""
         restore_replaced(self.output, self.path, self._replaced)
         self._publish_record()
         for record in self._records():
-            record.unlink()  # before the output that it is of
+            record.unlink()  # before its output
         self._steps = {}
         shutil.rmtree(self.scratch, ignore_errors=True)
         if os.path.lexists(self.scratch):
@@ -286,8 +294,8 @@ class Work:
                 entry.unlink()
 
     def leave(self) -> None:
-        """Remove the folder unless something is in it."""
-        with contextlib.suppress(OSError):  # it may be gone, and what went wrong is told
+        """Remove the work folder if only the lock is left in it."""
+        with contextlib.suppress(OSError):  # the folder may be gone; the cause is reported
             if os.listdir(self.folder) == [LOCK]:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -310,12 +318,14 @@ def begin_work(
     restart: bool = False,
     scratch: AnyPath | None = None,
 ) -> Iterator[Work]:
-    """The work that makes ``output``, which appears when the block calls ``publish``.
+    """Begin the work that makes ``output``, and yield it. The output appears when the block calls
+    ``publish``.
 
-    purpose: what has to be the same for an earlier attempt's steps to be of use, in the user's
-    words. restart: throw such steps away. Raises DelegraphError if a live run makes the same
-    output, InputError if a dead one with another purpose left steps behind. If the block fails,
-    finished steps are kept for the next attempt; but nothing of a first one whose input is bad.
+    purpose: the facts that must be the same for an earlier attempt's steps to be reused, by the
+    words that messages use for them. restart: whether to drop such steps. Raises BusyError if a
+    live run makes the same output, InputError if a dead run with another purpose left steps behind.
+    If the block fails, finished steps are kept for the next attempt, except those of a first
+    attempt whose input is bad.
     """
     work = Work(output, scratch, purpose)
     if lost := _lost.get():
@@ -333,7 +343,7 @@ def begin_work(
             raise
         resumed = work.began
         try:
-            with naming():  # before it is discarded, which makes space
+            with naming():  # inside: discarding would free space before it is reported
                 yield work
         except BaseException as error:
             refused = isinstance(error, LimitError)
@@ -348,17 +358,19 @@ def begin_work(
         work.discard()
 
 
-_MARK = ".delegraph-scratch"  # in scratch that stands elsewhere: its output, and a secret
+_MARK = ".delegraph-scratch"  # in scratch outside the work folder: its output, and a secret
 
 
 def begun_again(command: Callable[P, T]) -> Callable[P, T]:
-    """A command that starts over where scratch of an earlier attempt turns out to be lost."""
+    """Return the command with one retry: if scratch of an earlier attempt is lost or damaged, the
+    command starts over.
+    """
 
     @wraps(command)
     def run(*args: P.args, **options: P.kwargs) -> T:
         try:
             return command(*args, **options)
-        except LostScratchError as error:  # and begin_work has cleared what was left of it
+        except LostScratchError as error:  # begin_work has removed the rest of the scratch
             _lost.set(f"{error.damage}: all steps run again")
             return command(*args, **options)
         finally:
@@ -368,9 +380,9 @@ def begun_again(command: Callable[P, T]) -> Callable[P, T]:
 
 
 def clean_up(output: AnyPath, purpose: dict[str, str], scratch: AnyPath | None) -> None:
-    """Remove what a run left that was cut off when its output was whole already.
+    """Remove the work folder of a run that was cut off after its output was whole.
 
-    What belongs to a live run, or to one with another purpose, is left alone.
+    The folder of a live run, or of a run with another purpose, is left alone.
     """
     if is_remote(output):
         clear_remains(url_of(os.fspath(output)))
@@ -383,7 +395,9 @@ def clean_up(output: AnyPath, purpose: dict[str, str], scratch: AnyPath | None) 
 
 
 def _place_of(output: AnyPath, scratch: AnyPath | None) -> Path:
-    """The output, or where one of an object store would stand on this machine."""
+    """Return the path of an output; for one in an object store, a path on this machine that stands
+    for it.
+    """
     if not is_remote(output):
         return Path(output).absolute()
     url = url_of(os.fspath(output))

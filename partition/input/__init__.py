@@ -1,1 +1,1 @@
-"""Edge lists as they come: Parquet, ids of any kind, the dictionary to dense ids."""
+"""Edge lists as input: Parquet files, ids of any type, and the dictionary that makes ids dense."""

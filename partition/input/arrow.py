@@ -1,6 +1,6 @@
-"""Between Arrow and NumPy without a copy and without pandas.
+"""Conversions between Arrow and NumPy, without copies and without pandas.
 
-``pa.array`` and ``to_numpy`` load pandas wherever it is installed: a quarter of a second, as
+``pa.array`` and ``to_numpy`` load pandas if it is installed. That takes a quarter of a second, as
 long as a small search.
 """
 
@@ -14,12 +14,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 TEXT_BYTES = 1 << 24
-"""Of characters that are written at once: those of a row group of ids."""
+"""Bytes of characters that are written at once, such as those of a row group of ids."""
 
 
 def as_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray:
-    """The numbers of a column without nulls; read-only where that saves a copy. Binary of a fixed
-    size comes as NumPy's type of so many bytes.
+    """Return the values of a column without nulls; read-only if that saves a copy. Binary of a
+    fixed size becomes NumPy's void type of that size.
 
     >>> as_numpy(pa.array([1, 2], pa.uint32()))
     array([1, 2], dtype=uint32)
@@ -38,7 +38,7 @@ def as_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray:
 
 
 def numpy_type(kind: pa.DataType) -> np.dtype:
-    """That a column's values have in NumPy.
+    """Return the NumPy type of a column's values.
 
     >>> numpy_type(pa.int32()), numpy_type(pa.binary(16))
     (dtype('int32'), dtype('V16'))
@@ -49,7 +49,7 @@ def numpy_type(kind: pa.DataType) -> np.dtype:
 
 
 def compute(function: str, *arguments: Any, options: Any = None) -> Any:
-    """Call one of Arrow's functions. All are loaded at the first call, which takes as long as a
+    """Call one of Arrow's functions. The first call loads all of them, which takes as long as a
     small search.
 
     >>> compute("min_max", pa.array([3, 1, 2])).as_py()
@@ -61,12 +61,13 @@ def compute(function: str, *arguments: Any, options: Any = None) -> Any:
 
 
 def load_functions() -> None:
-    """Now, rather than with the first call: they take 45 MB."""
+    """Load Arrow's functions now, rather than at the first call. They take 45 MB."""
     compute("min_max", pa.array([0]))
 
 
 def as_dictionary(column: pa.Array) -> pa.DictionaryArray:
-    """Strings as places (int32) in a dictionary (large_string) of those that occur.
+    """Return strings as places (int32) in a dictionary (large_string) that has only strings that
+    occur.
 
     >>> as_dictionary(pa.array(["b", "a", "b"]).dictionary_encode()[1:]).dictionary.to_pylist()
     ['b', 'a']
@@ -84,7 +85,8 @@ def as_dictionary(column: pa.Array) -> pa.DictionaryArray:
 
 
 def string_ends(strings: pa.Array) -> NDArray[np.int64]:
-    """Where the strings of a large_string array begin in its characters, and where the last ends.
+    """Return the start of each string of a large_string array in its characters, followed by the
+    end of the last one.
 
     >>> string_ends(pa.array(["a", "bcd", "ef"], pa.large_string())[1:])
     array([1, 4, 6])
@@ -94,7 +96,8 @@ def string_ends(strings: pa.Array) -> NDArray[np.int64]:
 
 
 def text_cuts(characters: NDArray[np.int64], most: int = TEXT_BYTES) -> list[int]:
-    """Where to cut strings of so many bytes each: ``most`` between two cuts, or one string.
+    """Return the places at which to cut a sequence of strings, so that at most ``most`` bytes, or a
+    single string, are between two cuts. characters: the bytes of each string.
 
     >>> text_cuts(np.array([TEXT_BYTES - 1, 1, 1, 2 * TEXT_BYTES, 5]))
     [0, 2, 3, 4, 5]
@@ -109,7 +112,7 @@ def text_cuts(characters: NDArray[np.int64], most: int = TEXT_BYTES) -> list[int
 
 
 def as_arrow(values: NDArray, null: NDArray[np.bool_] | None = None) -> pa.Array:
-    """A column of numbers, or of so many bytes each, null where ``null`` is set.
+    """Return a column of numbers, or of binary of a fixed size. It is null where ``null`` is set.
 
     >>> as_arrow(np.array([7, 8]), np.array([False, True])).to_pylist()
     [7, None]
@@ -118,12 +121,12 @@ def as_arrow(values: NDArray, null: NDArray[np.bool_] | None = None) -> pa.Array
     validity = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little"))
     is_void = values.dtype.kind == "V"
     kind = pa.binary(values.itemsize) if is_void else pa.from_numpy_dtype(values.dtype)
-    values = values.view(np.uint8) if is_void else values  # a buffer of which Arrow knows the type
+    values = values.view(np.uint8) if is_void else values  # a buffer type that Arrow knows
     return pa.Array.from_buffers(kind, length, [validity, pa.py_buffer(values)])
 
 
 def strings(values: Sequence[str | None]) -> pa.Array:
-    """A column of strings and nulls.
+    """Return a column of strings and nulls.
 
     >>> strings(["a", None, "bc"]).to_pylist()
     ['a', None, 'bc']
@@ -136,7 +139,7 @@ def strings(values: Sequence[str | None]) -> pa.Array:
 
 
 def valid(column: pa.Array) -> NDArray[np.bool_]:
-    """Where a column is not null.
+    """Return a mask of the values of a column that are not null.
 
     >>> valid(pa.array([1, None, 3]))
     array([ True, False,  True])
@@ -150,7 +153,8 @@ def valid(column: pa.Array) -> NDArray[np.bool_]:
 
 
 def numbers_and_nulls(column: pa.Array) -> tuple[NDArray, NDArray[np.bool_] | None]:
-    """The numbers of a column, 0 where it is null; and where it is, None for nowhere.
+    """Return the numbers of a column, with 0 for nulls, and a mask of the nulls; None if there are
+    none.
 
     >>> numbers_and_nulls(pa.array([7, None], pa.uint32()))
     (array([7, 0], dtype=uint32), array([False,  True]))

@@ -1,8 +1,8 @@
-"""A digest of what an edge list says: of the pages of its two columns, and of the footers.
+"""A digest of the contents of an edge list: of the pages of its columns, and of the footers.
 
-Sizes and footers alone do not tell files apart: two of equal rows and bounds may share both. The
-pages are read as they stand there, compressed, at the speed of the disk, and not decoded: piece by
-piece, on several threads.
+Sizes and footers alone do not tell files apart: two files of equal rows and bounds may share both.
+The pages are read in their compressed form, without decoding, at the speed of the disk: in pieces,
+on several threads.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ..disk.urls import is_remote
 from ..errors import InputError
 from .pages import column_chunks, first_page
 
-_PIECE_BYTES = 1 << 24  # of the definition
-_READ_BYTES, _ASKED_BYTES = 1 << 20, 1 << 22  # at once, of a disk and of an object store
+_PIECE_BYTES = 1 << 24  # a part of the definition: another size gives other digests
+_READ_BYTES, _ASKED_BYTES = 1 << 20, 1 << 22  # read at once from a disk, an object store
 _MOST_THREADS = 8
 
 
 class Opened(Protocol):
-    """A file whose footer was read."""
+    """A file whose footer has been read."""
 
     @property
     def path(self) -> str: ...
@@ -41,14 +41,16 @@ class Opened(Protocol):
 
 
 class _Range(NamedTuple):
-    """Bytes of a file."""
+    """A range of bytes in a file."""
 
     first: int
     stop: int
 
 
 class Contents:
-    """The contents of files, in this order, and columns; read when the digest is asked for."""
+    """The contents of columns of files, in this order. They are read at the first use of
+    ``digest``.
+    """
 
     def __init__(self, files: Sequence[Opened], columns: Sequence[str]) -> None:
         self._files = tuple(files)
@@ -56,9 +58,9 @@ class Contents:
 
     @cached_property
     def digest(self) -> str:
-        """128 bits, hexadecimal: of the digests of all pieces.
+        """Return 128 bits in hexadecimal: the digest of the digests of all pieces.
 
-        Raises InputError where a file cannot be read.
+        Raises InputError if a file cannot be read.
         """
         digest = xxhash.xxh3_128("\0".join(self._columns).encode())
         team = Team(min(_MOST_THREADS, available_threads()))
@@ -68,7 +70,7 @@ class Contents:
                 with open_file(file.path) as opened:
                     parts = _parts(file, self._columns, opened)
                     pieces = list(chain.from_iterable(map(_pieces, parts)))
-                    remote = is_remote(file.path)  # its requests come one after the other
+                    remote = is_remote(file.path)  # requests are made one after the other
                     of_piece = partial(_digest, opened, remote)
                     for each in (Team(1) if remote else team).map(of_piece, pieces):
                         digest.update(each)
@@ -79,8 +81,8 @@ class Contents:
 
 
 def _parts(file: Opened, columns: Sequence[str], opened: BinaryIO) -> Iterator[_Range]:
-    """The pages of the columns, and the footer."""
-    assert file.metadata is not None  # by the process that has opened it
+    """Yield the ranges of the columns' pages, and of the footer."""
+    assert file.metadata is not None  # only the process that opened the file has it
     for group in range(file.metadata.num_row_groups):
         for column in column_chunks(file.metadata, group, columns):
             first = first_page(column)
@@ -96,7 +98,7 @@ def _pieces(part: _Range) -> Iterator[_Range]:
 
 
 def _digest(opened: BinaryIO, remote: bool, piece: _Range) -> bytes:
-    """Digest the bytes that a piece has: a damaged file may end before the piece does."""
+    """Return the digest of a piece's bytes. A damaged file may end before the piece does."""
     digest, at = xxhash.xxh3_128(), piece.first
     size = _ASKED_BYTES if remote else _READ_BYTES
     buffer = memoryview(bytearray(min(size, piece.stop - piece.first)))

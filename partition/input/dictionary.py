@@ -1,14 +1,15 @@
 """The sorted dictionary of ids that are no dense integers, out of core.
 
 Every batch of the input is written as places in a sorted dictionary of its own. The batches'
-dictionaries are then merged range of ids by range, each range small enough for memory: cut where
-samples of all dictionaries say. A range gives its distinct ids, rising, and for every batch the
-places of its ids among them; with the ranges one after the other these are dense ids.
+dictionaries are then merged in ranges of ids. A range is small enough for memory; samples of all
+dictionaries decide where ranges are cut. Merging a range gives its distinct ids, rising, and for
+every batch the places of its ids among them. The dense id of an id is its place in its range, plus
+the number of ids in earlier ranges.
 
-What tasks leave in the scratch folder: of batch B ``places-B``, ``ids-B``, ``samples-B`` and, if
-there are any, ``weights-B``;
-``positions`` (batches, ranges + 1; where each range begins in each batch's dictionary); of range R
-``merged-R`` and ``range-R``. Strings are their bytes, with ``-offsets`` beside.
+Tasks leave these arrays in the scratch folder: for batch B ``places-B``, ``ids-B``, ``samples-B``,
+``sizes-B`` and, if there are weights, ``weights-B``; ``positions`` (batches, ranges + 1), the start
+of each range in each batch's dictionary; for range R ``merged-R`` and ``range-R``. Strings are
+stored as their bytes, with an array ``-offsets``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from .pages import STRING_BYTES
 from .weights import Rounding
 
 RANGE_BYTES = 1 << 24
-"""Of ids in one range, over all batches' dictionaries, about."""
+"""Approximate bytes of ids in one range, over all batches' dictionaries."""
 
 _SAMPLES_A_BATCH = 256
 _SAMPLE_BYTES = 1 << 16
@@ -39,8 +40,8 @@ _SAMPLE_BYTES = 1 << 16
 def encode_chunk(
     edges: EdgeList, chunk: Chunk, number: int, scratch: FileScratch, rounding: Rounding
 ) -> list[int]:
-    """Write a chunk's batches; returns the rows of each. rounding: receives what 32 bits change of
-    their weights.
+    """Write the batches of a chunk. Returns the number of rows of each. rounding: receives the
+    changes of weights by rounding to 32 bits.
     """
     written = []
     for batch, (columns, dictionary) in enumerate(read_encoded(edges, chunk, rounding)):
@@ -61,7 +62,7 @@ def encode_chunk(
 
 
 def _ends(ids: pa.Array) -> NDArray[np.int64]:
-    """Bytes up to the end of each id, of all that merging goes by."""
+    """Return for each id the bytes up to its end, counted as merging takes them."""
     if not is_string(ids.type):
         return np.arange(1, len(ids) + 1) * (ids.type.bit_width // 8)
     ends = string_ends(ids)
@@ -69,7 +70,9 @@ def _ends(ids: pa.Array) -> NDArray[np.int64]:
 
 
 def _sample(ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places some bytes apart, the first one's among them; how many bytes each begins."""
+    """Return places at about equal distances in bytes, the first place included, and the bytes from
+    each one to the next.
+    """
     steps = np.arange(0, ends[-1], max(1, min(ends[-1] // _SAMPLES_A_BATCH, _SAMPLE_BYTES)))
     at = np.unique(np.searchsorted(ends, steps, side="right"))
     begins = ends[at - 1] * (at > 0)
@@ -77,7 +80,7 @@ def _sample(ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 
 def cut_dictionary(scratch: FileScratch, batches: Sequence[str], id_type: pa.DataType) -> list[int]:
-    """Decide the ranges and write ``positions``; returns the bytes of ids in each."""
+    """Choose the ranges and write ``positions``. Returns the bytes of ids in each range."""
     samples = pa.concat_arrays([_load_all(scratch, f"samples-{name}", id_type) for name in batches])
     sampled = np.concatenate([scratch.load(f"sizes-{name}") for name in batches])
     order = as_numpy(compute("sort_indices", samples))
@@ -110,7 +113,7 @@ def _load_all(scratch: FileScratch, name: str, id_type: pa.DataType) -> pa.Array
 def merge_range(
     number: int, scratch: FileScratch, batches: Sequence[str], id_type: pa.DataType
 ) -> int:
-    """Merge one range of all batches' dictionaries; returns its distinct ids."""
+    """Merge one range of all batches' dictionaries. Returns the number of its distinct ids."""
     positions = scratch.load("positions")[:, number : number + 2]
     some = [
         _load(scratch, f"ids-{name}", id_type, start, stop)
@@ -125,10 +128,10 @@ def merge_range(
 
 @dataclass(frozen=True)
 class EncodedSource:
-    """An edge list whose ids went through the dictionary; a chunk is a chunk of the input.
+    """An edge list whose ids went through the dictionary. Its chunks are those of the input.
 
-    chunk_batches: rows of each batch of each chunk. bases: dense id of each range's first id, and
-    the number of ids. weighted: whether there are weights.
+    chunk_batches: the rows of each batch of each chunk. bases: the dense id of each range's first
+    id, followed by the number of ids. weighted: whether there are weights.
     """
 
     scratch: FileScratch
@@ -146,7 +149,9 @@ class EncodedSource:
 
     @property
     def text_bytes(self) -> int:
-        """At most: files of distinct ids have a short header."""
+        """Return a bound on the bytes of distinct ids: the size of their files, with short
+        headers.
+        """
         ranges = range(len(self.bases) - 1)
         return sum(self.scratch.bytes(f"range-{r}") for r in ranges)
 
@@ -157,10 +162,12 @@ class EncodedSource:
         weights: bool = False,
         rounding: Rounding | None = None,
     ) -> Iterator[Batch]:
-        """rounding: was told when the ids were encoded."""
+        """Yield the edges of chunks as dense ids, in batches of at most ``rows`` rows. rounding:
+        not used; weights were rounded when the ids were encoded.
+        """
         positions = self.scratch.load("positions")
         sizes = np.diff(positions, axis=1)
-        begins = np.cumsum(sizes, axis=0) - sizes  # of each batch within each range's places
+        begins = np.cumsum(sizes, axis=0) - sizes  # start of each batch within each range's places
         first = np.cumsum([0, *(len(batches) for batches in self.chunk_batches)])
         for c in chunks:
             for batch, batch_rows in enumerate(self.chunk_batches[c]):
@@ -184,7 +191,7 @@ class EncodedSource:
                     )
 
     def characters(self, first: int, stop: int) -> NDArray[np.int64]:
-        """Bytes of each of some neighbouring ids, which are strings."""
+        """Return the bytes of each of the string ids ``first`` .. ``stop - 1``."""
         some = [
             self.scratch.part(f"range-{r}-offsets", max(first, base) - base, end - base + 1)
             for r, base in enumerate(self.bases[:-1])
@@ -193,7 +200,9 @@ class EncodedSource:
         return np.concatenate([np.diff(offsets) for offsets in some])
 
     def decode(self, dense: NDArray[np.uint32], id_type: pa.DataType) -> pa.Array:
-        """The user's ids of some rising, neighbouring dense ids."""
+        """Return the user's ids of rising dense ids. All ids between the first and the last are
+        read.
+        """
         if not len(dense):
             return pa.nulls(0, id_type)
         first, last = int(dense[0]), int(dense[-1])
@@ -222,7 +231,7 @@ def _save(scratch: FileScratch, name: str, ids: pa.Array) -> None:
 
 
 def _load(scratch: FileScratch, name: str, id_type: pa.DataType, start: int, stop: int) -> pa.Array:
-    """Some of the ids that were saved."""
+    """Load saved ids ``start`` .. ``stop - 1``."""
     if not is_string(id_type):
         return as_arrow(scratch.part(name, start, stop))
     offsets = scratch.part(f"{name}-offsets", start, stop + 1)

@@ -1,4 +1,4 @@
-"""Parquet edge lists: finding the files, checking them, reading them in bounded batches."""
+"""Parquet edge lists: finding the files, checking them, and reading them in bounded batches."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from .weights import NO_WEIGHTS, Rounding, Weight, WeightType, bits_of, weight_t
 
 BATCH_ROWS = 1 << 18
 CHUNK_ROWS = 1 << 20
-_CONVERTED_BYTES = 32  # of a row, while its ids are converted
+_CONVERTED_BYTES = 32  # bytes of a row while its ids are converted
 
 
 @dataclass(frozen=True)
 class EdgeFile:
-    """A file of the input. row_groups: rows of each. modified: its time, in nanoseconds. tag: what
-    an object store calls its content.
+    """A file of the input. row_groups: the rows of each row group. modified: its modification time,
+    in nanoseconds. tag: an object store's tag of its content.
 
     metadata: its footer, parsed once; None in another process, which parses it again.
     """
@@ -68,17 +68,14 @@ class Chunk:
 
 @dataclass(frozen=True)
 class EdgeList:
-    """An edge list whose files were opened and whose columns were found to hold ids.
+    """An open edge list whose columns hold ids.
 
-    id_type: the common Arrow type of both columns in all files (id_types.py).
-    bounds: least and greatest id by the files' statistics, None where these are missing or
-        the ids are no integers there.
-    weight: column of weights, and what they are; None where none are read.
-    contents: of the files, as they were when they were opened.
-    left_out: files and folders beside them that are not read.
-    told: other lines for the user.
-    converted: whether ids are of another type in some file. texts: whether some stand there as
-        text, or as binary of any length.
+    id_type: the common Arrow type of both columns in all files (id_types.py). bounds: the least and
+    the greatest id by the files' statistics; None if these are missing or the ids are no integers.
+    weight: the column of weights, and their type; None if no weights are read. contents: of the
+    files, as they were when they were opened. left_out: files and folders beside them that are not
+    read. told: other lines for the user. converted: whether any file has ids of another type.
+    texts: whether any file stores ids as text, or as binary of any length.
     """
 
     files: tuple[EdgeFile, ...]
@@ -95,13 +92,15 @@ class EdgeList:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """That are read."""
+        """Return the columns that are read."""
         ends = (self.src, self.dst)
         return ends if self.weight is None else (*ends, self.weight.column)
 
     @property
     def other_columns(self) -> list[str]:
-        """The first file's columns that are not read; asked where the edges were opened."""
+        """Return the first file's columns that are not read. It needs the process that opened the
+        files.
+        """
         metadata = self.files[0].metadata
         assert metadata is not None
         names = metadata.schema.to_arrow_schema().names
@@ -109,12 +108,14 @@ class EdgeList:
 
     @property
     def fingerprint(self) -> str:
-        """The digest of the files' contents; the columns are read in full at its first use."""
+        """Return the digest of the files' contents. The first use reads the columns in full."""
         return self.contents.digest
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines for the user, of what is not read, or read as something else."""
+        """Return lines for the user about files that are not read, and columns that are read as
+        another type.
+        """
         return (*self.left_out.notes, *self.told)
 
     @property
@@ -139,7 +140,7 @@ class EdgeList:
         return chunks
 
     def check_unchanged(self) -> None:
-        """Raises InputError if a file was written since it was opened."""
+        """Raise InputError if a file was written since it was opened."""
         for file in self.files:
             try:
                 state = state_of(source_of(file.path))
@@ -150,18 +151,21 @@ class EdgeList:
                 raise InputError(f"{file.path}: changed while it was read; run again")
 
     def batches(self, chunk: Chunk) -> Iterator[tuple[pa.Array, pa.Array]]:
-        """The chunk's ids in batches of at most BATCH_ROWS rows, without nulls.
+        """Return an iterator over the chunk's ids in batches of at most BATCH_ROWS rows, without
+        nulls.
 
-        Integers come as ``id_type``, strings as dictionary arrays (arrow.py), UUIDs as their bytes.
+        Integers are yielded as ``id_type``, strings as dictionary arrays (arrow.py), UUIDs as their
+        bytes.
         """
         return ((src, dst) for src, dst, _ in self.weighted_batches(chunk, weights=False))
 
     def weighted_batches(
         self, chunk: Chunk, weights: bool, rounding: Rounding | None = None
     ) -> Iterator[tuple[pa.Array, pa.Array, NDArray[np.uint32]]]:
-        """The batches of ``batches`` with the bits of weights, where asked for and there.
+        """Yield the batches of ``batches`` with the bits of weights; (0,) if there are none or
+        ``weights`` is not set.
 
-        rounding: receives how 32 bits change the weights.
+        rounding: receives the changes of weights by rounding to 32 bits.
         """
         path, group = chunk.file.path, chunk.row_groups.start
         names = self.columns if weights else (self.src, self.dst)
@@ -201,7 +205,7 @@ class EdgeList:
             ) from error
 
     def _ways(self, path: str, metadata: pq.FileMetaData, group: int) -> dict[str, pages.Way]:
-        """How texts are read of a row group's columns; nothing for integers."""
+        """Return how the text columns of a row group are read; an empty dict for integers."""
         if not self.texts:
             return {}
         with open_file(path) as file:
@@ -212,7 +216,9 @@ class EdgeList:
 
     @cached_property
     def reading(self) -> pages.Reading:
-        """The bytes that reading a chunk holds, and all strings; by footers and page headers."""
+        """Return the bytes that reading a chunk holds, and those of all strings, from footers and
+        page headers.
+        """
         names = self.columns
         return self._with_conversion(
             pages.of_all(
@@ -229,7 +235,7 @@ class EdgeList:
 
     @cached_property
     def reading_at_most(self) -> pages.Reading:
-        """A bound on ``reading`` by footers alone, where ids are no texts."""
+        """Return a bound on ``reading`` from footers alone; ``reading`` itself if ids are texts."""
         if self.texts:
             return self.reading
         return self._with_conversion(
@@ -288,10 +294,10 @@ class EdgeList:
 def open_edges(
     path: str | os.PathLike, src: str = "src", dst: str = "dst", weight: str | None = None
 ) -> EdgeList:
-    """Open a Parquet file, a folder of them or a glob; reads footers only.
+    """Open a Parquet file, a folder of them or a glob. Only footers are read.
 
-    weight: a column to read as well. Raises InputError for what is missing, not Parquet, truncated,
-    without rows, or whose columns do not hold ids of one comparable type.
+    weight: a column of weights to read as well. Raises InputError if files or columns are missing,
+    are no Parquet, are truncated, have no rows, or do not hold ids of one comparable type.
     """
     if is_store(path):
         raise InputError(f"{path} is a store, not an edge list: it is built already")
@@ -314,7 +320,7 @@ def open_edges(
             ) from error
         except (pa.ArrowException, OSError) as error:
             raise_failure(name, error)
-            if isinstance(error, OSError) and error.errno is not None:  # by the system
+            if isinstance(error, OSError) and error.errno is not None:  # an error of the system
                 raise InputError(f"{name}: cannot be read: {error.strerror}") from error
             raise not_parquet(name, error, "a truncated one") from error
         if facts_of(schema.metadata, "result") is not None:
@@ -373,7 +379,7 @@ def _id_type(name: str, schema: pa.Schema, metadata: pq.FileMetaData, column: st
 
 
 def _leaf(metadata: pq.FileMetaData, column: str) -> pq.ColumnSchema | None:
-    """Parquet's own schema of a column; None for a column that has columns below it."""
+    """Return Parquet's own schema of a column; None for a column that has columns below it."""
     leaves = (metadata.schema.column(i) for i in range(metadata.num_columns))
     return next((leaf for leaf in leaves if leaf.path == column), None)
 
@@ -384,7 +390,9 @@ def _is_text(metadata: pq.FileMetaData, column: str) -> bool:
 
 
 def _ignored_note(names: list[str]) -> tuple[str, ...]:
-    """names: of files without rows whose columns are of no use."""
+    """Return a note about files that are ignored. names: of files without rows and without usable
+    columns.
+    """
     if not names:
         return ()
     return (
@@ -394,7 +402,7 @@ def _ignored_note(names: list[str]) -> tuple[str, ...]:
 
 
 def _signed(id_type: pa.DataType) -> bool | None:
-    """None for all but integers, whose statistics alone are looked at."""
+    """Return whether integer ids are signed; None for other ids, whose statistics are not used."""
     return pa.types.is_signed_integer(id_type) if pa.types.is_integer(id_type) else None
 
 
@@ -406,7 +414,9 @@ def _bounds(extremes: list[list[int] | None]) -> tuple[int, int] | None:
 
 
 def _footer(source: Source) -> bytes:
-    """The raw footer: row counts, statistics, offsets and sizes of every column chunk."""
+    """Return the raw footer, which has row counts, statistics, offsets and sizes of every column
+    chunk.
+    """
     with opened(source) as file:
         file.seek(-8, os.SEEK_END)
         length = int.from_bytes(file.read(4), "little")
@@ -415,7 +425,7 @@ def _footer(source: Source) -> bytes:
 
 
 def _fits(column: pa.DictionaryArray) -> bool:
-    """Whether its places lie in its dictionary."""
+    """Return whether all places of a dictionary array are in its dictionary."""
     if not len(column):
         return True
     places = as_numpy(column.indices)

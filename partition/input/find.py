@@ -1,12 +1,13 @@
-"""The files of an edge list: one, those of a folder and of all below it, or what a glob matches.
+"""The files of an edge list: a single file, those in a folder and below it, or the matches of a
+glob.
 
-Links are followed; a folder that several lead to is read once. Names that begin with ``_`` or ``.``
-are left out, as other readers of such folders do (temporary files, markers, checksums), and in
-folders all that is not Parquet by its name. Whatever is left out is listed, so that people can be
-told. In an object store it is the same.
+Links are followed; a folder that several links lead to is read once. Names that begin with ``_`` or
+``.`` are left out, as other readers of such folders do (temporary files, markers, checksums). In
+folders, files whose names are not Parquet's are left out too. All that is left out is listed, for
+notes to the user. The rules are the same in object stores.
 
-A folder that the log of a table format belongs to is refused: which of its files count is written
-in the log.
+A folder of a table format that keeps a log is refused, since only the log tells which of its files
+count.
 """
 
 from __future__ import annotations
@@ -35,17 +36,18 @@ _NO_FILES = f"the folder holds no Parquet files ({', '.join(_SUFFIXES)})"
 _NAMES_TOLD = 20
 
 MOST_OTHERS = 10_000
-"""Files and folders other than Parquet that are walked, beside OTHERS_A_FILE for each Parquet file:
-with more, the folder is not one of an edge list, but one that holds all kinds of things."""
+"""Most other files and folders in a folder, besides OTHERS_A_FILE for each Parquet file. A folder
+with more is not that of an edge list.
+"""
 OTHERS_A_FILE = 10
 
 
 class LeftOut(NamedTuple):
     """The files that are not read.
 
-    hidden: names that begin with '_' or '.'; first those that may hold edges.
-    misnamed: Parquet by its first bytes, but not by its name. others: neither (in an object store,
-    where nothing is opened for this: not Parquet by its name).
+    hidden: names that begin with '_' or '.', first those that may hold edges. misnamed: files that
+    begin as Parquet does, but are not named so. others: all other files (in an object store, where
+    files are not opened for this: all that are not named as Parquet).
     """
 
     hidden: tuple[str, ...] = ()
@@ -54,7 +56,7 @@ class LeftOut(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A line for the user of each reason."""
+        """Return a line for the user about each reason."""
         notes = []
         if self.misnamed:
             notes.append(
@@ -80,16 +82,17 @@ NOTHING_LEFT_OUT = LeftOut()
 
 
 class Found(NamedTuple):
-    """files: sorted."""
+    """The files to read, sorted, and those that are left out."""
 
     files: list[str]
     left_out: LeftOut
 
 
 def find_files(path: str) -> Found:
-    """The files at ``path``. Of files that are left out the first bytes are read, to tell people.
+    """Return the files at ``path``. The first bytes of files that are left out are read, for notes
+    to the user.
 
-    Raises InputError where there are none, for what cannot be listed or is no regular file, and for
+    Raises InputError if there are none, if a path cannot be listed or is no regular file, and for
     tables of formats that keep a log of their files.
     """
     if is_remote(path):
@@ -114,24 +117,28 @@ def find_files(path: str) -> Found:
 
 
 def check_regular(path: str) -> None:
-    """InputError unless a local path leads to a regular file, which opening does not wait for."""
+    """Raise InputError unless a local path leads to a regular file, which can be opened without
+    waiting.
+    """
     if stat.S_ISDIR(_facts(path).st_mode):
         raise InputError(f"{path} is a folder: name a file")
 
 
 def _search(places: list[Path]) -> Found:
-    """Files, whatever their names, and those in folders that are Parquet by name."""
+    """Return the files among the places, whatever their names, and the files in folders that are
+    named as Parquet.
+    """
     files, seen = set(), set()
     hidden: set[str] = set()
     others: set[str] = set()
-    named = 0  # like Parquet, of those that were listed
+    named = 0  # listed files that are named as Parquet
     waiting = places[::-1]
     while waiting:
         place = waiting.pop()
         facts = _facts(place)
         if not stat.S_ISDIR(facts.st_mode):
             files.add(str(place))
-        elif (facts.st_dev, facts.st_ino) not in seen:  # links may lead round in a circle
+        elif (facts.st_dev, facts.st_ino) not in seen:  # links may form a cycle
             seen.add((facts.st_dev, facts.st_ino))
             names = _names(place)
             check_no_table(place, names)
@@ -161,12 +168,12 @@ def _search(places: list[Path]) -> Found:
 
 
 def _likely_first(hidden: set[str]) -> tuple[str, ...]:
-    """Sorted, with those first that may hold edges."""
+    """Return the names sorted, first those that may hold edges."""
     return tuple(sorted(hidden, key=lambda name: (not _may_hold_edges(Path(name)), name)))
 
 
 def _begins_as_parquet(name: str) -> bool:
-    """Whether a file's first bytes are those of Parquet; what cannot be read is none."""
+    """Return whether a file's first bytes are Parquet's; False if it cannot be read."""
     try:
         if not stat.S_ISREG(os.stat(name).st_mode):
             return False
@@ -177,7 +184,7 @@ def _begins_as_parquet(name: str) -> bool:
 
 
 def _only(left_out: LeftOut) -> str:
-    """Advise what to do where a folder has no other files than misnamed ones."""
+    """Return advice about a folder whose only files are misnamed ones."""
     if not left_out.misnamed:
         return ""
     return (
@@ -191,13 +198,15 @@ def _remedy(misnamed: tuple[str, ...]) -> str:
 
 
 def some_names(names: Sequence[str]) -> str:
-    """The first few, and how many more there are."""
+    """Return the first few names as text, and the number of the others."""
     more = len(names) - _NAMES_TOLD
     return ", ".join(names[:_NAMES_TOLD]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _find_remote(url: Url) -> Found:
-    """List the files of a folder, a glob or an object. A glob lists all below its first pattern."""
+    """Return the files of a folder, a glob or an object. For a glob, all names below its first
+    pattern are listed.
+    """
     if url.key and is_file(url):
         return Found([str(url)], NOTHING_LEFT_OUT)
     base, pattern = _split(url)
@@ -234,7 +243,9 @@ def _find_remote(url: Url) -> Found:
 
 
 def facts_of_remote(name: str) -> list[str]:
-    """Name, bytes and time of each object that a URL leads to: just that, a folder's, a glob's."""
+    """Return name, bytes and time of each object at a URL: a single object, a folder's objects, or
+    a glob's.
+    """
     url = url_of(name)
     if url.key and is_file(url):
         return [f"{name} {RemoteFile(name).state}"]
@@ -247,15 +258,15 @@ def facts_of_remote(name: str) -> list[str]:
 
 
 def _split(url: Url) -> tuple[Url, list[str]]:
-    """A folder, and what of a glob is below it."""
+    """Return the folder in which a glob's patterns begin, and the parts of the glob below it."""
     parts = url.key.split("/")
     plain = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
     return url._replace(key="/".join(parts[:plain])), parts[plain:]
 
 
 def _matched(names: list[str], pattern: list[str]) -> int | None:
-    """How many names a pattern matches, from the first on, at most: the others stand in that
-    folder. None: it does not.
+    """Return the most leading names that a pattern matches; the other names are inside that folder.
+    None if the pattern does not match.
 
     >>> _matched(["2024", "a.parquet"], ["20*"]), _matched(["a", "b", "c"], ["**", "c"])
     (1, 3)
@@ -275,7 +286,9 @@ def _matched(names: list[str], pattern: list[str]) -> int | None:
 
 
 def _expand(pattern: str) -> list[str]:
-    """List what a glob matches. Raises InputError for a folder that glob would pass over unsaid."""
+    """Return the matches of a glob. Raises InputError for a folder that cannot be listed, which
+    Python's glob would skip silently.
+    """
     for part in (Path(pattern), *Path(pattern).parents):
         if glob.has_magic(part.name):
             above = part if part.name == "**" else part.parent
@@ -286,7 +299,9 @@ def _expand(pattern: str) -> list[str]:
 
 
 def _is_hidden(match: Path, pattern: str) -> bool:
-    """Whether one of a match's names begins with ``_`` or ``.`` and was not asked for so."""
+    """Return whether a name in a match begins with ``_`` or ``.``, and the pattern does not ask for
+    it.
+    """
     asked = [part for part in Path(pattern).parts if part[0] in "._"]
     return any(_is_left_out(name, asked) for name in match.parts)
 
@@ -313,7 +328,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _facts(path: str | Path, to_read: bool = True) -> os.stat_result:
-    """Stat a folder or regular file at a path, or where a link at the path leads."""
+    """Return the stat of a folder or regular file at a path, following links."""
     try:
         facts = os.stat(path)
     except FileNotFoundError as error:

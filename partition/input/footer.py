@@ -1,8 +1,8 @@
-"""The ids by a Parquet footer: how many there are, the least and the greatest.
+"""Facts about ids in a Parquet footer: how many there are, the least and the greatest.
 
-It is read from the footer's bytes: structs in Thrift's compact protocol, whose fields have the
-numbers of parquet.thrift. (PyArrow's ``ColumnChunkMetaData`` decodes a chunk's statistics and size
-histograms on the way, and ends the process where one of these is damaged.)
+The footer's bytes are parsed here: structs in Thrift's compact protocol, whose fields have the
+numbers of parquet.thrift. (PyArrow's ``ColumnChunkMetaData`` also decodes a chunk's statistics and
+size histograms, and ends the process if one of these is damaged.)
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from itertools import pairwise
 from ..errors import InputError
 from .thrift import Fields, read_struct
 
-_SCHEMA, _ROWS, _ROW_GROUPS = 2, 3, 4  # rows: of a file, and of a row group
-_REPETITION, _CHILDREN = 3, 5  # of a column in the schema
+_SCHEMA, _ROWS, _ROW_GROUPS = 2, 3, 4  # _ROWS: in a file, and in a row group
+_REPETITION, _CHILDREN = 3, 5  # in a column of the schema
 _COLUMNS, _META_DATA = 1, 3
 _TYPE, _PATH, _VALUES, _BYTES, _DATA, _DICTIONARY, _STATISTICS, _SIZES = 1, 3, 5, 7, 9, 11, 12, 16
 _OLD_MAX, _OLD_MIN, _MAX, _MIN = 1, 2, 5, 6
@@ -24,15 +24,17 @@ _CODECS, _KNOWN_ENCODINGS = 8, set(range(10)) - {1}
 
 
 def extremes(name: str, footer: bytes, columns: dict[str, bool | None]) -> list[int] | None:
-    """Least and greatest id of each column chunk, None if the statistics lack one.
+    """Return the least and the greatest id of each column chunk, in one list; None if any
+    statistics lack one.
 
-    columns: whether each holds signed integers; None: strings, whose statistics are not looked at.
-    Raises InputError, which names the file, for a footer that is damaged or contradicts itself.
+    columns: by column, whether it holds signed integers; None for strings, whose statistics are
+    ignored. Raises InputError, which names the file, for a footer that is damaged or contradicts
+    itself.
     """
     try:
         file, _ = read_struct(footer, 0)
         groups = file.get(_ROW_GROUPS, [])
-        below_root = file[_SCHEMA][1:]  # which has no children where there are no columns
+        below_root = file[_SCHEMA][1:]  # empty if there are no columns
         leaves = [column for column in below_root if not column.get(_CHILDREN)]
         chunks = [_chunks(group, leaves, columns) for group in groups]
         wrong = _contradiction(file, groups, chunks)
@@ -54,7 +56,7 @@ def extremes(name: str, footer: bytes, columns: dict[str, bool | None]) -> list[
 def _contradiction(
     file: Fields, groups: list[Fields], chunks: list[dict[str, Fields]]
 ) -> str | None:
-    """Describe what does not agree, in words; None where all agrees."""
+    """Describe the first contradiction in a footer; None if there is none."""
     rows = [group[_ROWS] for group in groups]
     for number, some in enumerate(chunks):
         for column, chunk in some.items():
@@ -69,7 +71,7 @@ def _contradiction(
 
 
 def _overlap(groups: list[Fields]) -> bool:
-    """Whether two chunks share bytes: an offset that is damaged may lead to another column."""
+    """Return whether two chunks share bytes: a damaged offset may lead to another column."""
     ranges = []
     for group in groups:
         for chunk in group[_COLUMNS]:
@@ -85,9 +87,10 @@ def _overlap(groups: list[Fields]) -> bool:
 def _chunks(
     group: Fields, leaves: list[Fields], columns: dict[str, bool | None]
 ) -> dict[str, Fields]:
-    """The metadata of some columns' chunks in a row group.
+    """Return the metadata of the named columns' chunks in a row group.
 
-    leaves: of the schema. Raises LookupError or ValueError where something is missing or damaged.
+    leaves: the columns of the schema. Raises LookupError or ValueError if metadata are missing or
+    damaged.
     """
     chunks = {}
     for leaf, chunk in zip(leaves, group[_COLUMNS], strict=True):
@@ -101,13 +104,13 @@ def _chunks(
 
 
 def _check_known(chunk: Fields) -> None:
-    """Raises ValueError for a codec or an encoding that is none: PyArrow would end here, too."""
+    """Raise ValueError for an unknown codec or encoding, at which PyArrow would end the process."""
     if chunk[_CODEC] not in range(_CODECS) or not set(chunk[_ENCODINGS]) <= _KNOWN_ENCODINGS:
         raise ValueError("a codec or an encoding that is none")
 
 
 def _check_sizes(chunk: Fields, leaf: Fields) -> None:
-    """Raises ValueError for what PyArrow ends the process for when it looks at the chunk."""
+    """Raise ValueError for histograms at which PyArrow would end the process."""
     sizes = chunk.get(_SIZES, {})
     levels = 2 if leaf.get(_REPETITION) == _OPTIONAL else 1
     if (
@@ -122,7 +125,7 @@ def _bounds(statistics: Fields, signed: bool | None) -> list[int | None]:
     if signed is None:
         return [None]
     least, most = statistics.get(_MIN), statistics.get(_MAX)
-    if signed and (least is None or most is None):  # as before there was an order of unsigned ones
+    if signed and (least is None or most is None):  # old fields, which compare as signed
         least, most = statistics.get(_OLD_MIN), statistics.get(_OLD_MAX)
     return [
         int.from_bytes(value, "little", signed=signed) if value is not None else None

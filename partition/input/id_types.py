@@ -1,8 +1,9 @@
-"""Types of vertex ids: which columns hold ids, the one type of a graph's ids, how others become it.
+"""Types of vertex ids: which columns hold ids, which type a graph's ids have, and how columns are
+converted to it.
 
-Ids are integers, strings or 16 bytes each: UUIDs, and plain binary of that size. Whole numbers in
-floats (pandas makes these of integers beside a null) and in decimals are taken as integers of 64
-bits. What would lose anything is refused, by a line that names the cast.
+Ids are integers, strings, or 16 bytes each: UUIDs, and binary of that size. Whole numbers in floats
+(pandas makes these of integers beside a null) and in decimals are converted to 64-bit integers. A
+conversion that would lose anything is refused, with a line that names the cast.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ BYTES_16 = pa.binary(16)
 UUID_TYPE = pa.uuid()
 
 Id = int | str | bytes
-"""A value of a graph's ids; of 16 bytes, UUIDs too, the bytes."""
+"""A value of a graph's ids; for ids of 16 bytes, UUIDs too, the bytes."""
 
 
 def is_string(id_type: pa.DataType) -> bool:
@@ -33,7 +34,7 @@ def is_string(id_type: pa.DataType) -> bool:
 
 
 def is_bytes(id_type: pa.DataType) -> bool:
-    """Whether ids are 16 bytes each: UUIDs, and binary of that size.
+    """Return whether ids are 16 bytes each: UUIDs, and binary of that size.
 
     >>> is_bytes(pa.uuid()), is_bytes(pa.binary(16)), is_bytes(pa.binary(8)), is_bytes(pa.int64())
     (True, True, False, False)
@@ -42,19 +43,19 @@ def is_bytes(id_type: pa.DataType) -> bool:
 
 
 def storage_type(id_type: pa.DataType) -> pa.DataType:
-    """The type that Arrow's functions take: that of the bytes of UUIDs."""
+    """Return the type that Arrow's functions accept: for UUIDs, the type of their bytes."""
     return BYTES_16 if id_type == UUID_TYPE else id_type
 
 
 def stored(ids: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Ids as ``storage_type`` has them, in one piece."""
+    """Return ids in ``storage_type``, as one array."""
     if isinstance(ids, pa.ChunkedArray):
         ids = ids.combine_chunks() if ids.num_chunks != 1 else ids.chunk(0)
     return ids.storage if isinstance(ids, pa.ExtensionArray) else ids
 
 
 def type_name(id_type: pa.DataType) -> str:
-    """A type of ids in words, which ``type_named`` reads.
+    """Return the name of a type of ids, which ``type_named`` parses.
 
     >>> type_name(pa.uuid()), type_name(pa.binary(16)), type_name(pa.int64())
     ('uuid', 'fixed_size_binary[16]', 'int64')
@@ -72,7 +73,7 @@ def type_named(name: str) -> pa.DataType:
 
 
 def shown_id(value: Any) -> Any:
-    """A value of a column of ids as JSON and messages have it: of 16 bytes, the text of a UUID.
+    """Return an id as JSON and messages show it: 16 bytes as the text of a UUID.
 
     >>> shown_id(bytes(16)), shown_id(UUID(int=1)), shown_id(7), shown_id("a")
     ('00000000-0000-0000-0000-000000000000', '00000000-0000-0000-0000-000000000001', 7, 'a')
@@ -83,7 +84,7 @@ def shown_id(value: Any) -> Any:
 
 
 def told_id(value: object, id_type: pa.DataType) -> Id | None:
-    """The id that ``shown_id`` has made a value of; None for what is no such value.
+    """Return the id that ``shown_id`` has turned into this value; None if there is none.
 
     >>> told_id(7, pa.int64()), told_id("7", pa.int64()), told_id("7", pa.uuid())
     (7, None, None)
@@ -100,10 +101,10 @@ def told_id(value: object, id_type: pa.DataType) -> Id | None:
 
 
 def column_type(where: str, given: pa.DataType, is_uuid: bool, column: str) -> pa.DataType:
-    """The type of ids in a column, before it is known what other columns hold.
+    """Return the type of ids in a column, before the other columns are known.
 
-    where: the column, for messages. is_uuid: whether Parquet calls it one. Floats and decimals stay
-    what they are. Raises InputError for what holds no ids.
+    where: the column, for messages. is_uuid: whether Parquet marks the column as UUIDs. Floats and
+    decimals are returned as they are. Raises InputError for a column that holds no ids.
     """
     if pa.types.is_dictionary(given):
         given = given.value_type
@@ -121,7 +122,7 @@ def column_type(where: str, given: pa.DataType, is_uuid: bool, column: str) -> p
 
 
 def cast(column: str, kind: str = "VARCHAR", pandas: str = "str") -> str:
-    """How a user turns a column into another one, in words."""
+    """Return advice on how to cast a column to another type."""
     return (
         f"cast it: in DuckDB with SELECT * REPLACE (CAST({column} AS {kind}) AS {column}), in "
         f"pandas with df[{column!r}].astype({pandas!r})"
@@ -129,9 +130,10 @@ def cast(column: str, kind: str = "VARCHAR", pandas: str = "str") -> str:
 
 
 def common_type(types: dict[pa.DataType, str]) -> pa.DataType:
-    """The one type that holds every id, or InputError naming two columns that do not compare.
+    """Return the one type that holds every id. Raises InputError, which names two columns, if their
+    ids cannot be compared.
 
-    types: as ``column_type`` gives them, and where each of them stands.
+    types: from ``column_type``, each with a column that has it.
     """
     kinds = list(types)
     groups = (is_string, is_bytes, lambda kind: not is_string(kind) and not is_bytes(kind))
@@ -167,7 +169,9 @@ def common_type(types: dict[pa.DataType, str]) -> pa.DataType:
 
 
 def converted_note(types: dict[str, set[pa.DataType]], id_type: pa.DataType) -> tuple[str, ...]:
-    """A line for the user where ids of another type come back as integers. types: by column."""
+    """Return a note for the user if results have integers for ids that are floats or decimals in
+    the input. types: by column.
+    """
     numbers = {
         column: ", ".join(sorted(str(kind) for kind in kinds if _is_number(kind)))
         for column, kinds in types.items()
@@ -179,16 +183,19 @@ def converted_note(types: dict[str, set[pa.DataType]], id_type: pa.DataType) -> 
 
 
 def is_converted(given: pa.DataType) -> bool:
-    """Whether a column of this type is converted as it is read, which takes room for it twice."""
+    """Return whether a column of this type is converted when it is read, which needs memory for two
+    copies.
+    """
     if pa.types.is_dictionary(given):
         given = given.value_type
     return _is_number(given) or _is_any_binary(given)
 
 
 def as_ids(column: pa.Array, id_type: pa.DataType, where: str, name: str) -> pa.Array:
-    """A column without nulls as integers or 16 bytes. where: for messages; name: of the column.
+    """Return a column without nulls as integers or 16 bytes. where: for messages. name: of the
+    column.
 
-    Raises InputError where something would be lost.
+    Raises InputError if a conversion would lose anything.
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -215,7 +222,7 @@ def _from_floats(column: pa.Array, wanted: pa.DataType, where: str, name: str) -
     values: NDArray = as_numpy(column)
     if np.isnan(values).any():
         raise InputError(f"{where} holds NaN: every row needs both ids; leave such rows out")
-    exact = 2.0 ** (np.finfo(values.dtype).nmant + 1)  # from here on neighbours are rounded to one
+    exact = 2.0 ** (np.finfo(values.dtype).nmant + 1)  # greater neighbours round to the same float
     least = 0.0 if pa.types.is_unsigned_integer(wanted) else -exact
     with np.errstate(invalid="ignore"):
         fits = (values < exact) & (values > least if least else values >= 0)
@@ -231,7 +238,7 @@ def _from_floats(column: pa.Array, wanted: pa.DataType, where: str, name: str) -
 
 def _from_decimals(column: pa.Array, wanted: pa.DataType, where: str, name: str) -> pa.Array:
     given = column.type
-    if given.bit_width < 128:  # Arrow's casts of these fail where the target has more digits
+    if given.bit_width < 128:  # Arrow fails to cast these to a type of more digits
         column = column.cast(pa.decimal128(38, given.scale))
     try:
         return column.cast(wanted)
@@ -243,7 +250,7 @@ def _from_decimals(column: pa.Array, wanted: pa.DataType, where: str, name: str)
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    """Whether ids in it are taken as integers."""
+    """Return whether ids of this type are converted to integers: floats and decimals."""
     return pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 

@@ -1,8 +1,8 @@
-"""Any vertex id to a dense one and back.
+"""The mapping between the user's vertex ids and dense ids.
 
-Dense ids are 32-bit numbers in ``[0, domain)``, rising with the user's ids. Non-negative
-integers that are dense already stay as they are, gaps included; anything else (sparse,
-negative, strings) gets its place in the sorted dictionary of all ids.
+Dense ids are 32-bit numbers in ``[0, domain)``, rising with the user's ids. Non-negative integers
+that are nearly dense are used as they are, gaps included. The dense id of any other id (sparse,
+negative, a string) is its place in the sorted dictionary of all ids.
 """
 
 from __future__ import annotations
@@ -28,27 +28,28 @@ from .pages import STRING_BYTES
 from .weights import Rounding
 
 MAX_VERTICES = 2**32 - 2
-"""Vertices of one graph: local ids have 32 bits, and one value means 'none'."""
+"""Most vertices of a graph: local ids have 32 bits, and one value means 'none'."""
 
 ENCODE_ROWS = 1 << 19
 ENCODE_BYTES = 1 << 23
-"""Of strings, with STRING_BYTES each, that are made into one dictionary."""
+"""Bytes of strings, with STRING_BYTES each, that are put into one dictionary."""
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _WHOLE = re.compile(r"(.*[0-9])\.0*")
 _SMALL_FACTOR = 8
 _ALWAYS_DENSE = 1 << 10
 
 Batch = tuple[NDArray[np.uint32], ...]
-"""Sources and targets of some rows, as dense ids; and their weights (weights.py), where these are
-read."""
+"""Sources and targets of rows as dense ids and, if weights are read, the bits of weights
+(weights.py).
+"""
 
 
 @dataclass(frozen=True)
 class Ids:
     """The user's ids by dense id.
 
-    id_type: the user's Arrow type. domain: dense ids lie below it. values: the ids (UUIDs as their
-    bytes), rising, one a dense id; None where dense ids are the user's ids.
+    id_type: the user's Arrow type. domain: dense ids are below it. values: the id of each dense id
+    (UUIDs as their bytes), rising; None if dense ids are the user's ids.
     """
 
     id_type: pa.DataType
@@ -56,33 +57,37 @@ class Ids:
     values: pa.Array | None
 
     def decode(self, dense: pa.Array) -> pa.Array:
-        """The user's ids, in the user's type, of some dense ids (uint32; nulls stay nulls)."""
+        """Return the user's ids, in the user's type, of dense ids (uint32; nulls stay nulls)."""
         if self.values is None:
             numbers, null = numbers_and_nulls(dense)
             return as_arrow(numbers.astype(self.id_type.to_pandas_dtype()), null)
         return self.values.take(dense).cast(self.id_type)
 
     def characters(self, first: int, stop: int) -> NDArray[np.int64]:
-        """Bytes of each of some neighbouring ids, which are strings."""
+        """Return the bytes of each of the string ids ``first`` .. ``stop - 1``."""
         assert self.values is not None
         return np.diff(string_ends(self.values.slice(first, stop - first)))
 
     def widths(self, dense: NDArray[np.uint32]) -> NDArray[np.int64] | None:
-        """Bytes of each of some ids that are strings."""
+        """Return the bytes of each id; None unless ids are strings."""
         if self.values is None or not is_string(self.id_type):
             return None
         ends = string_ends(self.values)
         return ends[dense + np.int64(1)] - ends[dense]
 
     def find(self, value: Id) -> int | None:
-        """Dense id of a user's id; None if it has none. (One that is a gap may have.)"""
+        """Return the dense id of a user's id; None if it has none. (If dense ids are the user's
+        ids, the result may be a gap.)
+        """
         if self.values is not None:
             return find_id(self.values, value)
         return value if isinstance(value, int) and 0 <= value < self.domain else None
 
 
 def parse_id(text: str, id_type: pa.DataType) -> Id:
-    """A vertex as typed on a command line, as a value of the graph's type."""
+    """Return a vertex typed on a command line as a value of the graph's id type. Raises InputError
+    for a text that is no such value.
+    """
     if is_string(id_type):
         return text
     if is_bytes(id_type):
@@ -94,7 +99,7 @@ def parse_id(text: str, id_type: pa.DataType) -> Id:
                 f"source {shown(text)} is not a UUID, but the graph's ids are {kind}: write it as "
                 "32 hexadecimal digits"
             ) from error
-    whole = _WHOLE.fullmatch(text)  # as ids in floats are printed
+    whole = _WHOLE.fullmatch(text)  # the form in which floats are printed
     text = whole[1] if whole else text
     if not _INTEGER.fullmatch(text):
         raise InputError(
@@ -110,7 +115,7 @@ def parse_id(text: str, id_type: pa.DataType) -> Id:
 
 
 def in_range(value: int, id_type: pa.DataType) -> bool:
-    """Whether an integer type can hold ``value``.
+    """Return whether an integer type can hold ``value``.
 
     >>> in_range(255, pa.uint8()), in_range(-1, pa.uint8()), in_range(128, pa.int8())
     (True, False, False)
@@ -122,7 +127,7 @@ def in_range(value: int, id_type: pa.DataType) -> bool:
 
 
 def find_id(values: pa.Array | pa.ChunkedArray, value: Id) -> int | None:
-    """Place of ``value`` in rising ``values``, None if it is not there.
+    """Return the place of ``value`` in rising ``values``; None if it is not there.
 
     (Python orders strings by code point, which is the order of their UTF-8 bytes.)
     """
@@ -137,7 +142,7 @@ def find_id(values: pa.Array | pa.ChunkedArray, value: Id) -> int | None:
 
 
 def check_size(vertices: int) -> None:
-    """Raises InputError for more vertices than a graph may have."""
+    """Raise InputError for more vertices than a graph can have."""
     if vertices > MAX_VERTICES:
         raise InputError(
             f"the edge list has {vertices:,} vertices; a graph can have at most {MAX_VERTICES:,}"
@@ -145,12 +150,12 @@ def check_size(vertices: int) -> None:
 
 
 def may_be_dense(bounds: tuple[int, int] | None, rows: int) -> bool:
-    """Whether ids within ``bounds`` are worth a table indexed by id."""
+    """Return whether ids within ``bounds`` are dense enough for a table indexed by id."""
     return bounds is not None and bounds[0] >= 0 and bounds[1] < 2 * rows + _ALWAYS_DENSE
 
 
 def chunk_bounds(edges: EdgeList, chunk: Chunk) -> tuple[int, int]:
-    """Least and greatest integer id of a chunk, from the data."""
+    """Return the least and the greatest integer id of a chunk, read from the data."""
     extremes = [
         compute("min_max", column).as_py() for pair in edges.batches(chunk) for column in pair
     ]
@@ -166,10 +171,11 @@ def dense_batches(
     weights: bool = False,
     rounding: Rounding | None = None,
 ) -> Iterator[Batch]:
-    """Read chunks whose ids are dense as they are, in batches of ``rows`` rows (the last: fewer).
+    """Read chunks whose ids are dense as they are, and yield batches of ``rows`` rows; the last
+    batch may be shorter.
 
-    present: (domain,), receives 1 where an id occurs. weights: whether to read them, too. rounding:
-    receives what 32 bits change of these.
+    present: (domain,), receives 1 for each id that occurs. weights: whether weights are read.
+    rounding: receives the changes of weights by rounding to 32 bits.
     """
     marked = np.empty(0, np.uint8) if present is None else present
     left = sum(chunk.rows for chunk in chunks)
@@ -184,7 +190,7 @@ def dense_batches(
                 for column, dense in zip(columns, batch[:2], strict=True):
                     ids = as_numpy(column.slice(taken, some))
                     ids = ids.astype(_taken_as(edges.id_type), copy=False)
-                    ids.flags.writeable = False  # one compiled variant, copied or not
+                    ids.flags.writeable = False  # so that one compiled variant fits all
                     wrong = take_dense(ids, domain, dense[at : at + some], marked)
                     if wrong >= 0:
                         raise InputError(
@@ -207,7 +213,9 @@ def _empty_batch(rows: int, weights: bool) -> Batch:
 
 
 def _taken_as(id_type: pa.DataType) -> type[np.signedinteger]:
-    """The type for which ``take_dense`` is compiled: two variants, not one for every width."""
+    """Return the type for which ``take_dense`` is compiled: one of two, rather than one for every
+    width.
+    """
     return np.int32 if id_type == pa.int32() else np.int64
 
 
@@ -218,7 +226,9 @@ def compile_reading(id_type: pa.DataType) -> None:
 
 
 def compact(batches: Sequence[Batch], ids: Ids, present: NDArray[np.uint8]) -> Ids:
-    """If too few ids of the domain occur, renumber them without gaps, in the batches too."""
+    """Renumber ids without gaps, in the batches too, if few ids of the domain occur. Returns the
+    new ids.
+    """
     used = np.flatnonzero(present)
     if ids.domain <= _SMALL_FACTOR * len(used) + _ALWAYS_DENSE:
         return ids
@@ -232,10 +242,10 @@ def compact(batches: Sequence[Batch], ids: Ids, present: NDArray[np.uint8]) -> I
 def read_encoded(
     edges: EdgeList, chunk: Chunk, rounding: Rounding | None = None
 ) -> Iterator[tuple[Batch, pa.Array]]:
-    """Read a chunk of any ids as places in dictionaries, a piece at a time. rounding: as of
+    """Read a chunk of ids of any type as places in dictionaries, and yield pieces. rounding: as in
     ``dense_batches``.
 
-    A piece has some more than ENCODE_ROWS rows or ENCODE_BYTES of strings at most: by a batch.
+    A piece ends with the batch that brings it to ENCODE_ROWS rows or ENCODE_BYTES of strings.
     """
     held: list[tuple[pa.Array, pa.Array, NDArray[np.uint32]]] = []
     rows = size = 0
@@ -252,7 +262,9 @@ def read_encoded(
 
 
 def _string_bytes(column: pa.Array) -> int:
-    """The bytes of a batch's column by which its encoding goes; 0 for integers."""
+    """Return the bytes of strings in a batch's column that count towards a piece; 0 for
+    integers.
+    """
     if not pa.types.is_dictionary(column.type):
         return 0
     ends = string_ends(column.dictionary)
@@ -284,7 +296,9 @@ def _encode(
 def merge_dictionaries(
     dictionaries: Sequence[pa.Array], id_type: pa.DataType
 ) -> tuple[Ids, list[NDArray[np.uint32]]]:
-    """One sorted dictionary of all; for each chunk, its places in it."""
+    """Merge dictionaries into one that is sorted. Returns it, and the places of each dictionary's
+    ids in it.
+    """
     merged = pa.concat_arrays(list(dictionaries)).dictionary_encode()
     order = compute("sort_indices", merged.dictionary)
     place = np.empty(len(order), np.uint32)
@@ -296,6 +310,8 @@ def merge_dictionaries(
 
 
 def translate(batch: Batch, places: NDArray[np.uint32]) -> Batch:
-    """Dense ids of a chunk that was read by ``read_encoded``."""
+    """Return the dense ids of a piece that ``read_encoded`` has read. places: of its dictionary's
+    ids.
+    """
     src, dst, *weights = batch
     return places[src], places[dst], *weights

@@ -1,7 +1,8 @@
-"""Files that people have instead of Parquet: what each is, and how it becomes an edge list.
+"""Files of formats other than Parquet: recognizing them, and advice on how to make an edge list of
+them.
 
-A file is told by its first bytes where its format has a mark, else by its name; else it may be
-text.
+The format of a file is told by its first bytes if it has a mark, otherwise by its name; otherwise
+it may be text.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ CONVERTIBLE = (
     ".graph",
     ".metis",
 )
-"""Endings of the names that ``convert`` reads, as pipeline/interchange/formats.py has them."""
+"""Endings of file names that ``convert`` reads, the same as in pipeline/interchange/formats.py."""
 
 PACKED = (".gz", ".zst")
-"""Endings that may follow those of text."""
+"""Endings of compressions that may follow the endings of text."""
 
 _BINARY = (".sg", ".wsg")
 _PARQUET = b"PAR1"
-_HEAD = 512  # bytes that are looked at
+_HEAD = 512  # bytes of a file that are examined
 
 _ARROW = (
     "import pyarrow.feather as f, pyarrow.parquet as q; "
@@ -80,9 +81,9 @@ _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"PK\x03\x
 
 
 def not_parquet(name: str, error: BaseException, otherwise: str) -> InputError:
-    """The error for a file that Arrow does not read as Parquet.
+    """Return the error for a file that Arrow cannot read as Parquet.
 
-    otherwise: what it may be, where nothing tells that it is of another format.
+    otherwise: what the file may be, if no other format is recognized.
     """
     if told := advice(name):
         return InputError(f"{name}: not a Parquet file, but {told}")
@@ -90,7 +91,8 @@ def not_parquet(name: str, error: BaseException, otherwise: str) -> InputError:
 
 
 def advice_on_folder(names: Iterable[str]) -> str:
-    """The advice that ends a message about a folder without Parquet, by the names of its files.
+    """Return advice that ends a message about a folder without Parquet, from the names of its
+    files.
 
     >>> advice_on_folder(["a.csv", "b.txt.gz", "README.txt"])
     "; convert a.csv and 1 more with 'delegraph convert', each to its own subfolder of one folder"
@@ -105,7 +107,9 @@ def advice_on_folder(names: Iterable[str]) -> str:
 
 
 def advice(name: str) -> str:
-    """Say what a file that is not Parquet is, and what to do; empty where that is not known."""
+    """Return the format of a file that is not Parquet, and what to do; empty if it is not
+    recognized.
+    """
     head = _first_bytes(name)
     if head.startswith(_PARQUET):
         return ""
@@ -143,12 +147,14 @@ def _by_python(name: str, told: str, code: str, reader: str) -> str:
 
 
 def _literal(name: str) -> str:
-    """A string of Python in double quotes: the line of a shell that holds it has single ones."""
+    """Return a Python string in double quotes, since the shell line that holds it uses single
+    quotes.
+    """
     return json.dumps(name, ensure_ascii=False)
 
 
 def _ending(name: str) -> str:
-    """The ending of a name that tells a format, without that of a compression."""
+    """Return the ending of a name that tells a format, without that of a compression."""
     path = PurePath(name.lower())
     if path.suffix in PACKED and PurePath(path.stem).suffix not in _BINARY:
         path = PurePath(path.stem)
@@ -164,7 +170,7 @@ def _first_bytes(name: str) -> bytes:
 
 
 def _is_text(head: bytes) -> bool:
-    """Whether a file begins with text in UTF-8, whose last character may be cut."""
+    """Return whether a file begins with UTF-8 text, whose last character may be cut."""
     try:
         text = head.decode()
     except UnicodeDecodeError as error:

@@ -1,8 +1,9 @@
-"""Bounds on what reading a column of Parquet holds, by the footer and by the headers of its pages.
+"""Bounds on the bytes that reading a column of Parquet holds, from the footer and the headers of
+its pages.
 
-Arrow unpacks a column page by page, each whole, and what a batch holds of strings is bounded by
-the pages that it lies in: the header of each page says its size and its values. Chunks of columns
-that are small are bounded by their sizes in the footer.
+Arrow decompresses a column page by page, each page whole, and the strings of a batch are bounded by
+the pages that it overlaps. The header of each page has its size and its number of values. Small
+column chunks are bounded by their sizes in the footer.
 """
 
 from __future__ import annotations
@@ -19,24 +20,23 @@ from .arrow import string_ends
 from .thrift import read_struct
 
 BATCH_BYTES = 1 << 22
-"""Of a column's strings in a batch, about, as far as they are of equal length."""
+"""Approximate bytes of a column's strings in a batch, if strings have equal lengths."""
 
 STRING_BYTES = 24
-"""Of a string beside its characters: offsets, its place in a table."""
+"""Bytes of a string beside its characters: offsets, and its place in a hash table."""
 
 _LEAST_ROWS = 1 << 12
-_SMALL = 1 << 21  # a chunk of a column whose pages need not be looked at
-_HEADER = 1 << 10  # bytes of a page's header, unless its statistics are long
+_SMALL = 1 << 21  # bytes of a column chunk whose page headers need not be read
+_HEADER = 1 << 10  # bytes of a page's header, unless it has long statistics
 _BY_DICTIONARY = {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"}
-_UNFOLDS = 16  # times that strings are longer than their pages, where these leave out prefixes
+_UNFOLDS = 16  # bound on the growth of strings whose pages omit shared prefixes
 
 
 class Reading(NamedTuple):
-    """Bytes, each the most of any row group or, of texts, in all.
-
-    held: by Arrow, of both columns, beside a batch of integers. batch: of a batch's strings, each
-    with STRING_BYTES, in both columns. texts: characters of every batch's distinct strings.
-    distinct: of all strings, each once.
+    """Bytes of reading. held: most for a row group, held by Arrow for both columns, beyond a batch
+    of integers. batch: most for a row group, of a batch's strings in both columns, with
+    STRING_BYTES each. texts: in all, the characters of every batch's distinct strings. distinct: in
+    all, the characters of all strings, each once.
     """
 
     held: int = 0
@@ -46,7 +46,9 @@ class Reading(NamedTuple):
 
 
 class Page(NamedTuple):
-    """values: 0 of a dictionary. plain: whether it holds values, not places in a dictionary."""
+    """Facts in a page's header. values: number of values; 0 for a dictionary. packed, unpacked:
+    bytes. plain: whether the page holds values, rather than places in a dictionary.
+    """
 
     values: int
     packed: int
@@ -57,23 +59,24 @@ class Page(NamedTuple):
 def column_chunks(
     metadata: pq.FileMetaData, group: int, names: Sequence[str]
 ) -> list[pq.ColumnChunkMetaData]:
-    """Those of some columns in a row group."""
+    """Return the chunks of the named columns in a row group."""
     schema, row_group = metadata.schema, metadata.row_group(group)
-    # (Of other columns nothing is looked at: PyArrow ends the process where they are damaged.)
+    # (Other columns are not examined: PyArrow ends the process if they are damaged.)
     places = [i for i in range(metadata.num_columns) if schema.column(i).path in names]
     return [row_group.column(i) for i in places]
 
 
 def first_page(chunk: pq.ColumnChunkMetaData) -> int:
-    """Where a chunk's pages begin in the file."""
-    if not chunk.dictionary_page_offset:  # 0 of some writers: none
+    """Return the position of a chunk's first page in the file."""
+    if not chunk.dictionary_page_offset:  # None, or 0 from some writers
         return chunk.data_page_offset
     return min(chunk.data_page_offset, chunk.dictionary_page_offset)
 
 
 class Way(NamedTuple):
-    """How a column's chunk is read. rows: at once, at most. coded: as places in a dictionary, of
-    all strings so far, as Arrow keeps them for a row group. Strings that are not are unpacked.
+    """The way a column chunk is read. rows: the most rows at once. coded: whether strings are read
+    as places in a dictionary that Arrow keeps for the row group; if not, they are read as strings.
+    reading: the bytes held.
     """
 
     rows: int
@@ -82,7 +85,7 @@ class Way(NamedTuple):
 
 
 def reading_of(path: str, metadata: pq.FileMetaData, names: Sequence[str], most: int) -> Reading:
-    """The bytes that reading a file holds. most: rows of a batch."""
+    """Return the bytes that reading a file holds. most: rows of a batch."""
     held = batch = texts = distinct = 0
     with open_file(path) as file:
         for group in range(metadata.num_row_groups):
@@ -98,7 +101,9 @@ def reading_of(path: str, metadata: pq.FileMetaData, names: Sequence[str], most:
 
 
 def reading_by_footer(path: str, metadata: pq.FileMetaData, names: Sequence[str]) -> Reading:
-    """A bound on what reading a file of integers holds: as if each column's chunk were a page."""
+    """Return a bound on the bytes that reading a file of integers holds, as if each column chunk
+    were one page.
+    """
     held = 0
     for group in range(metadata.num_row_groups):
         chunks = column_chunks(metadata, group, names)
@@ -107,7 +112,9 @@ def reading_by_footer(path: str, metadata: pq.FileMetaData, names: Sequence[str]
 
 
 def _whole(chunk: pq.ColumnChunkMetaData) -> Reading:
-    """The bytes that reading integers holds, where their pages are not known."""
+    """Return a bound on the bytes that reading a chunk of integers holds, without knowing its
+    pages.
+    """
     has_dictionary = any("DICTIONARY" in encoding for encoding in chunk.encodings)
     dictionary = 2 * _bytes(chunk) if has_dictionary else 0
     return Reading(held=_bytes(chunk) + chunk.total_compressed_size + dictionary)
@@ -120,7 +127,7 @@ def rows_at_once(
     names: Sequence[str],
     most: int,
 ) -> int:
-    """How many rows of some columns of a row group are read in one batch."""
+    """Return the number of rows that are read in one batch from a row group."""
     with open_file(path) as file:
         chunks = column_chunks(metadata, group, names)
         return min(way_of(file, metadata, group, chunk, most).rows for chunk in chunks)
@@ -133,7 +140,7 @@ def way_of(
     chunk: pq.ColumnChunkMetaData,
     most: int,
 ) -> Way:
-    """most: rows of a batch of integers, and of strings that are short."""
+    """Return how a column chunk is read. most: rows of a batch of integers, or of short strings."""
     size, packed = _bytes(chunk), chunk.compression != "UNCOMPRESSED"
     pages = _pages_of(file, chunk) if size + chunk.total_compressed_size > _SMALL else []
     if not pages and not _is_text(chunk):
@@ -148,21 +155,21 @@ def way_of(
     can_be_coded = set(chunk.encodings) <= _BY_DICTIONARY
     if not can_be_coded or chunk.dictionary_page_offset is None:
         dictionary = 0
-    # Where pages of places and of strings mix, one long string may stand in each of many rows.
+    # If pages of places and of strings mix, many rows may have the same long string.
     mixed = any(page.plain for page in pages)
     longest = 0
     if mixed and dictionary:
         longest = _longest(file.name, metadata, group, chunk.path_in_schema, pages)
     mean = size // max(1, chunk.num_values)
     rows = max(_LEAST_ROWS, BATCH_BYTES // (max(mean, longest // 4) + 8))
-    rows = min(most, 1 << (rows.bit_length() - 1))  # batches of fewer lie within such ones
+    rows = min(most, 1 << (rows.bit_length() - 1))  # smaller batches lie within these
     plain = size
     if pages:
         plain = _most_in_a_batch(pages, rows) * (_UNFOLDS if _leaves_out_prefixes(chunk) else 1)
     unpacked = plain + rows * longest
     coded = can_be_coded and (not mixed or size <= max(unpacked, BATCH_BYTES))
     strings = STRING_BYTES * min(rows, chunk.num_values)
-    # Arrow's table of strings, the strings, and those once more as they are handed over.
+    # Arrow's hash table of strings, the strings, and the copy of them that it returns.
     held = largest + 5 * ((size if mixed else plain + dictionary) if coded else unpacked)
     batches = -(-chunk.num_values // rows)
     return Way(
@@ -180,7 +187,9 @@ def way_of(
 def _longest(
     path: str, metadata: pq.FileMetaData, group: int, name: str, pages: Sequence[Page]
 ) -> int:
-    """Bytes of the longest string of a dictionary; of all of it where reading it fails."""
+    """Return the bytes of the longest string of a dictionary; if reading it fails, the bytes of the
+    whole dictionary.
+    """
     whole = sum(page.unpacked for page in pages if not page.values)
     if pages[0].values or pages[1].plain:
         return whole
@@ -192,7 +201,7 @@ def _longest(
             buffer_size=1 << 20,
             pre_buffer=False,
         ) as file:
-            # With the first row comes all of the dictionary.
+            # Reading the first row reads the whole dictionary.
             some = file.iter_batches(1, row_groups=[group], columns=[name], use_threads=False)
             strings = next(some).column(0).dictionary.cast(pa.large_string())
     except (pa.ArrowException, OSError, StopIteration):
@@ -201,7 +210,7 @@ def _longest(
 
 
 def _bytes(chunk: pq.ColumnChunkMetaData) -> int:
-    """Bytes of a chunk's values, unpacked."""
+    """Return a bound on the bytes of a chunk's values, uncompressed."""
     return chunk.total_uncompressed_size * (_UNFOLDS if _leaves_out_prefixes(chunk) else 1)
 
 
@@ -214,7 +223,9 @@ def _leaves_out_prefixes(chunk: pq.ColumnChunkMetaData) -> bool:
 
 
 def _most_in_a_batch(pages: Sequence[Page], rows: int) -> int:
-    """The most bytes of plain pages that any ``rows`` rows in a row lie in, from a multiple on."""
+    """Return the most bytes of plain pages that overlap a batch of ``rows`` rows, over all batches
+    that begin at a multiple of ``rows``.
+    """
     values = np.array([page.values for page in pages], np.int64)
     sizes = np.array([page.unpacked if page.plain else 0 for page in pages], np.int64)
     ends = np.cumsum(values)
@@ -225,7 +236,9 @@ def _most_in_a_batch(pages: Sequence[Page], rows: int) -> int:
 
 
 def _pages_of(file: BinaryIO, chunk: pq.ColumnChunkMetaData) -> list[Page]:
-    """By the headers; none if one of them cannot be read: reading will say what is wrong."""
+    """Return the pages of a chunk from their headers; an empty list if a header cannot be read.
+    Reading the data will then report the error.
+    """
     at = first_page(chunk)
     end = at + chunk.total_compressed_size
     pages = []
@@ -244,7 +257,7 @@ def _pages_of(file: BinaryIO, chunk: pq.ColumnChunkMetaData) -> list[Page]:
 
 
 def _header(file: BinaryIO, at: int) -> tuple[dict[int, Any], int]:
-    """A page's header by the numbers of its fields, and its length."""
+    """Return the fields of a page's header by number, and the header's length."""
     size = _HEADER
     while True:
         file.seek(at)

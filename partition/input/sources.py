@@ -1,8 +1,8 @@
-"""Where a build's edges come from, as batches of dense ids, time and again.
+"""Sources of a build's edges, which yield batches of dense ids again and again.
 
-A source has chunks; tasks take some of them each. Parquet whose ids are dense as they are is
-decoded each time, which costs less than writing and reading it once more; ids that went through a
-dictionary stand in scratch (dictionary.py); small graphs are held in memory.
+A source has chunks, which are shared out to tasks. Parquet whose ids are dense as they are is
+decoded each time, which costs less than writing the edges and reading them again. Ids that went
+through a dictionary are in scratch (dictionary.py). Small graphs are held in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .weights import Rounding
 
 
 class EdgeSource(Protocol):
-    """domain: dense ids lie below it. chunk_rows: rows of each chunk."""
+    """A source of edges. domain: dense ids are below it. chunk_rows: the rows of each chunk."""
 
     @property
     def domain(self) -> int: ...
@@ -32,10 +32,11 @@ class EdgeSource(Protocol):
         weights: bool = False,
         rounding: Rounding | None = None,
     ) -> Iterator[Batch]:
-        """The edges of some chunks, in batches of ``rows`` rows at most; not to be written to.
+        """Yield the edges of chunks in batches of at most ``rows`` rows, which must not be written
+        to.
 
-        weights: whether they come with theirs, if they have any. rounding: receives what 32 bits
-        change of these, if that happens here.
+        weights: whether batches include weights, if the edges have any. rounding: receives the
+        changes of weights by rounding to 32 bits, if they are rounded now.
         """
         ...
 
@@ -67,7 +68,7 @@ class ParquetSource:
 
 @dataclass(frozen=True)
 class HeldSource:
-    """Batches in memory, a chunk each."""
+    """Batches in memory; each is a chunk."""
 
     held: list[Batch]
     domain: int
@@ -94,7 +95,8 @@ class HeldSource:
 
 
 def share_out(chunk_rows: Sequence[int], parts: int) -> list[list[int]]:
-    """Chunks in ``parts`` groups of neighbours of about as many rows; none is empty.
+    """Return the chunks in at most ``parts`` groups of neighbours, with about the same number of
+    rows. No group is empty.
 
     >>> share_out([4, 4, 8, 1], 2)
     [[0, 1], [2, 3]]

@@ -1,7 +1,7 @@
-"""Table formats whose files alone are not the table: a log says which of them count.
+"""Table formats whose files alone are not the table: a log tells which files count.
 
-A folder of one holds files of rows that were deleted or replaced. To read it takes its log, which
-other programs do: they can write its rows as plain Parquet.
+The folder of such a table also holds files with deleted or replaced rows. Reading it needs the log.
+Other programs can do that, and write the rows as plain Parquet.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from ..errors import DelegraphError, InputError
 
 
 class TableFormat(NamedTuple):
-    """log: a folder beside the data. marks: endings of names in it, one of which has to be there;
-    none: the folder alone says it. copy: how another program writes the rows; {} is the table.
+    """A table format. log: a folder beside the data. marks: endings of names in that folder, one of
+    which must be there; if empty, the folder alone shows the format. copy: how another program
+    writes the rows; {} stands for the table.
     """
 
     name: str
@@ -57,19 +58,19 @@ _FORMATS = (
 
 
 def check_no_table(folder: Path, names: Sequence[str]) -> None:
-    """Raises InputError for the folder of a table. names: that it holds."""
+    """Raise InputError for the folder of a table. names: in the folder."""
     for table in _FORMATS:
         if table.log in names and _is_log(folder, table):
             raise _refusal(str(folder), str(folder), table)
 
 
 def _is_inside(folder: Path) -> bool:
-    """Whether a folder may be a table's partition, or its folder of data."""
+    """Return whether a folder may be a table's partition, or its folder of data."""
     return "=" in folder.name or folder.name == "data"
 
 
 def check_no_table_above(folders: Sequence[Path]) -> None:
-    """Refuse folders inside a table: partitions of it, its folder of data."""
+    """Raise InputError for folders inside a table: its partitions, or its folder of data."""
     above: dict[Path, tuple[Path, Path]] = {}
     for folder in folders:
         whole = Path(os.path.realpath(folder))
@@ -83,7 +84,9 @@ def check_no_table_above(folders: Sequence[Path]) -> None:
 
 
 def check_no_table_among(base: Url, names: Sequence[str], files: Sequence[str]) -> None:
-    """Refuse files of a table in an object store. names: all below ``base``. files: to be read."""
+    """Raise InputError for files of a table in an object store. names: all names below ``base``.
+    files: those to be read.
+    """
     for name in names:
         parts = PurePosixPath(name).parts
         for table in _FORMATS:
@@ -95,7 +98,7 @@ def check_no_table_among(base: Url, names: Sequence[str], files: Sequence[str]) 
             if own and _says_so(table, parts[at + 1 :]):
                 where = str(base.inside(root) if root else base)
                 raise _refusal(where, where, table)
-    # Each level above is a request, so that only those are asked that may well be within a table.
+    # Each level above costs a request, so only levels that may be inside a table are asked for.
     parts = base.key.split("/")
     inside = sum(1 for _ in takewhile(lambda part: "=" in part or part == "data", reversed(parts)))
     for up in range(1, min(inside, len(parts) - 1) + 1):
@@ -106,7 +109,7 @@ def check_no_table_among(base: Url, names: Sequence[str], files: Sequence[str]) 
 
 
 def _names_below(folder: Url) -> list[str]:
-    """None where there is no such folder, or where it may not be listed."""
+    """Return the names in a folder; an empty list if there is none, or it may not be listed."""
     try:
         return [entry.name for entry in listed(folder, recursive=False)]
     except DelegraphError:
@@ -126,7 +129,9 @@ def _is_log(folder: Path, table: TableFormat) -> bool:
 
 
 def _says_so(table: TableFormat, below: Sequence[str]) -> bool:
-    """below: a name in the log's folder, in parts."""
+    """Return whether a name in the log's folder shows the table format. below: the name, in
+    parts.
+    """
     return not table.marks or (len(below) == 1 and below[0].endswith(table.marks))
 
 

@@ -1,17 +1,19 @@
-"""Structs in Thrift's compact protocol, as Parquet's footers and the headers of its pages are."""
+"""A reader of structs in Thrift's compact protocol, the form of Parquet's footers and page
+headers.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 Fields = dict[int, Any]
-"""By the numbers that parquet.thrift gives them."""
+"""The fields of a struct, by their numbers in parquet.thrift."""
 
 
 def read_struct(data: bytes, at: int) -> tuple[Fields, int]:
-    """A struct's fields by number, and where it ends.
+    """Return a struct's fields by number, and the position of its end.
 
-    Raises IndexError where the data end within it, ValueError for what is none.
+    Raises IndexError if the data end within the struct, ValueError if they are no struct.
     """
     fields, number = {}, 0
     while head := data[at]:
@@ -33,12 +35,12 @@ def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:
         return _list(data, at)
     if kind == 12:
         return read_struct(data, at)
-    if kind in (1, 2):  # in a struct true and false; in a list a byte follows (``_list``)
+    if kind in (1, 2):  # true and false in a struct; in a list, a byte each (``_list``)
         return kind == 1, at
     if kind in (3, 7):
         end = at + (1 if kind == 3 else 8)
         return data[at:end], end
-    raise ValueError(f"no such type: {kind}")  # maps, too: footers have none
+    raise ValueError(f"no such type: {kind}")  # also for maps, which footers do not have
 
 
 def _list(data: bytes, at: int) -> tuple[list[Any], int]:

@@ -1,8 +1,8 @@
 """Weights of edges: from a column of numbers to 32 bits each.
 
-A weight is a float of 32 bits or an unsigned integer of as many, and not negative: the bits of
-either kind rise with the weight. All that lies before the store moves and compares bits. How many
-floats of 64 bits that changes is counted while they are read.
+A weight is a 32-bit float or a 32-bit unsigned integer, and is not negative, so the bits of either
+kind rise with the weight. All code before the store moves and compares bits. The changes of 64-bit
+floats by rounding are counted while they are read.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from .arrow import as_numpy, compute
 from .id_types import cast
 
 WeightType = Literal["float32", "uint32"]
-"""Of a store's weights: of columns of floats, and of integers."""
+"""Types of a store's weights: float32 for columns of floats, uint32 for columns of integers."""
 
 Duplicates = Literal["min", "max", "sum"]
-"""How the weights of rows that are the same edge are combined."""
+"""The rule that combines the weights of rows with the same edge."""
 
 NO_WEIGHTS = np.empty(0, np.uint32)
 MOST = (1 << 32) - 1
-"""The greatest weight that is an integer."""
+"""The greatest integer weight."""
 
 _MOST_FLOAT = np.finfo(np.float32).max
 
 _ROWS_AT_ONCE = 1 << 14
-"""Whose changes stay in the cache."""
+"""Number of rows whose changes are computed at once, in the cache."""
 
 
 class Weight(NamedTuple):
-    """A column of weights, and what all of them can be."""
+    """A column of weights, and the type that holds all of them."""
 
     column: str
     kind: WeightType
@@ -45,8 +45,8 @@ class Weight(NamedTuple):
 
 @dataclass
 class Rounding:
-    """How many weights of rows 32 bits do not hold exactly, and the greatest change of one of them,
-    as a share of it.
+    """Changes of weights by rounding. rounded: the number of rows whose weight 32 bits do not hold
+    exactly. greatest_change: the greatest change of one weight, as a share of the weight.
     """
 
     rounded: int = 0
@@ -57,12 +57,13 @@ class Rounding:
         self.greatest_change = max(self.greatest_change, greatest_change)
 
     def as_tuple(self) -> tuple[int, float]:
-        """For a task to return, and for a journal."""
+        """Return the counts as a tuple, which a task can return and a journal can hold."""
         return self.rounded, self.greatest_change
 
 
 def total_rounding(parts: Iterable[tuple[int, float]]) -> Rounding:
-    """Add up the rounding of all rows. parts: ``Rounding.as_tuple`` of rows each, in any order.
+    """Return the rounding of all rows. parts: ``Rounding.as_tuple`` of parts of the rows, in any
+    order.
 
     >>> total_rounding([(2, 1e-8), (1, 5e-8)])
     Rounding(rounded=3, greatest_change=5e-08)
@@ -74,7 +75,9 @@ def total_rounding(parts: Iterable[tuple[int, float]]) -> Rounding:
 
 
 def weight_type_of(name: str, schema: pa.Schema, column: str) -> WeightType:
-    """InputError where a file has no such column, or one of something else."""
+    """Return the type of a file's weights. Raises InputError if the file has no such column, or one
+    that holds no numbers.
+    """
     if schema.names.count(column) != 1:
         found = "two columns" if column in schema.names else "no column"
         raise InputError(
@@ -96,8 +99,9 @@ def weight_type_of(name: str, schema: pa.Schema, column: str) -> WeightType:
 def bits_of(
     column: pa.Array, kind: WeightType, where: str, rounding: Rounding | None = None
 ) -> NDArray[np.uint32]:
-    """The bits of some weights. where: the column and its place, for the InputError. rounding:
-    receives what 32 bits change.
+    """Return the bits of weights. where: the column and its place, for messages. rounding: receives
+    the changes by rounding to 32 bits. Raises InputError for nulls, and for weights that 32 bits
+    cannot hold.
     """
     if column.null_count:
         raise InputError(f"{where} holds nulls: every row needs a weight; leave such rows out")
@@ -110,12 +114,12 @@ def bits_of(
         fits = (integers >= 0) & (integers <= MOST)
         _check(column, fits, f"{where}: integer weights must be from 0 to {MOST:,}")
         return integers.astype(np.uint32)
-    values = as_numpy(column.cast(pa.float32(), safe=False)) + np.float32(0)  # of -0.0 too
+    values = as_numpy(column.cast(pa.float32(), safe=False)) + np.float32(0)  # -0.0 becomes 0.0
     given = values
     if pa.types.is_float64(column.type):
         given = as_numpy(column)
-    elif pa.types.is_integer(column.type):  # beside floats of other files
-        given = as_numpy(column).astype(np.longdouble)  # which holds 64 bits exactly
+    elif pa.types.is_integer(column.type):  # other files have floats
+        given = as_numpy(column).astype(np.longdouble)  # holds 64 bits exactly
     if given is not values:
         _add_changes(given, values, where, rounding or Rounding())
     fits = np.isfinite(values) & (given >= 0)
@@ -126,8 +130,9 @@ def bits_of(
 def _add_changes(
     given: NDArray[np.floating], kept: NDArray[np.float32], where: str, rounding: Rounding
 ) -> None:
-    """Raises InputError for a finite weight that 32 bits cannot hold at all: that would become
-    infinite, or 0, though it is above 0. Its edge would be of no length, or followed by no walk.
+    """Add the changes by rounding. Raises InputError for a finite weight that would become infinite
+    in 32 bits, or a positive one that would become 0: its edge would have no length, or no walk
+    would follow it.
     """
     for first in range(0, len(given), _ROWS_AT_ONCE):
         some, own = given[first : first + _ROWS_AT_ONCE], kept[first : first + _ROWS_AT_ONCE]
@@ -137,16 +142,16 @@ def _add_changes(
             continue
         some, own = some[changed], own[changed]
         if not (some > 0).all():
-            return  # what is no weight at all is refused by the caller
+            return  # the caller refuses values that are no weights
         change = float((np.abs(own - some) / some).max())
-        if change >= 1:  # one is 0, or infinite
+        if change >= 1:  # a weight has become 0, or infinite
             lost = float(some[np.argmax((own == 0) | np.isinf(own))])
             raise InputError(f"{where}: {_lost(lost)}")
         rounding.include(count, change)
 
 
 def _lost(weight: float) -> str:
-    """Say what is wrong with a weight that 32 bits cannot hold, and what to do."""
+    """Return the message about a weight that 32 bits cannot hold, with advice."""
     became, digits = ("0", -37) if weight < 1 else ("infinite", 37)
     scale = 10.0 ** min(300, digits - math.floor(math.log10(weight)))
     return (
@@ -156,10 +161,10 @@ def _lost(weight: float) -> str:
 
 
 def _as_numbers(column: pa.Array, kind: WeightType, where: str) -> pa.Array:
-    """Decimals and booleans, which are 1 and 0, as integers or floats."""
+    """Return decimals, and booleans as 1 and 0, as integers or floats."""
     if pa.types.is_boolean(column.type):
         return column.cast(pa.uint8())
-    if column.type.bit_width < 128:  # Arrow's casts of these fail where the target has more digits
+    if column.type.bit_width < 128:  # Arrow fails to cast these to a type of more digits
         column = column.cast(pa.decimal128(38, column.type.scale))
     if kind == "float32":
         return column.cast(pa.float64())

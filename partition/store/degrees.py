@@ -1,8 +1,8 @@
-"""Counting: degrees of the vertices, and their positions, in spans of ids.
+"""Counting of degrees, and positions of vertices, in spans of ids.
 
-A span is a range of dense ids whose tables fit in memory, all ids where that is possible. Tasks
-count some chunks of the input in one span each; what they count is added up, and positions follow
-from how many vertices of each span have which degree (kernels/prepare/positions.py).
+A span is a range of dense ids whose tables fit in memory; if possible, one span has all ids. Each
+task counts in one span, over some chunks of the input. The counts of tasks are added up. Positions
+follow from the number of vertices of each degree in each span (kernels/prepare/positions.py).
 """
 
 from __future__ import annotations
@@ -44,9 +44,8 @@ def count_degrees(
     dtype: DTypeLike,
     directed: bool,
 ) -> int:
-    """Write ``degree-NAME``, ``looped-NAME`` and, directed, ``out_degree-NAME``.
-
-    Returns the self-loops in the span.
+    """Write ``degree-NAME``, ``looped-NAME`` and, if directed, ``out_degree-NAME``. Returns the
+    number of self-loops in the span.
     """
     degree = np.zeros(len(span), dtype)
     out_degree = np.zeros(len(span) if directed else 0, dtype)
@@ -56,7 +55,7 @@ def count_degrees(
         loops += csr.count_degrees(src, dst, span.start, degree, looped)
         if directed:
             csr.count_sources(src, dst, span.start, out_degree)
-        del src, dst  # not held while the next batch is read
+        del src, dst  # freed before the next batch is read
     scratch.save(f"degree-{name}", degree)
     scratch.save(f"looped-{name}", looped)
     if directed:
@@ -65,7 +64,7 @@ def count_degrees(
 
 
 def add_degrees(span: int, counted: Sequence[str], scratch: Scratch, directed: bool) -> None:
-    """Add up what several tasks counted of span ``span``, and its ``histogram-SPAN``."""
+    """Add up the counts of several tasks in span ``span``, and write its ``histogram-SPAN``."""
     kinds = ("degree", "looped", *(("out_degree",) if directed else ()))
     for kind in kinds:
         total = scratch.load(f"{kind}-{counted[0]}")
@@ -83,7 +82,9 @@ def add_degrees(span: int, counted: Sequence[str], scratch: Scratch, directed: b
 
 
 def merge_histograms(spans: int, scratch: Scratch, dtype: DTypeLike) -> VertexOrder:
-    """The order of all vertices; writes ``following-SPAN``, where each span's positions begin."""
+    """Return the order of all vertices; write ``following-SPAN``, each span's first position of
+    each degree.
+    """
     histograms = [scratch.load(f"histogram-{span}") for span in range(spans)]
     distinct = np.unique(np.concatenate([h[0] for h in histograms]))[::-1]
     counts = np.zeros((spans, len(distinct)), np.int64)
@@ -111,8 +112,8 @@ def position_vertices(span: int, scratch: Scratch, distinct: NDArray[np.unsigned
 def number_globally(
     order: Order, positions: Iterable[NDArray[np.uint32]], vertices: int
 ) -> NDArray:
-    """Global id by position, for the orders in which they differ. positions: of the spans,
-    rising.
+    """Return the global id by position, for the orders in which the two differ. positions: of each
+    span in turn, by rising id.
     """
     global_of_position = np.empty(vertices, np.uint32)
     place = 0

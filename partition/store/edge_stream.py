@@ -1,8 +1,8 @@
-"""The targets of a subgraph, read from disk in runs of pages, into buffers of bounded size.
+"""The targets of a subgraph, read from disk in runs of pages into buffers of bounded size.
 
-A block is what has a checksum (files.py), a page is a part of a block. A block is read whole once,
-and verified then; after that single pages of it may be read, which is what a level of few vertices
-far apart needs. Pages near each other are one run, read by one call.
+A block is the unit that has a checksum (files.py), a page is a part of a block. The first read of a
+block reads it whole and verifies it. Later reads may read single pages, as a level with few
+vertices far apart needs. Pages near each other form a run, which one call reads.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from .manifest import weights_of
 from .store import Store
 
 PAGES_A_BLOCK = 32
-BRIDGED_PAGES = 3  # reading so many idle pages takes less time than another read would
-BLOCKS_A_RUN = 4  # a longer read is hardly faster, and every thread holds a run
+BRIDGED_PAGES = 3  # idle pages that take less time to read than another call would
+BLOCKS_A_RUN = 4  # longer reads are hardly faster, and every thread holds a run
 
-_PAGE = 8 + 2 + 4 * 8  # of a page: its first edge, two marks, its numbers while runs are cut
-_RUN = 256  # of a run: itself, its task, what came of it
+_PAGE = 8 + 2 + 4 * 8  # bytes of a page: its first edge, two marks, numbers while runs are cut
+_RUN = 256  # bytes of a run: the run, its task, its result
 
 
 class PageRun(NamedTuple):
-    """Consecutive pages of a shard: ``first_page <= page < last_page``, counted in the subgraph."""
+    """Consecutive pages of a shard: ``first_page <= page < last_page``, numbered over the
+    subgraph.
+    """
 
     shard: int
     first_page: int
@@ -37,16 +39,16 @@ class PageRun(NamedTuple):
 
 
 def run_bytes() -> int:
-    """The bytes of a buffer: the longest run."""
+    """Return the bytes of a buffer, which holds the longest run."""
     return files.BLOCK_BYTES * BLOCKS_A_RUN
 
 
 class EdgeStream:
-    """One subgraph's targets on disk, or its weights: these have the same pages.
+    """The targets of one subgraph on disk, or its weights, which have the same pages.
 
     page_starts: int64 (pages + 1,); page k holds the edges page_starts[k] .. page_starts[k + 1] - 1
-    of the subgraph. Every shard has whole blocks of pages, the last of which may be empty, as the
-    first is where the header fills it.
+    of the subgraph. Every shard has whole blocks of pages. Its last pages may be empty, and its
+    first ones if the file's header fills them.
     """
 
     def __init__(self, store: Store, partition: int, name: str, weights: bool = False) -> None:
@@ -84,10 +86,11 @@ class EdgeStream:
         return starts
 
     def runs(self, active: NDArray[np.uint8]) -> list[PageRun]:
-        """The runs that hold all active pages: uint8 (pages,), nonzero where active.
+        """Return the runs that hold all active pages. active: uint8 (pages,), nonzero for active
+        pages.
 
-        Where a block was not read yet, all of it: its checksum has to be verified. (Pages that are
-        bridged are fewer than a block, so theirs are blocks that have active ones.)
+        A block that was not read before is included whole, since its checksum must be verified.
+        (Bridged pages are fewer than a block, so they belong to blocks that have active pages.)
         """
         by_block = active.reshape(self.blocks, PAGES_A_BLOCK)
         whole = by_block.any(axis=1) & ~self._verified
@@ -107,25 +110,26 @@ class EdgeStream:
         return [PageRun(*run) for run in zip(*columns, strict=True)]
 
     def idle_blocks(self, active: NDArray[np.uint8]) -> int:
-        """Blocks without an active page."""
+        """Return the number of blocks without an active page."""
         busy = active.reshape(self.blocks, PAGES_A_BLOCK).any(axis=1)
         return self.blocks - int(np.count_nonzero(busy))
 
     def blocks_of(self, run: PageRun) -> range:
-        """The blocks that a run lies in."""
+        """Return the blocks that a run overlaps."""
         return range(run.first_page // PAGES_A_BLOCK, -(-run.last_page // PAGES_A_BLOCK))
 
     def _place(self, run: PageRun) -> tuple[int, int]:
-        """Where a run stands in its file: its first byte, and its bytes."""
+        """Return the first byte of a run in its file, and the number of its bytes."""
         before = int(self._first_block[run.shard]) * PAGES_A_BLOCK
         first = (run.first_page - before) * self._page_bytes
         last = (run.last_page - before) * self._page_bytes
         return first, min(last, self._records[run.shard].bytes) - first
 
     def read(self, run: PageRun, buffer: NDArray[np.uint8]) -> tuple[int, NDArray[np.uint32], int]:
-        """Read a run into ``buffer`` (run_bytes(),): its first edge, its values, bytes read.
+        """Read a run into ``buffer`` (run_bytes(),). Returns its first edge, its values, and the
+        bytes read.
 
-        Raises InputError naming the file if a block that was not read before is damaged.
+        Raises InputError, which names the file, if a block that was not read before is damaged.
         """
         path = self._paths[run.shard]
         first, length = self._place(run)
@@ -149,7 +153,7 @@ class EdgeStream:
         return start, edges, len(data)
 
     def _verify(self, run: PageRun, first: int, data: NDArray[np.uint8]) -> None:
-        """Check the blocks of a run that were not read before, all of which are whole in it."""
+        """Verify the blocks of a run that were not read before; the run has all of their bytes."""
         for block in self.blocks_of(run):
             if self._verified[block]:
                 continue
@@ -162,13 +166,14 @@ class EdgeStream:
 
 
 def stream_index_bytes(store: Store, partition: int, name: str) -> int:
-    """The bytes that an EdgeStream holds at most, with the marks of a level and its runs.
+    """Return the most bytes that an EdgeStream holds, with the marks of a level and its runs.
 
-    The runs take most of it where few active pages are close: objects of Python's, one a run.
+    Runs take most of these bytes if few active pages are close to each other: each run is a Python
+    object.
     """
     return index_bytes(sum(len(store.files[file].xxh3) for file in store.shards(partition, name)))
 
 
 def index_bytes(blocks: int) -> int:
-    """The bytes that an EdgeStream of so many blocks holds at most."""
+    """Return the most bytes that an EdgeStream of ``blocks`` blocks holds."""
     return blocks * (1 + PAGES_A_BLOCK * (_PAGE + _RUN // (2 + BRIDGED_PAGES))) + 8

@@ -1,10 +1,10 @@
 """A grid of partitions: where the layouts 2d and 1d store an edge. Pure arithmetic.
 
-R x C partitions: partition p stands in grid row p div C and grid column p mod C. A vertex with
-global id v belongs to partition v mod P, as in every layout, and so to that partition's row and
-column. An edge is stored in the column of its source and the row of its target (Bisson, Bernaschi,
-Mastrostefano: Parallel Distributed Breadth First Search on the Kepler Architecture, section 2.2;
-there vertices are dealt out in blocks), as an entry of a CSR:
+In a grid of R x C partitions, partition p is in grid row p div C and grid column p mod C. A vertex
+with global id v belongs to partition v mod P, as in every layout, and so to that partition's row
+and column. An edge is stored in the column of its source and the row of its target (Bisson,
+Bernaschi, Mastrostefano: Parallel Distributed Breadth First Search on the Kepler Architecture,
+section 2.2; there vertices are dealt out in blocks), as an entry of a CSR:
 
 | | is | of about |
 |---|---|---|
@@ -12,11 +12,11 @@ there vertices are dealt out in blocks), as an entry of a CSR:
 | its target | the place of its target among the vertices of the grid row | n / R |
 
 ``1d`` is the grid of one row: a partition has all edges that leave its own vertices, and targets
-are global ids. One partition, ``csr``, is the grid of one.
+are global ids. One partition, ``csr``, is the grid of one row and one column.
 
-Edges that enter are stored as the same graph with all edges turned round: ``reverse-nn`` of a
-directed graph, nn itself of an undirected one. There the vertices of a partition's column are
-the targets, and those of its row the sources.
+Edges that enter vertices are stored as the same graph with all edges reversed: ``reverse-nn`` of a
+directed graph, nn itself of an undirected one. There the vertices of a partition's column are the
+targets, and those of its row the sources.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ from ..errors import InputError
 from ..numbers import parse_integer, shown
 
 _LONGEST_SIDE = 10**9
-"""Of a grid that is parsed: how many partitions there may be is said elsewhere."""
+"""Most rows or columns of a grid that is parsed. The number of partitions has another limit
+(layout.py).
+"""
 
 LayoutName = Literal["delegate", "2d", "1d"]
 
 
 class Grid(NamedTuple):
-    """rows, columns: R and C.
+    """A grid of partitions. rows, columns: R and C.
 
     >>> grid = Grid(2, 3)
     >>> [[grid.partition(row, column) for column in range(3)] for row in range(2)]
@@ -56,7 +58,7 @@ class Grid(NamedTuple):
         return row * self.columns + column
 
     def row(self, v: int) -> int:
-        """Grid row of a vertex, or of a partition.
+        """Return the grid row of a vertex or a partition.
 
         >>> [Grid(2, 3).row(v) for v in range(8)]
         [0, 0, 0, 1, 1, 1, 0, 0]
@@ -64,7 +66,7 @@ class Grid(NamedTuple):
         return v // self.columns % self.rows
 
     def column(self, v: int) -> int:
-        """Grid column of a vertex, or of a partition.
+        """Return the grid column of a vertex or a partition.
 
         >>> [Grid(2, 3).column(v) for v in range(8)]
         [0, 1, 2, 0, 1, 2, 0, 1]
@@ -72,7 +74,7 @@ class Grid(NamedTuple):
         return v % self.columns
 
     def in_row(self, v: Any) -> Any:
-        """Place of a vertex among those of its grid row: of an int, or of an array.
+        """Return the place of a vertex among those of its grid row, for an int or an array.
 
         >>> [(v, Grid(2, 3).in_row(v)) for v in range(12) if Grid(2, 3).row(v) == 1]
         [(3, 0), (4, 1), (5, 2), (9, 3), (10, 4), (11, 5)]
@@ -82,7 +84,7 @@ class Grid(NamedTuple):
         return v // self.partitions * self.columns + v % self.columns
 
     def of_row(self, row: int) -> Numbering:
-        """Global ids of the vertices of a grid row.
+        """Return the numbering from places to global ids of the vertices of a grid row.
 
         >>> from delegraph.kernels.base.numbering import renumber
         >>> [int(renumber(Grid(2, 3).of_row(1), place)) for place in range(6)]
@@ -93,7 +95,7 @@ class Grid(NamedTuple):
         return by_rule(self.partitions, row * self.columns, self.columns)
 
     def of_column(self, column: int) -> Numbering:
-        """Global ids of the vertices of a grid column.
+        """Return the numbering from places to global ids of the vertices of a grid column.
 
         >>> from delegraph.kernels.base.numbering import renumber
         >>> [int(renumber(Grid(2, 3).of_column(1), place)) for place in range(4)]
@@ -102,7 +104,7 @@ class Grid(NamedTuple):
         return by_rule(self.columns, column)
 
     def row_vertices(self, vertices: int, row: int) -> int:
-        """Count the vertices of a grid row, in a graph of so many vertices.
+        """Return the number of vertices of a grid row, in a graph of ``vertices`` vertices.
 
         >>> [Grid(2, 3).row_vertices(10, row) for row in range(2)]
         [6, 4]
@@ -112,7 +114,7 @@ class Grid(NamedTuple):
 
 
 def parse_grid(text: str) -> Grid:
-    """A grid as people write it.
+    """Return the grid that a text such as "2x4" stands for. Raises InputError for any other text.
 
     >>> parse_grid("2x4")
     Grid(rows=2, columns=4)
@@ -127,11 +129,11 @@ def parse_grid(text: str) -> Grid:
 
 
 ONE = Grid(1, 1)
-"""Of one partition, in any layout."""
+"""The grid of a single partition, in any layout."""
 
 
 def squarest(partitions: int) -> Grid:
-    """The most square grid of so many partitions that is no higher than wide.
+    """Return the most square grid of ``partitions`` partitions that has no more rows than columns.
 
     >>> [str(squarest(partitions)) for partitions in (1, 2, 4, 6, 7, 12)]
     ['1x1', '1x2', '2x2', '2x3', '1x7', '3x4']
@@ -141,7 +143,8 @@ def squarest(partitions: int) -> Grid:
 
 
 def grid_of(layout: LayoutName, partitions: int, wanted: Grid | None = None) -> Grid | None:
-    """The grid of a layout; None for delegates. wanted: by the user, of as many partitions.
+    """Return the grid of a layout; None for delegates. wanted: the user's grid, with the same
+    number of partitions.
 
     >>> grid_of("2d", 6), grid_of("1d", 6), grid_of("delegate", 6), grid_of("delegate", 1)
     (Grid(rows=2, columns=3), Grid(rows=1, columns=6), None, Grid(rows=1, columns=1))

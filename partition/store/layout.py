@@ -1,10 +1,10 @@
-"""Where an edge is stored: pure arithmetic from a graph's counts to places.
+"""The places where layouts store edges: pure arithmetic from a graph's counts to places.
 
-The delegate layout (Pan, Pearce, Owens: Scalable Breadth-First Search on a GPU Cluster,
-Algorithm 1 and Table I) with P partitions. A vertex with global id v belongs to partition
-v mod P and is row v div P there. Delegates are copied to every partition and numbered by
-position. Of the four subgraphs of a partition, nn and nd have a row for every vertex that
-belongs to it, dn and dd one for every delegate; the targets are
+The delegate layout (Pan, Pearce, Owens: Scalable Breadth-First Search on a GPU Cluster, Algorithm 1
+and Table I) has P partitions. A vertex with global id v belongs to partition v mod P and is row v
+div P there. Delegates are copied to every partition and numbered by position. Of the four subgraphs
+of a partition, nn and nd have a row for every vertex that belongs to it, dn and dd one for every
+delegate. Rows and targets are:
 
 | subgraph | row | target |
 |---|---|---|
@@ -13,13 +13,13 @@ belongs to it, dn and dd one for every delegate; the targets are
 | dn | delegate | local id |
 | dd | delegate | delegate |
 
-A directed graph keeps transposes of nd, dn and dd beside; nn only pushes. The other layouts
-are grids (grid.py), whose only subgraph is nn, with ``reverse-nn`` of a directed graph. With one
-partition there is nothing to separate for: nn is the whole graph in one CSR, a grid of one.
+A directed graph also stores transposes of nd, dn and dd; along nn a search only pushes. The other
+layouts are grids (grid.py), whose only subgraph is nn, with ``reverse-nn`` of a directed graph. One
+partition needs no delegates: nn is the whole graph in one CSR, a grid of one partition.
 
-Every subgraph is built in ranges of rows, cut so that each holds at most so many edges, or one
-row; a shard is some ranges in a row whose targets stand in one file. Both come from the graph
-alone.
+Every subgraph is built in ranges of rows, cut so that each holds a bounded number of edges, or one
+row. A shard is a sequence of ranges whose targets are in one file. Ranges and shards depend on the
+graph alone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .grid import Grid
 from .order import VertexOrder
 
 ROWS_IN_ONE_PARTITION = 1 << 30
-"""Up to this many input rows a graph gets one partition by default."""
+"""Most input rows of a graph that gets one partition by default."""
 
 MAX_PARTITIONS = 9999  # their folders' names have four digits
 
@@ -44,13 +44,14 @@ RANGE_EDGES = 1 << 20
 RANGE_ROWS = 1 << 16  # a row within its range has 16 bits
 SHARD_EDGES = 1 << 23
 SHARD_ROWS = 1 << 22
-SHARDS = 256  # of a subgraph, about, however large it is
+SHARDS = 256  # approximate bound on the shards of a subgraph of any size
 _RANGE_TABLE = 1 << 16
 _WINDOW = 1 << 18
 
 
 def default_partitions(rows: int) -> int:
-    """The least power of two that leaves at most ROWS_IN_ONE_PARTITION rows in each.
+    """Return the least power of two that leaves at most ROWS_IN_ONE_PARTITION rows in each
+    partition.
 
     >>> [default_partitions(rows) for rows in (1, 1 << 30, (1 << 30) + 1)]
     [1, 1, 2]
@@ -62,8 +63,9 @@ def default_partitions(rows: int) -> int:
 class Ranges:
     """Consecutive ranges of rows: range i is rows ``starts[i]`` .. ``starts[i + 1] - 1``.
 
-    starts: int64 (ranges + 1,). table: uint32, range of row ``g << shift`` (csr.range_of).
-    edges: int64 (ranges,), a bound on the edges of each (of delegates, spread evenly).
+    starts: int64 (ranges + 1,). table: uint32, the range of row ``g << shift`` (csr.range_of).
+    edges: int64 (ranges,), a bound on the edges of each (edges of delegates count as spread evenly
+    over partitions).
     """
 
     starts: NDArray[np.int64]
@@ -87,7 +89,7 @@ class Ranges:
 def cut_ranges(edges: NDArray[np.integer], repeats: NDArray[np.int64] | None = None) -> Ranges:
     """Cut rows into ranges of at most RANGE_EDGES edges and RANGE_ROWS rows, or of one row.
 
-    edges: of each row; with ``repeats``, of as many rows each.
+    edges: of each row. repeats: if given, ``edges[i]`` stands for ``repeats[i]`` rows.
 
     >>> ranges = cut_ranges(np.array([RANGE_EDGES - 5, 5, 9, 1, 0]))
     >>> ranges.starts.tolist(), ranges.edges.tolist()
@@ -96,7 +98,7 @@ def cut_ranges(edges: NDArray[np.integer], repeats: NDArray[np.int64] | None = N
     each = np.ones(0, np.int64) if repeats is None else repeats
     total = int(edges.sum() if repeats is None else edges @ repeats)
     rows = len(edges) if repeats is None else int(repeats.sum())
-    # Of two neighbours, one is full of rows or both together have more than RANGE_EDGES edges.
+    # Of two neighbours, one has RANGE_ROWS rows, or both together exceed RANGE_EDGES edges.
     starts = np.empty(2 * (total // RANGE_EDGES) + 2 * (rows // RANGE_ROWS) + 4, np.int64)
     count = cut_rows(edges, each, RANGE_EDGES, RANGE_ROWS, starts)
     starts = starts[: count + 1].copy()
@@ -106,7 +108,7 @@ def cut_ranges(edges: NDArray[np.integer], repeats: NDArray[np.int64] | None = N
 def _edges_of(
     edges: NDArray[np.integer], repeats: NDArray[np.int64] | None, starts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Edges of the rows between each of ``starts`` and the next."""
+    """Return the number of edges of the rows between each of ``starts`` and the next."""
     if len(starts) == 1:
         return np.empty(0, np.int64)
     if repeats is None:
@@ -121,7 +123,7 @@ def _edges_of(
 class Subgraph:
     """One slot of a partition: a subgraph or a transpose, with its ranges and its buckets.
 
-    first_bucket: the bucket of its first range; the others follow.
+    first_bucket: the bucket of its first range; those of its other ranges follow.
     """
 
     partition: int
@@ -132,7 +134,7 @@ class Subgraph:
 
     @property
     def most_edges(self) -> int:
-        """A bound on its edges."""
+        """Return a bound on the subgraph's edges."""
         return int(self.ranges.edges.sum())
 
     def shards(self) -> list[Shard]:
@@ -148,7 +150,7 @@ class Subgraph:
 
 @dataclass(frozen=True)
 class Shard:
-    """Ranges ``first`` .. ``stop - 1`` of a subgraph: their targets stand in one file."""
+    """Ranges ``first`` .. ``stop - 1`` of a subgraph, whose targets are in one file."""
 
     subgraph: Subgraph
     number: int
@@ -158,8 +160,9 @@ class Shard:
 
 @dataclass(frozen=True)
 class Layout:
-    """grid: None for the delegate layout. numbered_by_position: whether global ids are positions;
-    if not, ``placement.global_id`` is left empty for the tasks that need it to fill in.
+    """The layout of a store. grid: None for the delegate layout. numbered_by_position: whether
+    global ids are positions; if not, ``placement.global_id`` is left empty, and tasks that need it
+    fill it in.
     """
 
     partitions: int
@@ -173,9 +176,10 @@ class Layout:
 
 
 def table_1_bytes(vertices: int, delegates: int, partitions: int, entries: int, nn: int) -> int:
-    """The bytes of a graph in the delegate layout, all partitions together: 8n + 8dP + 4m + 4|Enn|.
+    """Return the bytes of a graph in the delegate layout, over all partitions: 8n + 8dP + 4m +
+    4|Enn|.
 
-    entries: m, edges in both directions; nn: those along nn. Pan, Pearce, Owens, Table I.
+    entries: m, edges in both directions. nn: those along nn. Source: Pan, Pearce, Owens, Table I.
 
     >>> table_1_bytes(1000, 10, 4, 20_000, 500)
     90320
@@ -184,7 +188,7 @@ def table_1_bytes(vertices: int, delegates: int, partitions: int, entries: int, 
 
 
 def local_rows(vertices: int, partitions: int, partition: int) -> int:
-    """Vertices that belong to a partition.
+    """Return the number of vertices that belong to a partition.
 
     >>> [local_rows(10, 4, p) for p in range(4)]
     [3, 3, 2, 2]
@@ -193,12 +197,13 @@ def local_rows(vertices: int, partitions: int, partition: int) -> int:
 
 
 def offsets_dtype(most_edges: int) -> type[np.unsignedinteger]:
-    """Type of a subgraph's offsets, from a bound on its edges."""
+    """Return the type of a subgraph's offsets, from a bound on its edges."""
     return np.uint32 if most_edges < 2**32 else np.uint64
 
 
 def kept_subgraphs(grid: Grid | None, directed: bool) -> tuple[str, ...]:
-    """Names of what a partition stores, in order; ``reverse-`` marks a transpose.
+    """Return the names of the subgraphs that a partition stores, in order; ``reverse-`` marks a
+    transpose.
 
     >>> kept_subgraphs(None, False), kept_subgraphs(Grid(2, 2), True)
     (('nn', 'nd', 'dn', 'dd'), ('nn', 'reverse-nn'))
@@ -210,7 +215,8 @@ def kept_subgraphs(grid: Grid | None, directed: bool) -> tuple[str, ...]:
 
 
 def ends_of(name: str) -> str:
-    """Kind of the rows and of the targets of a subgraph or a transpose, "n" or "d" each.
+    """Return the kinds of the rows and of the targets of a subgraph or a transpose, "n" or "d"
+    each.
 
     >>> ends_of("nd"), ends_of("reverse-nd")
     ('nd', 'dn')
@@ -221,7 +227,9 @@ def ends_of(name: str) -> str:
 def numberings(
     partition: int, name: str, partitions: int, grid: Grid | None, delegates: Numbering
 ) -> tuple[Numbering, Numbering]:
-    """Global ids of the rows of a partition's subgraph, and of its targets."""
+    """Return the numberings from the rows of a partition's subgraph, and from its targets, to
+    global ids.
+    """
     if grid is not None:
         return grid.of_column(grid.column(partition)), grid.of_row(grid.row(partition))
     kinds = {"n": by_rule(partitions, partition), "d": delegates}
@@ -232,9 +240,9 @@ def numberings(
 def plan_layout(
     order: VertexOrder, partitions: int, grid: Grid | None, delegates: int, directed: bool
 ) -> Layout:
-    """grid: None for the delegate layout; any other has no delegates."""
+    """Return the layout of a graph. grid: None for the delegate layout; a grid has no delegates."""
     n = order.vertices
-    # One cut serves all partitions: each row counts as the longest of them.
+    # One cut serves all partitions: each row counts as the longest row of any partition.
     every = partitions if grid is None else grid.columns
     if order.global_of_position is None:
         positions = order.first_positions(every)

@@ -1,7 +1,8 @@
-"""A row of too many edges to be sorted at once, with weights: by parts of its targets.
+"""A row with weights and too many edges to be sorted at once, built in parts of its targets.
 
-Its keys are fetched from the runs once for each part, and once more to see where to cut. One edge
-that stands in more rows of the input than that is folded as it comes.
+Its keys are fetched from the runs once for each part, and once more to choose the cuts. If a single
+target has more keys than fit, because rows of the input repeat the edge, its weights are combined
+as they are fetched.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from .runs import Slice
 CELLS = 1 << 16
 
 Fetch = Callable[[], Iterator[Slice]]
-"""The keys of the row, which is its bucket's only one."""
+"""Function that yields the keys of the row, which is alone in its bucket."""
 
 Edges = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 """Positions of targets, rising, and the bits of their weights."""
 
 
 def built(fetch: Fetch, vertices: int, combining: Combining, most: int) -> Iterator[Edges]:
-    """The row's edges, each once. most: keys that are held at once."""
+    """Yield the row's edges, each once, in parts. most: keys that are held at once."""
     for low, high, keys in _parts(fetch, 0, vertices, most):
         if keys > most:
             yield _one(fetch, low, combining)
@@ -41,7 +42,9 @@ def built(fetch: Fetch, vertices: int, combining: Combining, most: int) -> Itera
 
 
 def _parts(fetch: Fetch, low: int, high: int, most: int) -> Iterator[tuple[int, int, int]]:
-    """Targets ``low <= position < high`` in parts of at most so many keys, or of one target."""
+    """Yield parts of the targets ``low <= position < high``, each with its number of keys: at most
+    ``most`` keys, or one target.
+    """
     width = -(-(high - low) // CELLS)
     counts = np.zeros(-(-(high - low) // width), np.int64)
     for part in fetch():
@@ -83,9 +86,10 @@ def without_duplicates(
     combining: Combining,
     rows: NDArray[np.uint32] | None = None,
 ) -> Edges:
-    """Combine equal keys of sorted keys. rows: receives how many targets each row has.
+    """Combine the weights of equal keys in sorted keys. rows: receives the number of targets of
+    each row.
 
-    Raises InputError where a sum is too large.
+    Raises InputError if a sum is too large.
     """
     counts = np.zeros(1, np.uint32) if rows is None else rows
     positions = np.empty(len(keys), np.uint32)

@@ -1,5 +1,5 @@
-"""A store's manifest: what the graph is, and every file with its checksums. Reading one, and what
-it must say: manifest_check.py.
+"""A store's manifest: the facts of its graph, and every file with its checksums. Reading and
+checking a manifest is in manifest_check.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from .layout import ends_of, local_rows
 
 FORMAT_VERSION = 5
 READ_VERSIONS = (3, 4, 5)
-"""Of 3 there are no weights. Of 4 it is not known how many were rounded."""
+"""Versions that can be read. Stores of version 3 have no weights; those of version 4 do not tell
+how many weights were rounded.
+"""
 
 VERTICES = "vertices.parquet"
 DELEGATES = "delegates.npy"
@@ -28,9 +30,9 @@ DELEGATES = "delegates.npy"
 @dataclass(frozen=True)
 class WeightInfo:
     """The weights of a store. column: of the input. duplicates: see partition/input/weights.py.
-
-    least, most, mean: of all entries. rounded: weights of rows that 32 bits do not hold exactly;
-    greatest_change: of one of them, as a share of it. None where that is not known.
+    least, most, mean: of all entries. rounded: the number of input rows whose weight 32 bits do not
+    hold exactly. greatest_change: the greatest change of one weight, as a share of the weight. Both
+    are None if unknown.
     """
 
     column: str
@@ -45,16 +47,15 @@ class WeightInfo:
 
 @dataclass(frozen=True)
 class GraphInfo:
-    """The graph by the manifest.
+    """The facts of a graph in the manifest.
 
-    fingerprint: of the input (EdgeList.fingerprint) and its direction; a result names it.
-    edges: distinct edges, each once, without self-loops. rows: of the input, of which
-    ``self_loops`` and ``duplicates`` were dropped (undirected, u-v and v-u are duplicates).
-    layout: "delegate", "2d", "1d", or "csr" of one partition. grid: None for delegates.
-    degree_histogram: vertices of degree 0, 1, 2-3, 4-7, ...
-    threshold, threshold_chosen_by, nn_row_share: how delegates were separated.
-    subgraph_edges: entries of each kind of subgraph, over all partitions. weights: None where edges
-    have none.
+    fingerprint: of the input (EdgeList.fingerprint) and its direction; a result names it. edges:
+    distinct edges, each once, without self-loops. rows: of the input, of which ``self_loops`` and
+    ``duplicates`` were dropped (undirected, u-v and v-u are duplicates). layout: "delegate", "2d",
+    "1d", or "csr" for one partition. grid: None for delegates. degree_histogram: the number of
+    vertices of degree 0, 1, 2-3, 4-7, ... threshold, threshold_chosen_by, nn_row_share: how
+    delegates were separated. subgraph_edges: entries of each kind of subgraph, over all partitions.
+    weights: None for a graph without weights.
     """
 
     fingerprint: str
@@ -80,14 +81,14 @@ class GraphInfo:
     weights: WeightInfo | None = None
 
     def rows_of(self, partition: int, name: str) -> range:
-        """The rows of a subgraph that may have edges; those before them are empty."""
+        """Return the rows of a subgraph that may have edges; the rows before them are empty."""
         if self.grid is not None:
             column = self.grid.column(partition)
             return range(local_rows(self.vertices, self.grid.columns, column))
         return self._ends(partition, ends_of(name)[0])
 
     def targets_of(self, partition: int, name: str) -> range:
-        """The range of the targets of a subgraph."""
+        """Return the range that the targets of a subgraph are in."""
         if self.grid is not None:
             return range(self.grid.row_vertices(self.vertices, self.grid.row(partition)))
         if name == "nn":
@@ -102,12 +103,14 @@ class GraphInfo:
 
     @property
     def _hubs(self) -> int:
-        """Delegates, where their global ids come first: no normal vertex has one of these."""
+        """Return the number of delegates if their global ids come first, so that no normal vertex
+        has one of these; otherwise 0.
+        """
         return self.delegates if self.order == "degree" else 0
 
 
 def stem_of(partition: int, name: str) -> str:
-    """Where a subgraph's files stand in the store, but for their endings."""
+    """Return the path of a subgraph's files in the store, without their endings."""
     return f"partition-{partition:04}/{name}"
 
 
@@ -120,7 +123,7 @@ def targets_file(partition: int, name: str, shard: int) -> str:
 
 
 def weights_of(targets: str) -> str:
-    """The file of the weights of a file of targets."""
+    """Return the file of the weights that belong to a file of targets."""
     return targets.replace(".targets-", ".weights-")
 
 
@@ -129,8 +132,8 @@ def is_weights(name: str) -> bool:
 
 
 def shards_of(records: dict[str, FileRecord], partition: int, name: str) -> list[str]:
-    """The files of a subgraph's targets, in the order of their rows; those of its weights have the
-    same cuts.
+    """Return the files of a subgraph's targets, in the order of their rows. The files of its
+    weights are cut at the same rows.
     """
     every = (targets_file(partition, name, shard) for shard in count())
     return list(takewhile(records.__contains__, every))
@@ -148,5 +151,5 @@ def encode_manifest(info: GraphInfo, records: dict[str, FileRecord]) -> bytes:
 
 
 def digest(manifest: dict[str, Any]) -> str:
-    """The checksum of a manifest, of all but its own field."""
+    """Return the checksum of a manifest, over all fields but its own."""
     return xxhash.xxh3_64_hexdigest(json.dumps(manifest, sort_keys=True).encode())

@@ -1,7 +1,9 @@
-"""Reading a store's manifest, which is checked as a schema: names, types and ranges of its fields,
-that they agree, that the files are those of such a graph and as long as its counts imply.
+"""Reading a store's manifest, and checking it as a schema: names, types and ranges of its fields,
+their consistency, and that the files are those of such a graph with the sizes that its counts
+imply.
 
-So nothing that a search computes from it leads out of an array, or out of the folder.
+So no number that a search computes from the manifest leads outside an array, and no name outside
+the folder.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _ID_TYPES = ["string", "large_string", "uuid", "fixed_size_binary[16]", *_INTEGE
 
 
 class Manifest(NamedTuple):
-    """bytes: of the manifest and of all files."""
+    """A checked manifest. bytes: of the manifest and of all files."""
 
     info: GraphInfo
     records: dict[str, FileRecord]
@@ -52,9 +54,10 @@ class Manifest(NamedTuple):
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read a store's manifest, check what it says, and that every file is there with its size.
+    """Read a store's manifest, check its contents, and check that every file is there with its
+    size.
 
-    Raises InputError for what is no store, is of another format version, or is damaged.
+    Raises InputError for a path that is no store, a store of another format version, and damage.
     """
     file = path / MANIFEST
     if not os.path.lexists(file):
@@ -90,7 +93,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _add_what_is_newer(version: int, graph: Any) -> None:
-    """Have an older manifest say that what it does not tell is not known."""
+    """Add the fields that an older manifest lacks, as unknown."""
     if not isinstance(graph, dict):
         return
     if version == 3:
@@ -101,7 +104,7 @@ def _add_what_is_newer(version: int, graph: Any) -> None:
 
 
 class _UnfitError(Exception):
-    """Raised for a value that no store's manifest has."""
+    """The error for a value that no store's manifest has."""
 
 
 def _check(fits: bool, field: str, value: object, rather: str) -> None:
@@ -181,7 +184,7 @@ def _check_weights(weights: Any, rows: int) -> None:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether it can be written as UTF-8."""
+    """Return whether a text can be written as UTF-8."""
     return text.encode(errors="ignore").decode() == text
 
 
@@ -199,7 +202,7 @@ def _check_layout(layout: object, grid: Any, partitions: int) -> None:
 
 
 def _check_counts(graph: dict[str, Any]) -> None:
-    """Counts of vertices, edges and rows, and that they add up."""
+    """Check the counts of vertices, edges and rows, and that they add up."""
     for field in ("edges", "rows", "self_loops", "duplicates", "threshold"):
         _check_number(graph[field], field)
     rows = graph["edges"] + graph["self_loops"] + graph["duplicates"]
@@ -256,7 +259,9 @@ def _records(given: Any, info: GraphInfo) -> dict[str, FileRecord]:
 
 
 def _fixed_sizes(info: GraphInfo) -> Iterator[tuple[str, list[int]]]:
-    """The files that a store must have, but for targets, and the bytes that each may have."""
+    """Yield the files that a store must have, except those of targets and weights, each with the
+    sizes in bytes that it may have.
+    """
     yield VERTICES, []
     if info.grid is None:
         yield DELEGATES, [HEADER_BYTES + 4 * info.delegates]
@@ -278,7 +283,9 @@ def _record(name: str, value: Any) -> FileRecord:
 
 
 def _check_files(path: Path, records: dict[str, FileRecord]) -> None:
-    """Check that all files are there, with their sizes, and in this folder: not behind a link."""
+    """Check that all files are there, with their sizes, and in this folder rather than behind a
+    link.
+    """
     for folder in {name.rpartition("/")[0] for name in records}:
         if folder and not stat.S_ISDIR(_found(path / folder).st_mode):
             raise InputError(f"{path / folder}: not a folder; build the store again")

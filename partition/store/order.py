@@ -1,4 +1,4 @@
-"""The order of the vertices, by their degrees, and the threshold between normal ones and
+"""The order of the vertices by their degrees, and the threshold between normal vertices and
 delegates.
 """
 
@@ -22,19 +22,19 @@ state of more delegates: with 10% two H200s took 3.5 ms for a Kronecker graph of
 1.0 ms. On CPUs it makes no difference.
 """
 DELEGATES_PER_VERTEX_SHARE = 4
-"""Delegates it stays within, as a multiple of n / P (Pan et al., VI-B)."""
+"""Bound on the number of delegates, as a multiple of n / P (Pan et al., VI-B)."""
 
 
 @dataclass(frozen=True)
 class VertexOrder:
     """The vertices of a graph, numbered.
 
-    Dense ids that do not occur are not vertices. *Position* is a vertex's place by falling
-    degree, ties by id; *global id* is its number in the chosen order, which for ``degree``
-    is the position. Which position a dense id has is kept apart, in spans of ids (runs.py).
+    Dense ids that do not occur are not vertices. *Position* is a vertex's place by falling degree,
+    ties by id. *Global id* is its number in the chosen order; in the order ``degree`` it is the
+    position. The positions of dense ids are stored separately, in spans of ids (runs.py).
 
-    distinct: uint32 or uint64, the degrees that occur, falling. counts: int64, vertices of each.
-    global_of_position: uint32 (n,), None where it is the identity.
+    distinct: uint32 or uint64, the degrees that occur, falling. counts: int64, the number of
+    vertices of each degree. global_of_position: uint32 (n,); None if global ids are positions.
     """
 
     distinct: NDArray[np.unsignedinteger]
@@ -46,7 +46,8 @@ class VertexOrder:
         return int(self.counts.sum())
 
     def first_positions(self, every: int = 1) -> NDArray[np.int64]:
-        """For each degree, count vertices before it at every ``every``-th position; and the end.
+        """Return for each degree the number of vertices before it, followed by the number of all.
+        every: count only every ``every``-th position.
 
         >>> VertexOrder(np.array([9, 2]), np.array([1, 4])).first_positions().tolist()
         [0, 1, 5]
@@ -55,11 +56,11 @@ class VertexOrder:
         return -(-ends // every)
 
     def degree(self, positions: int) -> NDArray[np.unsignedinteger]:
-        """Degree by position, of the first ``positions``."""
+        """Return the degrees of the first ``positions`` positions."""
         return self.degree_between(0, positions)
 
     def degree_between(self, first: int, stop: int) -> NDArray[np.unsignedinteger]:
-        """Degree by position, of positions ``first`` .. ``stop - 1``.
+        """Return the degrees of positions ``first`` .. ``stop - 1``.
 
         >>> VertexOrder(np.array([9, 2, 1]), np.array([1, 4, 1])).degree_between(3, 6)
         array([2, 2, 1])
@@ -68,7 +69,7 @@ class VertexOrder:
         return np.repeat(self.distinct, np.diff(ends))
 
     def histogram(self) -> tuple[int, ...]:
-        """Vertices of degree 0, 1, 2-3, 4-7, ..."""
+        """Return the number of vertices of degree 0, 1, 2-3, 4-7, ..."""
         bits = [int(degree).bit_length() for degree in self.distinct]
         sums = np.zeros(bits[0] + 1, np.int64)
         np.add.at(sums, bits, self.counts)
@@ -78,7 +79,8 @@ class VertexOrder:
 def degree_histogram(
     degree: NDArray[np.unsignedinteger], looped: NDArray[np.uint64]
 ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
-    """The distinct degrees of a span's vertices, falling, and the vertices of each.
+    """Return the distinct degrees of a span's vertices, falling, and the number of vertices of each
+    degree.
 
     looped: bitmap of the span's ids with a self-loop, which are vertices even without edges.
     """
@@ -97,8 +99,8 @@ def positions_of_span(
     distinct: NDArray[np.unsignedinteger],
     following: NDArray[np.int64],
 ) -> NDArray[np.uint32]:
-    """Positions of a span's ids, UNREACHED for gaps; ``following``: first position of each
-    degree.
+    """Return the positions of a span's ids, UNREACHED for gaps. following: the span's first
+    position of each degree.
     """
     small = np.flatnonzero(distinct < SMALL_DEGREES)
     class_of_small = np.zeros(SMALL_DEGREES, np.int64)
@@ -109,10 +111,11 @@ def positions_of_span(
 
 
 def permuted(places: NDArray[np.uint32], vertices: int) -> NDArray[np.uint32]:
-    """A fixed pseudo-random permutation of ``range(vertices)``, of some of its numbers.
+    """Return the values of a fixed pseudo-random permutation of ``range(vertices)`` at ``places``.
 
-    A Feistel network of four rounds over an even number of bits, walked on until it falls into
-    the range: number by number, so that no vertex needs another one's.
+    The permutation is a Feistel network of four rounds over an even number of bits, applied again
+    until the result is in the range. Each value is computed by itself, without those of other
+    places.
 
     >>> sorted(permuted(np.arange(1000, dtype=np.uint32), 1000).tolist()) == list(range(1000))
     True
@@ -132,7 +135,7 @@ def permuted(places: NDArray[np.uint32], vertices: int) -> NDArray[np.uint32]:
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A fixed pseudo-random 64-bit number of each value (SplitMix64's finaliser)."""
+    """Return a fixed pseudo-random 64-bit number for each value (SplitMix64's finalizer)."""
     x = values + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -141,11 +144,11 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Threshold:
-    """Vertices of degree above ``value`` are delegates.
+    """The threshold of delegates: vertices of degree above ``value`` are delegates.
 
-    chosen_by: "user", "nn" (the share of nn edges decided), "delegates" (their number did)
-    or "no delegates" (the layout has none).
-    nn_share: rows between two normal vertices, as a share of all rows without self-loops.
+    delegates: their number. chosen_by: "user", "nn" (the share of nn edges decided), "delegates"
+    (their number decided) or "no delegates" (the layout has none). nn_share: rows between two
+    normal vertices, as a share of all rows without self-loops.
     """
 
     value: int
@@ -161,12 +164,11 @@ def choose_threshold(
     wanted: int | None,
     nn_share: float = NN_SHARE,
 ) -> Threshold:
-    """The user's threshold, or the automatic one.
+    """Return the user's threshold, or the automatic one.
 
-    Automatic: the largest threshold with nn edges within ``nn_share``; if that leaves more than
-    4n/P delegates, the smallest threshold that does not (Pan et al., section VI-B).
-
-    rows_by_class: rows by the place in ``order.distinct`` of the higher degree of their two ends.
+    Automatic: the largest threshold whose nn edges are within ``nn_share``; if that gives more than
+    4n/P delegates, the smallest threshold that does not (Pan et al., section VI-B). rows_by_class:
+    the number of rows by the place in ``order.distinct`` of the higher degree of their two ends.
 
     >>> order = VertexOrder(np.array([9, 3, 2, 1], np.uint32), np.array([1, 1, 2, 1]))
     >>> choose_threshold(order, np.array([90, 6, 3, 1]), 2, None, nn_share=0.1)
@@ -190,6 +192,6 @@ def choose_threshold(
     most = int(DELEGATES_PER_VERTEX_SHARE * order.vertices / partitions)
     if chosen.delegates <= most:
         return chosen
-    # Degree falls with position: the first position that has to be normal sets the threshold.
+    # Degree falls with position, so the first position that must be normal sets the threshold.
     first_normal = np.searchsorted(np.cumsum(order.counts), most, side="right")
     return at(int(distinct[first_normal]), "delegates")

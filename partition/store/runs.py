@@ -1,8 +1,8 @@
 """Scatter: batches of edges become runs of keys, grouped by bucket (csr.scatter).
 
-A run is what one task makes of some chunks of the input, a segment for each batch. Runs are held
-in memory, or stand in files of their own; either way the keys of some neighbouring buckets can be
-had of every segment.
+One task makes a run from some chunks of the input, with a segment for each batch. Runs are held in
+memory, or in files of their own. In both cases the keys of neighbouring buckets can be read from
+every segment.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PositionTable:
     def translate(
         self, columns: Sequence[NDArray[np.uint32]], buffers: Buffers
     ) -> list[NDArray[np.uint32]]:
-        """Columns of dense ids as positions.
+        """Return the positions of columns of dense ids.
 
         Raises InputError for an id that was no vertex when degrees were counted.
         """
@@ -60,22 +60,24 @@ class PositionTable:
 def rows_by_class(
     chunks: Sequence[int], source: EdgeSource, table: PositionTable, classes: Ranges, rows: int
 ) -> NDArray[np.int64]:
-    """Rows by the class of the higher degree of their two ends (for the threshold)."""
+    """Return the number of rows by the class of the higher degree of their two ends, for the
+    threshold.
+    """
     histogram, buffers = np.zeros(len(classes), np.int64), Buffers()
     for batch in source.batches(chunks, rows):
         u, v = table.translate(batch, buffers)
         csr.histogram_of_first_position(
             u, v, classes.table, classes.shift, classes.starts, histogram
         )
-        del batch  # not held while the next one is read
+        del batch  # freed before the next one is read
     return histogram
 
 
 class Slice(NamedTuple):
-    """The keys of some neighbouring buckets, from one segment of a run.
+    """The keys of neighbouring buckets, from one segment of a run.
 
     rows: uint16, within the bucket's range. targets: uint32, positions. weights: uint32, their
-    bits, or (0,). offsets: int64 (buckets + 1,); where each bucket's keys begin.
+    bits, or (0,). offsets: int64 (buckets + 1,), the start of each bucket's keys.
     """
 
     rows: NDArray[np.uint16]
@@ -90,13 +92,13 @@ class Slice(NamedTuple):
         return Slice(self.rows[some], self.targets[some], self.weights[some], offsets)
 
     def keys(self, first: int, count: int) -> Slice:
-        """So many of them, of whatever bucket."""
+        """Return ``count`` keys from key ``first`` on, of any bucket."""
         some = slice(first, first + count)
         return Slice(self.rows[some], self.targets[some], self.weights[some], NO_OFFSETS)
 
 
 def room_for(keys: int, weighted: bool, buffers: Buffers) -> Slice:
-    """For so many keys."""
+    """Return an uninitialized slice for this many keys, in arrays of ``buffers``."""
     return Slice(
         buffers.take("rows", keys, np.uint16),
         buffers.take("targets", keys, np.uint32),
@@ -106,16 +108,16 @@ def room_for(keys: int, weighted: bool, buffers: Buffers) -> Slice:
 
 
 class Runs(Protocol):
-    """Keys grouped by bucket, in segments: a batch of edges each."""
+    """Keys grouped by bucket, in segments; each segment is made of a batch of edges."""
 
     def buckets(self, first: int, stop: int, into: Slice | None = None) -> Iterator[Slice]:
-        """Buckets ``first`` .. ``stop - 1`` of every segment. into: room for the keys of all of
-        them, where these are to be read.
+        """Yield buckets ``first`` .. ``stop - 1`` of every segment. into: arrays for the keys of
+        all of them, if they must be read from files; None for new arrays.
         """
         ...
 
     def keys(self, first: int, stop: int) -> NDArray[np.int64]:
-        """How many keys each of these buckets has, over all segments."""
+        """Return the number of keys in each of these buckets, over all segments."""
         ...
 
 
@@ -133,8 +135,10 @@ class MemoryRuns:
 
 @dataclass(frozen=True)
 class FileRuns:
-    """Run files: ``run-NAME`` holds of each segment its targets, then its rows, then its weights,
-    if it is ``weighted``; ``index-NAME`` its offsets, shape (segments, buckets + 1)."""
+    """Runs in files. ``run-NAME`` holds for each segment its targets, then its rows, then its
+    weights if ``weighted`` is set. ``index-NAME`` holds the offsets of segments, shape (segments,
+    buckets + 1).
+    """
 
     scratch: FileScratch
     names: tuple[str, ...]
@@ -188,7 +192,9 @@ def _read(path: Path, file: BinaryIO, into: NDArray, position: int) -> None:
 
 
 def scatter_batch(batch: Batch, table: PositionTable, layout: Layout, buffers: Buffers) -> Slice:
-    """In arrays of ``buffers``, which another batch overwrites."""
+    """Return the keys of a batch, grouped by bucket. They are in arrays of ``buffers``, which the
+    next batch overwrites.
+    """
     offsets = np.empty(layout.buckets + 1, np.int64)
     u, v = table.translate(batch[:2], buffers)
     weights = batch[2] if len(batch) > 2 else NO_WEIGHTS
@@ -207,8 +213,8 @@ def scatter_to_file(
     rows: int,
     scratch: FileScratch,
 ) -> tuple[int, float]:
-    """Scatter some chunks into the run NAME, a segment for each batch of ``rows`` rows. What 32
-    bits have changed of their weights, where these were read for it (``Rounding.as_tuple``).
+    """Scatter chunks into the run NAME, with a segment for each batch of ``rows`` rows. Returns the
+    changes of their weights by rounding to 32 bits, if they were read now (``Rounding.as_tuple``).
     """
     layout, buffers = with_global_ids(layout, scratch), Buffers()
     index, rounding = [], Rounding()
@@ -219,14 +225,14 @@ def scatter_to_file(
             file.write(segment.rows)
             file.write(segment.weights)
             index.append(segment.offsets)
-            del batch  # not held while the next one is read
+            del batch  # freed before the next one is read
     scratch.save(f"index-{name}", np.stack(index))
     return rounding.as_tuple()
 
 
 def with_global_ids(layout: Layout, scratch: Scratch) -> Layout:
-    """Global ids by position are as large as the graph has vertices: they do not travel with
-    tasks.
+    """Return the layout with the global ids by position, loaded from scratch. They have an entry
+    for each vertex, so they are not sent with tasks.
     """
     if layout.numbered_by_position:
         return layout

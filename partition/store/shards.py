@@ -1,9 +1,9 @@
 """Build: the keys of a shard's buckets, from all runs, become its rows of targets.
 
-Each bucket is gathered, sorted by row and position, and rid of duplicates; neighbours stand hub
-first then. A row too long to be sorted is marked in a bitmap instead. No task of a build writes
-what another one does, so any may run again, anywhere; spans, chunks and runs change time and
-memory, never the store.
+The keys of each bucket are gathered, sorted by row and position, and freed of duplicates, so the
+neighbours in a row come with hubs first. A row too long to be sorted is marked in a bitmap instead.
+No task of a build writes a file that another task writes, so any task may run again, anywhere. The
+numbers of spans, chunks and runs change time and memory, never the store.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .runs import Runs, Slice, room_for, with_global_ids
 from .weighing import Weighing, WeightFacts
 
 GATHER_EDGES = 1 << 21
-"""Keys that a build task fetches from the runs at once."""
+"""Number of keys that a build task fetches from the runs at once."""
 
 
 def build_shard(
@@ -43,10 +43,10 @@ def build_shard(
     scratch: Scratch,
     weighing: Weighing | None = None,
 ) -> list[FileRecord]:
-    """Write a shard's targets into the store ``folder``, and ``counts-SHARD`` (uint32, its rows).
+    """Write a shard's targets into the store ``folder``, and ``counts-SHARD`` (uint32, by row).
 
-    vertices: of the graph; positions lie below it. weighing: writes a file of weights, too, and
-    ``weights-SHARD`` (WeightFacts). Returns records of the files.
+    vertices: of the graph; positions are below it. weighing: if not None, a file of weights and
+    ``weights-SHARD`` (WeightFacts) are written too. Returns records of the files.
     """
     layout = with_global_ids(layout, scratch)
     subgraph = shard.subgraph
@@ -81,10 +81,10 @@ def build_rows(
     targets: NDArray[np.uint32],
     bits: NDArray[np.uint32],
 ) -> NDArray[np.uint32]:
-    """Build a shard in memory, of a layout that is numbered by position.
+    """Build a shard in memory, for a layout that is numbered by position.
 
-    The first of ``targets``, and of ``bits`` of their weights, receive the shard's. Returns how
-    many targets each of its rows has.
+    The first elements of ``targets``, and of ``bits`` for weights, receive the shard's values.
+    Returns the number of targets of each of its rows.
     """
     ids, starts = target_ids(shard.subgraph, layout), shard.subgraph.ranges.starts
     counts = np.zeros(int(starts[shard.stop] - starts[shard.first]), np.uint32)
@@ -101,7 +101,7 @@ def open_array(stack: contextlib.ExitStack, path: Path, dtype: DTypeLike) -> Arr
 
 
 class WeightsFile:
-    """The file of a shard's weights, and the facts about these weights."""
+    """The file of a shard's weights, and facts about these weights."""
 
     def __init__(self, file: ArrayWriter, kind: WeightType) -> None:
         self.file = file
@@ -120,8 +120,8 @@ def _built(
     weighing: Weighing | None,
     counts: NDArray[np.uint32],
 ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
-    """Positions of the targets of a shard's rows, in order, and the bits of their weights, if there
-    are any. counts: receives how many targets each row has.
+    """Yield the positions of the targets of a shard's rows, in order, and the bits of their
+    weights, if there are any. counts: receives the number of targets of each row.
     """
     starts, base = shard.subgraph.ranges.starts, shard.subgraph.first_bucket
     row, buffers = 0, Buffers()
@@ -165,7 +165,7 @@ def weights_name(shard: Shard) -> str:
 
 
 def _fetches(runs: Runs, shard: Shard) -> Iterator[tuple[int, int, int]]:
-    """(first, stop, keys) of neighbouring ranges of a shard that are fetched together."""
+    """Yield (first, stop, keys) of neighbouring ranges of a shard that are fetched together."""
     base = shard.subgraph.first_bucket
     first, held = shard.first, 0
     for i, keys in enumerate(runs.keys(base + shard.first, base + shard.stop).tolist(), first):
@@ -184,8 +184,9 @@ def build_bucket(
     weighing: Weighing | None,
     buffers: Buffers,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Sorted targets (positions) of a bucket's rows, without duplicates, and the bits of their
-    weights; counts them in ``rows``. What it gives may stand in ``buffers``.
+    """Return the sorted targets (positions) of a bucket's rows, without duplicates, and the bits of
+    their weights. rows: receives the number of targets of each row. The returned arrays may be in
+    ``buffers``.
     """
     size = sum(len(part.rows) for part in parts)
     keys, spare_keys = (buffers.take(name, size, np.uint64) for name in ("keys", "spare keys"))
@@ -206,7 +207,9 @@ def build_bucket(
 
 
 def _members(marked: NDArray[np.uint64], vertices: int) -> Iterator[NDArray[np.uint32]]:
-    """The vertices in a bitmap, rising, in pieces. (Those past the last one are marked.)"""
+    """Yield the vertices in a bitmap, rising, in pieces. (Bits after the last vertex are set, and
+    are skipped.)
+    """
     words = 1 << 14
     for first in range(0, len(marked), words):
         some = marked[first : first + words]
@@ -217,8 +220,8 @@ def _members(marked: NDArray[np.uint64], vertices: int) -> Iterator[NDArray[np.u
 def target_ids(
     subgraph: Subgraph, layout: Layout
 ) -> Callable[[NDArray[np.uint32]], NDArray[np.uint32]]:
-    """From positions to what the subgraph calls its targets (the tables in layout.py and
-    grid.py).
+    """Return a function from positions to the numbers that the subgraph has for its targets (the
+    tables in layout.py and grid.py).
     """
     name = subgraph.name
     target = ends_of(name)[1]
@@ -239,7 +242,7 @@ def target_ids(
 def compile_build(rows: int, weighted: bool, load: bool = True) -> None:
     """Compile the kernels that the tasks of a build call.
 
-    rows: of the input; weighted: whether they have weights. load: see compile_kernels.
+    rows: of the input. weighted: whether edges have weights. load: see compile_kernels.
     """
     modules = bitmap, sort, positions, csr, *([weights] if weighted else [])
     compile_kernels(*modules, load=load, degrees=csr.degree_dtype(rows))

@@ -1,14 +1,14 @@
 """The store: a prepared graph in a folder.
 
-    manifest.json                     what the graph is, and every file with its checksums
+    manifest.json                     facts of the graph, and every file with its checksums
     vertices.parquet                  vertex, global_id, degree (and out_degree), by rising id
     delegates.npy                     global id of each delegate; in the delegate layout
     partition-0000/nn.offsets.npy     each subgraph in compressed sparse rows (layout.py, grid.py)
     partition-0000/nn.targets-0000.npy ...   its targets, in shards of whole rows
     partition-0000/nn.weights-0000.npy ...   their weights, if there are any, float32 or uint32
 
-The manifest is written last; a folder without one is no store. The same input and parameters
-give the same bytes.
+The manifest is written last; a folder without one is no store. The same input and parameters give
+the same bytes.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ from .vertex_table import read_vertices
 from .whole import WholeGraph, in_one_partition, merged_rows
 
 EDGE_BATCH = 1 << 22
-"""Edges in memory that a thread checks at once."""
+"""Number of edges in memory that a thread checks at once."""
 
 _WINDOW = 1 << 18
 
 
 class StoreWriter:
-    """Writes a store's files into a folder; ``finish`` writes the manifest.
+    """A writer of a store's files into a folder; ``finish`` writes the manifest.
 
-    The targets are written by tasks, a shard each; ``add`` takes their records.
+    Tasks write the targets, a shard each; ``add`` takes the records of their files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -91,7 +91,9 @@ class StoreWriter:
     def write_offsets(
         self, partition: int, name: str, counts: Iterable[NDArray], most_edges: int
     ) -> int:
-        """Write a subgraph's offsets from its rows' counts, piece by piece; returns its edges."""
+        """Write a subgraph's offsets from its rows' counts, piece by piece. Returns the number of
+        its edges.
+        """
         end = 0
         dtype = offsets_dtype(most_edges)
 
@@ -112,8 +114,8 @@ class StoreWriter:
 
 
 class EdgeBlock(NamedTuple):
-    """Some targets (uint32) of a subgraph, from entry ``first`` on, with the offsets of all its
-    rows. rows, ends: global ids of its rows, and of its targets.
+    """Targets (uint32) of a subgraph from entry ``first`` on, with the offsets of all its rows.
+    rows, ends: numberings from its rows, and from its targets, to global ids.
     """
 
     offsets: NDArray
@@ -125,7 +127,7 @@ class EdgeBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class Store:
-    """A store that was opened: manifest read, every file there with its size."""
+    """An open store: its manifest was read, and every file is there with its size."""
 
     path: Path
     info: GraphInfo
@@ -133,28 +135,30 @@ class Store:
     bytes: int
 
     def holds_the_same(self, other: Store) -> bool:
-        """Whether another store's files are equal, by their checksums."""
+        """Return whether another store has equal files, by their checksums."""
         return self.info == other.info and self.files == other.files
 
     def vertices(self, team: Team, columns: Sequence[str]) -> pa.Table:
-        """Columns of the vertex table, a row a vertex, by rising user id."""
+        """Return columns of the vertex table, with a row for each vertex, by rising user id."""
         path = self.path / VERTICES
         data = read_verified(path, self.files[VERTICES], team)
         return read_vertices(path, data, self.info, columns, team)
 
     def shards(self, partition: int, name: str) -> list[str]:
-        """The files of a subgraph's targets, in the order of their rows."""
+        """Return the files of a subgraph's targets, in the order of their rows."""
         return shards_of(self.files, partition, name)
 
     @property
     def largest_shard(self) -> int:
-        """Bytes of the largest file of targets."""
+        """Return the bytes of the largest file of targets."""
         return max(
             (record.bytes for name, record in self.files.items() if ".targets-" in name), default=0
         )
 
     def offsets(self, partition: int, name: str, team: Team) -> NDArray:
-        """Raises InputError, besides for damage, if they are none of the subgraph's targets."""
+        """Return the offsets of a subgraph. Raises InputError for damage, or if they do not fit the
+        subgraph's targets.
+        """
         file, rows = offsets_file(partition, name), self.info.rows_of(partition, name)
         offsets = np.empty(rows.stop + 1, self.offsets_type(partition, name))
         read_array_into(self.path / file, self.files[file], offsets, team)
@@ -165,13 +169,15 @@ class Store:
         return offsets
 
     def offsets_type(self, partition: int, name: str) -> np.dtype:
-        """By the size of the file, which is of one type or the other for so many rows."""
+        """Return the type of a subgraph's offsets, which follows from the size of their file: for a
+        known number of rows, each type gives another size.
+        """
         entries = self.info.rows_of(partition, name).stop + 1
         record = self.files[offsets_file(partition, name)]
         return np.dtype(f"u{record.length(np.uint8) // entries}")
 
     def offsets_types(self) -> set[np.dtype]:
-        """The types of the offsets of all subgraphs."""
+        """Return the types of the offsets of all subgraphs."""
         return {
             self.offsets_type(p, name)
             for p in range(self.info.partitions)
@@ -179,20 +185,22 @@ class Store:
         }
 
     def targets(self, partition: int, name: str) -> Values:
-        """The values that a subgraph's files of targets must hold."""
+        """Return the values that a subgraph's files of targets may hold."""
         return Values(np.dtype(np.uint32), self.info.targets_of(partition, name))
 
     def read_shard(
         self, partition: int, name: str, file: str, buffer: NDArray[np.uint32], team: Team
     ) -> NDArray[np.uint32]:
-        """Read one of a subgraph's files of targets into the first of ``buffer``; returns these."""
+        """Read one of a subgraph's files of targets into the first elements of ``buffer``, and
+        return these.
+        """
         record, allowed = self.files[file], self.info.targets_of(partition, name)
         shard = buffer[: record.length(np.uint32)]
         read_array_into(self.path / file, record, shard, team, allowed)
         return shard
 
     def subgraph(self, partition: int, name: str, team: Team) -> tuple[NDArray, NDArray]:
-        """(offsets, targets) of a subgraph."""
+        """Return the offsets and the targets of a subgraph."""
         offsets = self.offsets(partition, name, team)
         targets = np.empty(int(offsets[-1]), np.uint32)
         at = 0
@@ -201,7 +209,9 @@ class Store:
         return offsets, targets
 
     def weights(self, partition: int, name: str, team: Team) -> NDArray[np.uint32]:
-        """The bits of the weights of a subgraph's targets, (0,) where there are none."""
+        """Return the bits of the weights of a subgraph's targets; (0,) for a graph without
+        weights.
+        """
         if self.info.weights is None:
             return np.empty(0, np.uint32)
         bits = np.empty(self.entries(partition, name), np.uint32)
@@ -211,14 +221,16 @@ class Store:
         return bits
 
     def read_weights(self, file: str, buffer: NDArray[np.uint32], team: Team) -> NDArray[np.uint32]:
-        """Read the bits of the weights of one of a subgraph's files of targets, as read_shard."""
+        """Read the bits of the weights that belong to a file of targets, as read_shard reads
+        targets.
+        """
         record = self.files[weights_of(file)]
         bits = buffer[: record.length(np.uint32)]
         read_array_into(self.path / weights_of(file), record, bits.view(self.weight_type), team)
         return bits
 
     def entries(self, partition: int, name: str) -> int:
-        """Targets of a subgraph."""
+        """Return the number of targets of a subgraph."""
         return sum(self.files[file].length(np.uint32) for file in self.shards(partition, name))
 
     @property
@@ -227,7 +239,9 @@ class Store:
         return np.dtype(self.info.weights.kind)
 
     def delegates(self, team: Team) -> NDArray[np.uint32]:
-        """Global id of each delegate."""
+        """Return the global id of each delegate; (0,) in a grid. Raises InputError for damage, and
+        for ids that are not distinct vertices or, in the order by degree, not the first ones.
+        """
         info, path = self.info, self.path / DELEGATES
         if info.grid is not None:
             return np.empty(0, np.uint32)
@@ -243,10 +257,11 @@ class Store:
     def edge_blocks(
         self, team: Team, partitions: Iterable[int] | None = None
     ) -> Iterator[list[Callable[[], EdgeBlock]]]:
-        """All edges (of some partitions): of each subgraph what reads its blocks, each by any
-        thread. Undirected edges come in both directions, directed ones once.
+        """Yield, for each subgraph, functions that read its blocks, which any thread may call. The
+        blocks together have all edges (of ``partitions``; None for all): undirected edges in both
+        directions, directed edges once.
 
-        Holds the offsets of one subgraph, and the next one's as it is taken.
+        The offsets of one subgraph are held, and those of the next one while it is being read.
         """
         info = self.info
         table = by_table(self.delegates(team))
@@ -278,7 +293,9 @@ class Store:
     def edge_batches(
         self, team: Team, partitions: Iterable[int] | None = None
     ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
-        """The edges of ``edge_blocks`` as (sources, targets) in global ids, a block at a time."""
+        """Yield the edges of ``edge_blocks`` as (sources, targets) by global id, a block at a
+        time.
+        """
         for blocks in self.edge_blocks(team, partitions):
             for read in blocks:
                 offsets, first, targets, rows, ends = read()
@@ -288,7 +305,9 @@ class Store:
     def weighted_batches(
         self, team: Team
     ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray]]:
-        """The batches of edges with weights, of the store's type, cut into the same blocks."""
+        """Yield the batches of ``edge_batches`` with weights, in the store's type. Both are cut
+        into the same blocks.
+        """
         subgraphs = [
             (p, name)
             for p in range(self.info.partitions)
@@ -302,7 +321,7 @@ class Store:
                     yield *next(batches), some
 
     def graph(self, team: Team) -> Graph:
-        """The whole graph in global ids; several partitions are merged into one graph."""
+        """Return the whole graph by global id. Several partitions are merged into one graph."""
         if self.info.partitions > 1:
             return self.merged(team).graph()
         forward = self.subgraph(0, "nn", team)
@@ -311,7 +330,7 @@ class Store:
         return Graph(*forward, *self.subgraph(0, "reverse-nn", team))
 
     def merged(self, team: Team, weighted: bool = False) -> WholeGraph:
-        """The whole graph, merged of several partitions, with or without weights."""
+        """Return the whole graph, merged from several partitions, with or without weights."""
         if weighted:
             batches = [(*ends, some.view(np.uint32)) for *ends, some in self.weighted_batches(team)]
         else:
@@ -320,7 +339,7 @@ class Store:
         return WholeGraph(in_one_partition(self.info), rows)
 
     def _order(self, team: Team) -> NDArray[np.uint32]:
-        """Global ids by falling degree, ties by user id."""
+        """Return the global ids by falling degree, ties by user id."""
         if self.info.order == "degree":
             return np.arange(self.info.vertices, dtype=np.uint32)
         table = self.vertices(team, ["global_id", "degree"])
@@ -337,7 +356,7 @@ def _rising(offsets: NDArray, team: Team) -> bool:
 
 
 def rows_of_edges(offsets: NDArray, start: int, stop: int) -> NDArray[np.uint32]:
-    """Row of each of the edges ``start <= e < stop`` of compressed sparse rows.
+    """Return the row of each of the edges ``start <= e < stop`` of compressed sparse rows.
 
     >>> rows_of_edges(np.array([0, 2, 2, 5]), 1, 4).tolist()
     [0, 2, 2]
@@ -349,9 +368,9 @@ def rows_of_edges(offsets: NDArray, start: int, stop: int) -> NDArray[np.uint32]
 
 
 def open_store(path: str | Path) -> Store:
-    """Open a store: reads and checks the manifest, and that every file is there with its size.
+    """Open a store: read and check the manifest, and check that every file is there with its size.
 
-    Raises InputError for what is no store, is of another format version, or is damaged.
+    Raises InputError for a path that is no store, a store of another format version, and damage.
     """
     refuse_remote(path, "a store must be on a disk of this machine: copy it there")
     return Store(Path(path), *read_manifest(Path(path)))

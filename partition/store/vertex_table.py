@@ -1,5 +1,5 @@
-"""The table of a store's vertices, checked as it is read: what has the right checksums may still
-hold what no build writes.
+"""The table of a store's vertices. It is checked as it is read, since a file with right checksums
+may still hold values that no build writes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from .manifest import GraphInfo
 
 @contextmanager
 def opened(path: Path, source: Any, info: GraphInfo) -> Iterator[pq.ParquetFile]:
-    """The table in ``source``, what Arrow reads files from.
+    """Open the table in ``source``, a path or buffer that Arrow reads files from.
 
-    Raises InputError naming ``path`` for another graph's table, and for what Arrow cannot read.
+    Raises InputError, which names ``path``, for another graph's table, and for data that Arrow
+    cannot read.
     """
     try:
         with pq.ParquetFile(source) as file:
@@ -56,10 +57,10 @@ def _check_columns(path: Path, file: pq.ParquetFile, info: GraphInfo) -> None:
 def read_vertices(
     path: Path, data: NDArray[np.uint8], info: GraphInfo, columns: Sequence[str], team: Team
 ) -> pa.Table:
-    """Some columns of all rows; ids and global ids are checked where they are among them.
+    """Return columns of all rows. Ids and global ids are checked if they are among the columns.
 
-    data: the file. Arrow's own threads read nothing: one that lets go of Python's memory while
-    the interpreter ends aborts the process (apache/arrow#34314).
+    data: the file. Arrow's own threads are not used: one that releases Python's lock while the
+    interpreter ends would abort the process (apache/arrow#34314).
     """
 
     def column(name: str) -> pa.ChunkedArray:
@@ -81,13 +82,13 @@ def read_vertices(
 
 
 def check_ids(path: Path, ids: pa.Array | pa.ChunkedArray) -> None:
-    """Raises InputError unless user ids rise, and strings are UTF-8."""
+    """Raise InputError unless user ids rise, and strings are UTF-8."""
     try:
         if is_string(ids.type) or is_bytes(ids.type):
             ids.validate(full=True)
             ids = stored(ids)
             rise = compute("all", compute("less", ids[:-1], ids[1:]))
-            fits = rise.as_py() is not False  # of fewer than two there is no answer
+            fits = rise.as_py() is not False  # null for fewer than two ids
         else:
             numbers = as_numpy(ids)
             fits = bool((numbers[:-1] < numbers[1:]).all())
@@ -98,13 +99,15 @@ def check_ids(path: Path, ids: pa.Array | pa.ChunkedArray) -> None:
 
 
 def check_places(path: Path, places: NDArray[np.uint32], vertices: int) -> None:
-    """Raises InputError for a global id that no vertex has."""
+    """Raise InputError for a global id that no vertex has."""
     most = int(places.max(initial=0))
     if most >= vertices:
         raise wrong_contents(path, f"global id {most:,}, but only {vertices:,} vertices")
 
 
 def check_all_seen(path: Path, seen: NDArray[np.bool_]) -> None:
-    """seen: of each global id, whether it stood in some row of all."""
+    """Raise InputError unless every global id is in a row. seen: by global id, whether it is in a
+    row.
+    """
     if not seen.all():
         raise wrong_contents(path, f"no vertex has the global id {int(seen.argmin()):,}")

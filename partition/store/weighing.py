@@ -1,4 +1,6 @@
-"""The weights of a graph: how duplicates combine, and facts of all; exact in any order."""
+"""The weights of a graph: how those of duplicates are combined, and facts of all weights, which are
+exact in any order.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,13 @@ from ..input.weights import Duplicates, Rounding, WeightType
 from .manifest import WeightInfo
 
 _NONE = 1 << 32
-_SCALE = 149  # of floats: all are multiples of 2^-149
+_SCALE = 149  # every 32-bit float is a multiple of 2^-149
 
 
 class Weighing(NamedTuple):
-    """How weights are stored and duplicates combined. kind: of the store's weights."""
+    """The handling of a graph's weights. kind: their type in the store. duplicates: the rule that
+    combines the weights of duplicates.
+    """
 
     kind: WeightType
     duplicates: Duplicates
@@ -28,7 +32,7 @@ class Weighing(NamedTuple):
 
 
 class WeightFacts:
-    """The bits of the least weight and of the greatest, and the sum of all, by exponent."""
+    """The bits of the least and the greatest weight, and the sum of all weights by exponent."""
 
     def __init__(self, kind: WeightType) -> None:
         self._adding = Combining(SUM, kind == "float32")
@@ -36,7 +40,7 @@ class WeightFacts:
         self._sums = np.zeros(EXPONENTS, np.int64)
 
     def add(self, bits: NDArray[np.uint32]) -> None:
-        if len(bits):  # which rise with the weight
+        if len(bits):  # bits rise with the weight
             self._least = min(self._least, int(bits.min()))
             self._most = max(self._most, int(bits.max()))
             add_weights(self._adding, bits, True, self._sums)
@@ -52,8 +56,9 @@ def weight_info(
     count: int,
     rounding: Rounding,
 ) -> WeightInfo:
-    """facts: of parts of the weights (``WeightFacts.as_array``), so many in all. rounding: of those
-    of rows, when they were read.
+    """Return the manifest's facts of weights. facts: of parts of the weights
+    (``WeightFacts.as_array``). count: of all weights. rounding: of the input rows' weights when
+    they were read.
     """
     parts, changes = list(facts), rounding.as_tuple()
     if not count:

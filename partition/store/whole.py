@@ -16,12 +16,12 @@ from .layout import offsets_dtype
 from .manifest import GraphInfo
 
 _NONE = np.empty(0, np.uint32)
-_ORDERING = 4 + 8 + 8  # of a vertex: its place in the order, and what that is found by
+_ORDERING = 4 + 8 + 8  # bytes of a vertex: its place in the order, and arrays to compute that
 
 
 class WholeRows(NamedTuple):
-    """Row ``u`` is ``targets[offsets[u]:offsets[u + 1]]``. weights: bits, uint32, of each target;
-    (0,) where there are none.
+    """Compressed sparse rows: row ``u`` is ``targets[offsets[u]:offsets[u + 1]]``. weights: uint32,
+    the bits of each target's weight; (0,) without weights.
     """
 
     offsets: NDArray
@@ -31,14 +31,18 @@ class WholeRows(NamedTuple):
 
 @dataclass(frozen=True)
 class WholeGraph:
-    """A store of one partition, as far as ranks ask for it; by subgraph its rows."""
+    """A graph in the form of a store of one partition, as far as ranks need it. rows: by name of
+    the subgraph.
+    """
 
     info: GraphInfo
     rows: dict[str, WholeRows]
 
     @classmethod
     def of(cls, info: GraphInfo, graph: Graph) -> WholeGraph:
-        """info: of the store that the graph was merged from."""
+        """Return the whole graph with the rows of ``graph``. info: of the store that the graph was
+        merged from.
+        """
         rows = {"nn": WholeRows(graph.offsets, graph.targets, _NONE)}
         if info.directed:
             rows["reverse-nn"] = WholeRows(graph.reverse_offsets, graph.reverse_targets, _NONE)
@@ -57,7 +61,7 @@ class WholeGraph:
         return [rows.offsets.dtype for rows in self.rows.values()]
 
     def graph(self) -> Graph:
-        """The graph as searches see it: the same arrays."""
+        """Return the graph in the form that searches use, with the same arrays."""
         forward = self.rows["nn"][:2]
         if not self.info.directed:
             return Graph.undirected(*forward)
@@ -67,16 +71,17 @@ class WholeGraph:
 def merged_rows(
     batches: list[tuple[NDArray[np.uint32], ...]], order: NDArray[np.uint32], directed: bool
 ) -> dict[str, WholeRows]:
-    """Rows of distinct edges, undirected in both directions: by subgraph, neighbours by ``order``.
+    """Return rows of distinct edges by subgraph, undirected edges in both directions, with
+    neighbours sorted by ``order``.
 
-    batches: sources, targets and, if there are any, the bits of weights; used up.
+    batches: sources, targets and, if there are any, the bits of weights; the list is emptied.
     """
     n, entries = len(order), sum(len(sources) for sources, *_ in batches)
     weighted = any(len(batch) > 2 for batch in batches)
     leaving, entering = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for sources, targets, *_ in batches:
         merge.count(sources, leaving)
-        merge.count(targets, entering)  # of any graph: nothing says that a store's edges are right
+        merge.count(targets, entering)  # also if undirected: a store's edges may be inconsistent
     unordered = _empty_rows(leaving, entries, weighted)
     room = _room(unordered)
     while batches:
@@ -84,7 +89,7 @@ def merged_rows(
         merge.scatter(sources, targets, *(weights or [_NONE]), room, *unordered[1:])
     del room
     turned = _transposed(unordered, entering, order)
-    if not directed:  # their transpose is what they are
+    if not directed:  # the rows are their own transpose
         return {"nn": turned}
     del unordered
     return {"nn": _transposed(turned, leaving, order), "reverse-nn": turned}
@@ -112,23 +117,27 @@ def in_one_partition(info: GraphInfo) -> GraphInfo:
 
 
 class MergedBytes(NamedTuple):
-    """making: at most, while partitions are merged; staying: of that, what is made."""
+    """Bytes of merging a store's partitions. making: the most, while they are merged. staying: of
+    the merged graph.
+    """
 
     making: int
     staying: int
 
 
 def merged_bytes(info: GraphInfo, weighted: bool = False) -> MergedBytes:
-    """The bytes of merging a store's partitions (Store.merged)."""
+    """Return the bytes of merging a store's partitions (Store.merged)."""
     n, entries = info.vertices, sum(info.subgraph_edges.values())
     a_target = 4 * (1 + weighted)
     offsets = (n + 1) * merged_offsets(info).itemsize
     made = (offsets + a_target * entries) * (1 + info.directed)
-    # Batches beside rows in no order; these beside ordered ones take less.
+    # Batches and unordered rows at once; unordered and ordered rows at once take less.
     making = 2 * offsets + n * (3 * 8 + _ORDERING) + (4 + 2 * a_target) * entries
     return MergedBytes(making, made)
 
 
 def merged_offsets(info: GraphInfo) -> np.dtype:
-    """The type of the whole graph's offsets: a direction has as many entries as the store."""
+    """Return the type of the whole graph's offsets. Each direction has as many entries as the
+    store.
+    """
     return np.dtype(offsets_dtype(sum(info.subgraph_edges.values())))

@@ -1,1 +1,1 @@
-"""Many commands in one file: what they are, in what order they run, and what became of them."""
+"""Batches: many commands in one file, the order in which they run, and their outcomes."""

@@ -1,4 +1,4 @@
-"""The jobs of a batch that are to run, with the reason and the memory of each."""
+"""The jobs of a batch that must run, with the reason and the memory of each."""
 
 from __future__ import annotations
 
@@ -25,18 +25,22 @@ from .places import order_of
 
 @dataclass(frozen=True)
 class BatchOptions:
-    """Options of a batch. at_once: jobs side by side. memory_limit: bytes of all jobs together."""
+    """Options of a batch. at_once: the number of jobs that run side by side. memory_limit: bytes of
+    all jobs together.
+    """
 
     at_once: int = 1
     memory_limit: int = 1 << 40
 
 
 _MOST_COMPARED = 200
-"""Jobs whose limits are compared with each other."""
+"""Number of jobs whose memory limits are compared with each other."""
 
 
 class Planned(NamedTuple):
-    """A planned job: why it would run (empty: it would not), and within how many bytes."""
+    """A planned job. why: the reason for which it would run; empty if it would not. memory_limit:
+    its limit in bytes.
+    """
 
     job: Job
     why: str
@@ -44,9 +48,9 @@ class Planned(NamedTuple):
 
 
 def plan_batch(path: Path, jobs: Sequence[Job], options: BatchOptions) -> list[Planned]:
-    """Plan what a run would do now, in order."""
+    """Return what a run of the batch would do now, for each job in order."""
     entries: Mapping[str, Entry] = {}
-    runs = is_running(path)  # asked first: what ends meanwhile is not cut off
+    runs = is_running(path)  # first: a job that ends meanwhile was not cut off
     if ledger_of(path).exists():
         with open_ledger(ledger_of(path), write=False) as ledger:
             entries = ledger.entries()
@@ -74,8 +78,8 @@ def check_memory(path: Path, jobs: Sequence[Job], options: BatchOptions) -> None
 
 
 def held_back(jobs: Sequence[Job], options: BatchOptions) -> list[tuple[Job, Job]]:
-    """Return pairs of jobs that would run side by side if the memory limit had room for both: each
-    of the largest jobs with a job that is as large or larger.
+    """Return pairs of jobs that could run side by side but for the memory limit: each of the
+    largest jobs with another one that is as large or larger.
     """
     if options.at_once < 2:
         return []
@@ -93,8 +97,8 @@ def held_back(jobs: Sequence[Job], options: BatchOptions) -> list[tuple[Job, Job
 
 
 def too_little_for_both(together: int, options: BatchOptions) -> str:
-    """Return the message about jobs that run one by one because their limits do not fit. together:
-    bytes.
+    """Return the message that jobs run one by one because their memory limits do not fit together.
+    together: the sum of their limits in bytes.
     """
     return (
         f"together they may take {format_bytes(together)}, but the batch may use "
@@ -108,8 +112,8 @@ def share_of(job: Job, options: BatchOptions) -> int:
 
 
 def why_due(job: Job, entry: Entry | None, runs: bool = False) -> str:
-    """Return why a job, whose needs are done, has to run; empty: it need not. runs: whether another
-    process runs the job's batch at this moment.
+    """Return the reason why a job must run, given that the jobs it needs are done; empty if it need
+    not. runs: whether another process runs the batch at this moment.
     """
     state = "waiting" if entry is None else entry.state
     if entry is None or state != "done":
@@ -126,8 +130,8 @@ def why_due(job: Job, entry: Entry | None, runs: bool = False) -> str:
 
 
 def key_of(job: Job) -> str:
-    """Return the key of a job: a digest of its command and of the present state of the files that
-    it reads.
+    """Return the key of a job: a digest of its command and of the names, sizes and times of the
+    files that it reads.
     """
     digest = xxhash.xxh3_128(json.dumps(list(job.line.asked)).encode())
     for option, file in sorted(job.line.inputs.items()):
@@ -142,8 +146,8 @@ def key_of(job: Job) -> str:
 
 
 def looks_of(output: str) -> str:
-    """Return the look of an output: a digest of its files' bytes and of its record, whatever the
-    time.
+    """Return the look of an output: a digest of its files' names and bytes and of its record,
+    regardless of file times.
     """
     if is_remote(output):
         return xxhash.xxh3_128("\n".join(facts_of_remote(output)).encode()).hexdigest()
@@ -161,8 +165,8 @@ def is_there(output: str) -> bool:
 
 
 def _files(name: str) -> Iterator[Path]:
-    """Return all files of a folder, a file, or the files that a pattern names; with the record
-    beside it.
+    """Yield all files of a folder, a single file, or the files that a pattern matches; and those of
+    the record beside it.
     """
     path = Path(name)
     there = [path] if path.exists() else [Path(one) for one in iglob(name, recursive=True)]

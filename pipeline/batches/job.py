@@ -1,4 +1,4 @@
-"""A job of a batch, as it is checked and run."""
+"""A job of a batch, as it is checked and as it is run."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class Line(NamedTuple):
 
     options: words after the program's name. arguments: words after the options. asked: the options
     that decide the output. inputs: files that the command reads, by option. output: the path that
-    it writes; None for nothing. memory_limit: the command's limit in bytes; None: the batch gives
-    it a limit, if ``takes_limit``. takes_restart: whether the command can be told to start over.
-    shares: what the process may keep for another job, in words: a graph and how it is held, or
-    workers; None: nothing.
+    it writes; None if it writes none. memory_limit: the command's limit in bytes; if None and
+    ``takes_limit`` is set, the batch gives it a limit. takes_restart: whether the command can be
+    told to start over. shares: a text that names what the process may keep for another job, such as
+    a graph and how it is held, or workers; None if it keeps nothing.
     """
 
     options: Sequence[str]
@@ -31,9 +31,9 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """A job of a batch. needs: names of jobs. timeout: seconds for a try; None for any. at: the
-    job's line in the file, and the lines of the files that it reads, by option; output_at: the line
-    of its output.
+    """A job of a batch. needs: names of the jobs that must be done before. timeout: seconds for one
+    try; None for no timeout. at: the line of the job in the file. inputs_at: the line of each file
+    that it reads, by option. output_at: the line of its output.
     """
 
     name: str

@@ -1,18 +1,18 @@
-"""A file of jobs, checked as a whole before any of them begins.
+"""A file of jobs, which is checked as a whole before any job begins.
 
-    [defaults]                          # of every job whose command knows them
+    [defaults]                          # of every job whose command has these options
     memory_limit = "4GB"
 
     [[job]]
     name = "ranks"
     command = "pagerank"
     graph = "graph.dg"
-    output = "out/{date}/{name}"        # {name}, {date}, and what the caller gives
-    needs = ["store"]                   # jobs that come first
-    retries = 3                         # where another try may help
+    output = "out/{date}/{name}"        # {name}, {date}, and names that the caller sets
+    needs = ["store"]                   # jobs that must be done before
+    retries = 3                         # more tries, if another one may help
     timeout = "2h"                      # for a try
 
-All other keys are the command's options. Every fault is found at once, each with its line.
+All other keys are options of the command. All faults are reported at once, each with its line.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _OF_JOBS = ("name", "command", "needs", "retries", "timeout")
 _OF_DEFAULTS = ("retries", "timeout")
 _MOST_FAULTS = 100
-"""That are told."""
+"""Most faults that are reported."""
 _MOST_OF_RING = 10
 
 
@@ -48,22 +48,22 @@ class Commands(Protocol):
         ...
 
     def options(self, command: str) -> Collection[str] | None:
-        """Return a command's options by name; None: there is no such command."""
+        """Return a command's options by name; None if there is no such command."""
         ...
 
     def line(
         self, command: str, options: Mapping[str, Any]
     ) -> tuple[Line | None, Mapping[str, str]]:
-        """Return the command line with the given options; or what is wrong, by option, and no
-        line.
+        """Return the command line with these options and no faults; or None and the faults, by
+        option.
         """
         ...
 
 
 def read_jobs(path: Path, variables: Mapping[str, str], commands: Commands) -> list[Job]:
-    """Read the jobs of a file, each after the jobs that it needs.
+    """Read the jobs of a file. Each job comes after the jobs that it needs.
 
-    variables: the text for each {NAME}. Raises InputError with all faults, a line each.
+    variables: the text for each {NAME}. Raises InputError with all faults, a line for each.
     """
     document, text = read_toml(path)
     reading = _Reading(document, _lines_of(text), variables, commands)
@@ -79,8 +79,8 @@ def read_jobs(path: Path, variables: Mapping[str, str], commands: Commands) -> l
 
 
 class _Reading:
-    """A reading of a file of jobs. faults: lines, each with its fault. places: of each key, by
-    table and key. options: that the commands of all jobs have.
+    """A reading of a file of jobs. faults: pairs of a line and its fault. places: the line of each
+    key, by table and key. options: those that the commands of all jobs have.
     """
 
     def __init__(
@@ -126,7 +126,9 @@ class _Reading:
     def _job(
         self, number: int, table: dict[str, Any], defaults: dict[str, Any], used: set[str]
     ) -> Job | None:
-        """used: receives the defaults that are taken."""
+        """Return a job, or None if it has faults. used: receives the names of the defaults that the
+        job takes.
+        """
         before = len(self.faults)
         own = {**{key: defaults[key] for key in _OF_DEFAULTS if key in defaults}, **table}
         name = self._value_of(number, own, "name", str, None)
@@ -174,8 +176,8 @@ class _Reading:
         return Job(name, command, line, needs, retries, timeout, at, inputs_at, output_at)
 
     def in_order(self, jobs: Sequence[Job]) -> list[Job]:
-        """Return the jobs, each after the jobs that it needs; by their order in the file where that
-        leaves a choice.
+        """Return the jobs, each after the jobs that it needs, otherwise by their order in the file.
+        If jobs need each other in a ring, the fault is noted and no jobs are returned.
         """
         named = {job.name: job for job in jobs}
         for job in jobs:
@@ -204,8 +206,8 @@ class _Reading:
     def _value_of(
         self, number: int, table: Mapping[str, Any], key: str, kind: type, missing: Any
     ) -> Any:
-        """Return the value of a job's own key, or ``missing``; None: the key must be there. Faults
-        are noted.
+        """Return the value of a job's own key, or ``missing`` if the key is not there; a key whose
+        ``missing`` is None is required. Faults are noted.
         """
         value = table.get(key, missing)
         if key not in table and missing is None:
@@ -217,7 +219,9 @@ class _Reading:
         return value
 
     def _needs(self, number: int, table: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return names of needed jobs; none where the names are wrong, which is noted."""
+        """Return the names of needed jobs; an empty tuple, and a noted fault, if the value is
+        wrong.
+        """
         needs = self._value_of(number, table, "needs", list, [])
         if all(isinstance(need, str) for need in needs):
             return tuple(needs)
@@ -229,7 +233,7 @@ class _Reading:
             return None
         try:
             found = _TIME.fullmatch(str(value))
-        except ValueError:  # of an integer that is too long to be told
+        except ValueError:  # an integer that is too long to print
             found = None
         seconds = 0.0 if found is None else float(found[1]) * _SECONDS[found[2]]
         if not 0 < seconds <= MOST_SECONDS:
@@ -247,7 +251,7 @@ class _Reading:
         filled: list[str] = []
         try:
             for text, name, form, conversion in Formatter().parse(value):
-                if form or conversion:  # of Python, whose forms may be of any width
+                if form or conversion:  # formats of Python could have any width
                     raise ValueError
                 filled += text, "" if name is None else variables[name]
         except (ValueError, KeyError):
@@ -269,16 +273,16 @@ class _Reading:
         self.faults.append((line, fault))
 
     def _place(self, table: int | str, key: str) -> int:
-        """Return the place of a key; of its table where it has none; of the defaults where these
-        have the key.
+        """Return the line of a key; if the table lacks the key, that of the key in the defaults;
+        otherwise that of the table.
         """
         ways = (table, key), ("defaults", key), (table, "")
         return next((self._places[way] for way in ways if way in self._places), 1)
 
 
 def _lines_of(text: str) -> dict[tuple[int | str, str], int]:
-    """Return the line of each key, by its table, a job's number or "defaults"; without a key, the
-    line of the table.
+    """Return the line of each key, by its table (a job's number or "defaults") and name. An empty
+    name stands for the table itself.
     """
     places: dict[tuple[int | str, str], int] = {}
     table: int | str = ""

@@ -1,11 +1,11 @@
-"""The ledger of a batch: what became of its jobs, in an SQLite file. Each change is on the disk
-before the next.
+"""The ledger of a batch: the outcome of its jobs, in an SQLite file. Each change is on the disk
+before the next one is made.
 
-batch       version
-jobs        name, state, key, owned, made, attempts, and of the last attempt: began, ended,
-            exit_code, seconds, peak_bytes, error
-tries       of a job, each try since it was last done: name, state, began, ended, exit_code,
-            seconds, peak_bytes, error.
+    batch       version
+    jobs        name, state, key, owned, made, attempts; and of the last attempt: began, ended,
+                exit_code, seconds, peak_bytes, error
+    tries       each try of a job since it was last done: name, state, began, ended, exit_code,
+                seconds, peak_bytes, error
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from ...partition.errors import DelegraphError, InputError
 VERSION = 3
 
 State = Literal["waiting", "running", "done", "failed", "left out", "cut off"]
-"""left out: a job that it needs has failed. cut off: told of one that nobody runs; never kept."""
+"""State of a job. left out: a job that it needs has failed. cut off: reported for a running job
+that no process runs; never stored.
+"""
 
 TryState = Literal["running", "done", "failed", "ended", "cut off"]
-"""ended: by a signal, as its batch was. cut off: nobody told its end."""
+"""State of a try. ended: by a signal, with its batch. cut off: its end was never recorded."""
 
 _SCHEMA = """
 create table batch (version integer not null);
@@ -70,9 +72,9 @@ _MOST_TRIES = 100
 
 
 class Entry(NamedTuple):
-    """A job in the ledger. key: of what the job was to do, and from which files. owned: the output
-    that is the batch's own, and may be replaced: nothing stood there when the job began. made: the
-    look of the output when the last try had ended; empty: nobody knows. attempts: for this key.
+    """A job in the ledger. key: digest of its command and its input files (due.key_of). owned: the
+    output path that the batch may replace, since nothing was there when the job began. made: the
+    look of the output after the last try; empty if unknown. attempts: number of tries for this key.
     began, ended: UTC.
     """
 
@@ -107,20 +109,20 @@ Row = TypeVar("Row", Entry, Try)
 
 
 def try_of(entry: Entry, state: TryState) -> Try:
-    """Return the last try of a job, which has begun, and what became of it."""
+    """Return the last try of a job that has begun, with its state."""
     facts = {name: getattr(entry, name) for name in Try._fields}
     return Try(**{**facts, "state": state})
 
 
 def with_cut_off(tries: Sequence[Try]) -> list[Try]:
-    """Return the tries of a job that nobody runs: a try that the ledger has as running was cut
+    """Return the tries of a job that no process runs: a try that the ledger calls running was cut
     off.
     """
     return [one._replace(state="cut off") if one.state == "running" else one for one in tries]
 
 
 def folder_of(path: Path) -> Path:
-    """Return the folder of a batch's ledger and logs. path: of the file of jobs."""
+    """Return the folder of a batch's ledger and logs. path: the file of jobs."""
     return path.with_name(f"{path.name}.batch")
 
 
@@ -129,7 +131,7 @@ def ledger_of(path: Path) -> Path:
 
 
 def log_of(path: Path, name: str) -> Path:
-    """Return the log of a job's events."""
+    """Return the path of the log of a job's events."""
     return folder_of(path) / f"{name}.log"
 
 
@@ -140,14 +142,14 @@ def is_running(path: Path) -> bool:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # there is none, or nothing that a batch could have locked
+    except OSError:  # no lock file, or no file that a batch could have locked
         return False
     return False
 
 
 class Ledger:
-    """The ledger of one batch. Its writer holds the lock of the batch; other processes may read
-    meanwhile.
+    """The ledger of one batch. The process that writes it holds the lock of the batch; other
+    processes may read it meanwhile.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -174,8 +176,8 @@ class Ledger:
         return found
 
     def put(self, *entries: Entry, tried: Try | None = None) -> None:
-        """Write all entries, or none. A job keeps its place among the other jobs. tried: a try of
-        the job that begins, or has ended.
+        """Write all entries or none. An entry keeps its position among the jobs. tried: a try that
+        begins or has ended.
         """
         marks = ", ".join("?" * len(Entry._fields))
         fields = ", ".join(Entry._fields)
@@ -202,14 +204,14 @@ class Ledger:
             self._connection.execute(change, facts)
 
     def forget_try(self, name: str, began: str | None) -> None:
-        """Forget a try that did nothing."""
+        """Delete a try that did nothing."""
         with self._errors(), self._connection:
             self._connection.execute(
                 "delete from tries where name = ? and began = ?", (name, began)
             )
 
     def keep_only(self, names: set[str]) -> None:
-        """Forget jobs that are no longer in the file."""
+        """Delete jobs that are no longer in the file."""
         gone = [(name,) for name in self.entries().keys() - names]
         with self._errors(), self._connection:
             for table in ("jobs", "tries"):
@@ -223,8 +225,8 @@ class Ledger:
 
 @contextlib.contextmanager
 def open_ledger(path: Path, write: bool) -> Iterator[Ledger]:
-    """Open the ledger; make it if it is to be written. Raises InputError where there is none, or
-    the file is no ledger of ours.
+    """Open the ledger; create it if ``write`` is set. Raises InputError if there is no ledger to
+    read, or the file is no ledger.
     """
     if not write and not path.exists():
         raise InputError(f"{path.parent}: no batch has run here")
@@ -243,7 +245,7 @@ def open_ledger(path: Path, write: bool) -> Iterator[Ledger]:
 
 def _check_version(path: Path, connection: sqlite3.Connection, write: bool) -> None:
     there = connection.execute("select count(*) from sqlite_master").fetchone()[0]
-    if not there and not write:  # the disk was full when it was made
+    if not there and not write:  # the disk was full when the file was created
         raise InputError(f"{path.parent}: no batch has run here")
     if not there:
         connection.executescript(f"begin; {_SCHEMA} insert into batch values ({VERSION}); commit;")
@@ -261,8 +263,8 @@ _hints_of = cache(get_type_hints)
 
 
 def _checked_row(entry: Row) -> Row:
-    """Check the values of a row: SQLite keeps anything in any column. Raises ValueError for a value
-    that we would not write.
+    """Return a row after checking its values, since SQLite stores any value in any column. Raises
+    ValueError for a value that this module would not write.
     """
     hints = _hints_of(type(entry))
     kinds = {**hints, "state": str}
@@ -287,7 +289,7 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.DatabaseError, TypeError, ValueError) as error:
-        # Of a table that is not there, or of text that is no UTF-8, there is no other code.
+        # A missing table and invalid UTF-8 have only this general code.
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         if isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR:
             raise DelegraphError(f"{path}: cannot be read or written: {error}") from error

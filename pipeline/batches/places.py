@@ -1,7 +1,7 @@
-"""Checks of where the jobs of a batch read and write, before any job begins.
+"""Checks of the paths that the jobs of a batch read and write, before any job begins.
 
-Names are compared by where they lead: two links to one place are one name. For a glob, the existing
-files are checked, and whether the output will be one of the files that match.
+Paths are compared after links are resolved: two links to one place are the same path. A glob is
+checked by its existing files, and by whether it will match the job's output.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from .job import Job
 from .ledger import folder_of
 
 Fault = tuple[int, str]
-"""A line of the file, and what is wrong there."""
+"""A line of the file of jobs, and the fault in it."""
 
 _RECORD = ".run.json"
 """The end of the name of an output's record (disk/outputs.py)."""
 _LONGEST_NAME = 255 - len(f"{_RECORD}..partial")
-"""Bytes of an output's name, beside which its record is written."""
+"""Most bytes of an output's name: its record, with a longer name, is written beside it."""
 _LONGEST_FOLDER = 255
 _FEW_FILES = 1000
 """Most files of a glob that are compared with the job's output."""
 
 
 def check_places(path: Path, jobs: Sequence[Job]) -> Iterator[Fault]:
-    """Return all faults. path: of the file of jobs. jobs: each after the jobs that it needs."""
+    """Yield all faults. path: the file of jobs. jobs: each after the jobs that it needs."""
     wrong: set[str] = set()
     for job in jobs:
         if job.line.output is not None and not is_remote(job.line.output):
@@ -46,7 +46,9 @@ def check_places(path: Path, jobs: Sequence[Job]) -> Iterator[Fault]:
 
 
 def _wrong_output(output: str, path: Path) -> str:
-    """Return what is wrong with an output whatever the job reads; empty: nothing."""
+    """Return the fault of an output that does not depend on the job's inputs; empty if there is
+    none.
+    """
     real, jobs = os.path.realpath(output), os.path.realpath(path)
     ledger = os.path.realpath(folder_of(path))
     folders, name = [os.fsencode(part) for part in real.split("/")], os.fsencode(real)
@@ -68,7 +70,7 @@ def _wrong_output(output: str, path: Path) -> str:
 
 
 def _in_its_input(job: Job) -> str:
-    """Return what is wrong with an output beside the job's own inputs; empty: nothing."""
+    """Return the fault of an output in relation to the job's own inputs; empty if there is none."""
     output = os.path.realpath(str(job.line.output))
     for file in job.line.inputs.values():
         if is_remote(file):
@@ -88,7 +90,7 @@ def _in_its_input(job: Job) -> str:
 
 
 def _would_match(output: str, pattern: str) -> bool:
-    """Return whether a glob names an output, or a folder that the output stands in.
+    """Return whether a glob matches an output, or a folder that contains it.
 
     >>> _would_match("/a/b.parquet", "/a/*.parquet"), _would_match("/a/b/c", "/a/*.parquet")
     (True, False)
@@ -104,8 +106,8 @@ def _would_match(output: str, pattern: str) -> bool:
 
 
 class _Places:
-    """The places of several jobs. wrong: names of jobs whose outputs have been reported. makers: a
-    job by where it writes; inside: jobs that write into a folder.
+    """The paths of several jobs. wrong: names of jobs whose outputs have been reported. makers: the
+    job that writes each output. inside: the jobs that write into each folder.
     """
 
     def __init__(self, jobs: Sequence[Job], wrong: Collection[str]) -> None:
@@ -156,11 +158,11 @@ class _Places:
 
 
 def order_of(jobs: Sequence[Job]) -> Callable[[Job, Job], bool]:
-    """Return a function that tells whether a job comes before another job, which needs it directly
-    or indirectly. jobs: each after the jobs that it needs.
+    """Return a function that tells whether one job comes before another one, which needs it
+    directly or indirectly. jobs: each after the jobs that it needs.
     """
     bits = {job.name: 1 << number for number, job in enumerate(jobs)}
-    before: dict[str, int] = {}  # a bit for each job: sets of names would fill the memory
+    before: dict[str, int] = {}  # a bit for each job, since sets of names would fill the memory
     for job in jobs:
         before[job.name] = 0
         for need in job.needs:
@@ -169,17 +171,17 @@ def order_of(jobs: Sequence[Job]) -> Callable[[Job, Job], bool]:
 
 
 def _real(name: str) -> str:
-    """Return one name for all paths that lead to one place."""
+    """Return the same text for all paths that lead to one place."""
     return name if is_remote(name) else os.path.realpath(name)
 
 
 def _is_within(inner: str, outer: str) -> bool:
-    """Return whether a place is another one, or stands in it."""
+    """Return whether one path is the other, or lies inside it."""
     return inner == outer or inner.startswith(outer if outer == "/" else f"{outer}/")
 
 
 def _folders_of(name: str) -> Iterator[str]:
-    """Yield the folders in which a place stands.
+    """Yield the folders that contain a path, the nearest first.
 
     >>> list(_folders_of("s3://bucket/a/b"))[:2]
     ['s3://bucket/a', 's3://bucket']
@@ -190,7 +192,9 @@ def _folders_of(name: str) -> Iterator[str]:
 
 
 def _not_there(name: str) -> str | None:
-    """Return the message where no file and no folder is there, nor files that a glob names."""
+    """Return the fault of an input that is no existing file or folder, or whose glob matches none;
+    None if it is there.
+    """
     if is_remote(name):
         return None if facts_of_remote(name) else f"{quoted(name)}: no such file or folder"
     try:

@@ -1,9 +1,9 @@
-"""A process that runs jobs: one, or one after another that use the same graph.
+"""A process that runs one job, or several jobs on the same graph one after another.
 
 The process and the batch share a socket. The batch sends a line for each further job; the process
-sends one when a job is done. A failure ends the process, and its exit code is the job's. When the
-batch closes the socket, or is killed, a process that runs a job saves the job's state, and ends; a
-waiting process ends at once. cli/batched.py is the other end of the socket.
+answers when a job is done. If a job fails, the process ends with the job's exit code. If the batch
+closes the socket or is killed, a process that runs a job saves the job's state and ends; a waiting
+process ends at once. cli/batched.py has the other end of the socket.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _END_SECONDS = 30.0
 
 
 class JobProcess:
-    """A process that runs jobs. stays: whether the process may run several jobs. jobs: how many it
-    has begun. log: of the last job.
+    """A process that runs jobs. stays: whether it may run several jobs. jobs: the number of jobs it
+    has begun. log: the log of the last job.
     """
 
     def __init__(self, stays: bool) -> None:
@@ -39,8 +39,8 @@ class JobProcess:
         self._socket, self._theirs = socket.socketpair()
 
     def begin(self, words: Sequence[str], log: Path) -> None:
-        """Run a command. log: takes its events; its printed output stands beside the log. Raises
-        OSError where the command cannot begin.
+        """Run a command. log: receives its events; its printed output goes to a file beside the
+        log. Raises OSError if the command cannot begin.
         """
         log.touch()
         self.log, self._log_from, self._is_done = log, log.stat().st_size, False
@@ -53,7 +53,7 @@ class JobProcess:
         self.jobs += 1
 
     def _start(self, words: Sequence[str], log: Path, out: Path) -> None:
-        # Whatever lies in this folder is no module.
+        # -P: modules must not be imported from this folder.
         line = [sys.executable, "-P", "-m", "delegraph", *words]
         theirs = self._theirs.fileno()
         told = {LIFELINE: str(theirs)} | ({KEEP: "1"} if self.stays else {})
@@ -69,11 +69,11 @@ class JobProcess:
             )
 
     def code(self) -> int | None:
-        """Return the exit code of the job; None while it runs. The end of the process after the job
-        is done does not count.
+        """Return the exit code of the job; None while it runs. If the job is done, the way the
+        process ends later does not matter.
         """
         assert self._process is not None
-        with contextlib.suppress(OSError):  # nothing is told, or will be
+        with contextlib.suppress(OSError):  # no answer yet, or none any more
             self._is_done = self._is_done or bool(self._socket.recv(64, socket.MSG_DONTWAIT))
         return 0 if self._is_done else self._process.poll()
 
@@ -81,7 +81,7 @@ class JobProcess:
         return self._process is None or self._process.poll() is None
 
     def last_event(self) -> dict[str, Any]:
-        """Return the event by which the job reported its end; nothing if there is none."""
+        """Return the event by which the job reported its end; an empty dict if there is none."""
         with self.log.open("rb") as file:
             file.seek(max(self._log_from, self.log.stat().st_size - (1 << 16)))
             lines = file.read().splitlines()
@@ -92,7 +92,7 @@ class JobProcess:
         return event if isinstance(event, dict) and event.get("event") == "end" else {}
 
     def send(self, number: int) -> None:
-        """Send a signal; SIGKILL to its workers, too."""
+        """Send a signal to the process; SIGKILL also to its workers."""
         process = self._process
         assert process is not None
         with contextlib.suppress(ProcessLookupError):
@@ -102,13 +102,14 @@ class JobProcess:
                 process.send_signal(number)
 
     def let_go(self) -> None:
-        """Release a waiting process that has nothing more to do."""
+        """End a waiting process that has no more jobs."""
         self._close()
         self.end(_END_SECONDS)
 
     def end(self, seconds: float) -> None:
-        """End a process that was told to end, or ends by itself: it is killed if it takes longer
-        than that. (While it saves, its socket stays open: to close that would be a second signal.)
+        """Wait for the end of a process that was told to end, or ends by itself, and kill it after
+        ``seconds``. (Its socket stays open while it saves: closing it would act as a second
+        signal.)
         """
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -124,7 +125,7 @@ class JobProcess:
 
 
 def told_by(code: int) -> str:
-    """Describe the exit code of a job that reported nothing."""
+    """Describe the exit code of a job that reported no event."""
     if code == -signal.SIGKILL:
         return "killed by SIGKILL: out of memory?"
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

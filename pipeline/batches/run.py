@@ -1,8 +1,8 @@
 """Execution of a batch's jobs, each in a process, several side by side within one memory limit.
 
-    jobs.toml.batch/    ledger.sqlite, lock, and of each job NAME.log (its events) and NAME.out
+    jobs.toml.batch/    ledger.sqlite, lock, and for each job NAME.log (its events) and NAME.out
 
-A batch that was ended resumes where it was: finished jobs do not run again, unless their inputs
+A batch that was ended resumes where it stopped: finished jobs do not run again unless their inputs
 have changed. Jobs on one graph that run one after another share a process, which keeps the graph.
 """
 
@@ -49,13 +49,13 @@ from .process import JobProcess, told_by
 _TRY_AGAIN = 75
 _LOOK_SECONDS = 0.1
 _PAUSE_SECONDS = 5.0
-"""Before a second try; twice as long before each further one."""
+"""Seconds before the second try; each further pause is twice as long."""
 _LONGEST_PAUSE = 300.0
 _MOST_DOUBLINGS = 10
 _END_SECONDS = SAVE_SECONDS + 5
 
 Tell = Callable[[str, str], None]
-"""Called with a job's name and what has become of it."""
+"""Function that is called with a job's name and its new state as text."""
 
 
 def run_batch(
@@ -65,10 +65,10 @@ def run_batch(
     tell: Tell,
     progress: Progress = lambda step, done, total: None,
 ) -> list[Entry]:
-    """Run the jobs that are not done, and return what has become of each job, in order.
+    """Run the jobs that are not done, and return the ledger's entry of each job, in order.
 
-    Raises BusyError where another process runs the same batch; InputError for a job that asks for
-    more memory than there is.
+    Raises BusyError if another process runs the same batch; InputError for a job whose memory limit
+    is larger than the batch's.
     """
     check_memory(path, jobs, options)
     with (
@@ -88,7 +88,7 @@ def _alone(path: Path) -> contextlib.AbstractContextManager[None]:
 
 @dataclass
 class _Running:
-    """A running job. until: when its time is over. ended: whether it was told to end."""
+    """A running job. until: the time of its timeout. ended: whether it was told to end."""
 
     job: Job
     process: JobProcess
@@ -100,12 +100,12 @@ class _Running:
 
 @dataclass
 class _Run:
-    """A run of a batch. waiting: finished jobs that left a process, by what the process keeps;
-    until the next job begins, and while no other runs that may need what is kept. apart: jobs that
-    are to have a process of their own. later: when jobs that are tried again may begin. orphaned:
-    until when jobs of a batch that was killed may still be there. trying: jobs that have begun a
-    try. held_back: jobs already reported as waiting for memory. undecided: jobs whose outcome is
-    open.
+    """A run of a batch. waiting: finished jobs whose process is kept, by the text that names what
+    it keeps; a process is kept only while no job runs and an undecided job could use it, and is
+    reused or ended when the next job begins. apart: jobs that must have a process of their own.
+    later: the earliest time of the next try of a job. orphaned: the time until which a process that
+    a killed batch left behind may still run, by job. trying: jobs that have begun a try. held_back:
+    jobs already reported as waiting for memory. undecided: jobs whose outcome is open.
     """
 
     path: Path
@@ -125,17 +125,17 @@ class _Run:
         self.entries = self.ledger.entries()
         for job in self.jobs:
             entry = self.entries.get(job.name, Entry(job.name, "waiting"))
-            if entry.state == "running":  # and may still be saving
+            if entry.state == "running":  # its process may still be saving
                 self.orphaned[job.name] = time.monotonic() + 2 * _END_SECONDS
                 self.ledger.put(tried=try_of(entry, "cut off"))
-            if entry.state != "done":  # what has failed, or was cut off, gets its tries again
+            if entry.state != "done":  # a failed or cut off job gets all its tries again
                 self._put(entry._replace(state="waiting", attempts=0))
         self.ledger.keep_only({job.name for job in self.jobs})
         self.undecided = {job.name for job in self.jobs}
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Let running jobs save their state, even where the ledger cannot be written."""
+        """Let running jobs save their state and end, even if the ledger cannot be written."""
         try:
             for running in list(self.running.values()):
                 self._look(running)  # some may have ended by themselves
@@ -158,7 +158,7 @@ class _Run:
             )
 
     def goes_on(self) -> bool:
-        """Check the running jobs, and begin further ones; return whether any job is left."""
+        """Check the running jobs, begin more jobs, and return whether any job is undecided."""
         for running in list(self.running.values()):
             self._look(running)
         for job in self.jobs:
@@ -182,7 +182,7 @@ class _Run:
         if self.entries[job.name].state == "done":
             try:
                 due = why_due(job, self.entries[job.name]) != ""
-            except (DelegraphError, OSError) as error:  # of an object store that does not answer
+            except (DelegraphError, OSError) as error:  # such as no answer of an object store
                 self._fail(job, self.entries[job.name], f"cannot begin: {error}")
                 return
             if not due:
@@ -208,7 +208,7 @@ class _Run:
         except (OSError, DelegraphError) as error:
             self._fail(job, self.entries[job.name], f"cannot begin: {error}")
             return
-        # The ledger knows of the try before it begins; where it cannot be written, the batch ends.
+        # The ledger has the try before it begins; if it cannot be written, the batch ends.
         self._put(entry, try_of(entry, "running"))
         self.trying.add(job.name)
         try:
@@ -223,16 +223,16 @@ class _Run:
         self.tell(job.name, "begun" if tries == 1 else f"begun, try {tries}")
 
     def _process_with(self, words: Sequence[str], job: Job, memory: int) -> JobProcess:
-        """Return a process that has begun a job: either one that keeps what the job needs, and no
-        more than the job may hold, or a new one.
+        """Return a process that has begun a job: one that keeps what the job needs and holds no
+        more than the job may, or a new one.
         """
         log = log_of(self.path, job.name)
         kept = None if job.name in self.apart else job.line.shares
         before = None if kept is None else self.waiting.pop(kept, None)
-        self._let_go()  # what they hold, this one may need
+        self._let_go()  # this job may need their memory
         if before is not None:
             if before.memory <= memory:
-                with contextlib.suppress(OSError):  # it is gone
+                with contextlib.suppress(OSError):  # the process is gone
                     before.process.begin(words, log)
                     return before.process
             before.process.let_go()
@@ -241,9 +241,7 @@ class _Run:
         return process
 
     def _next_try(self, job: Job, memory: int) -> tuple[list[str], Entry]:
-        """Return the words of a job's command, and the entry that the ledger is to hold for the
-        try.
-        """
+        """Return the words of a job's command, and the entry that the ledger gets for the try."""
         entry = self.entries[job.name]
         output = absolute(job.line.output) if job.line.output else ""
         there, key = bool(output) and is_there(output), key_of(job)
@@ -254,14 +252,14 @@ class _Run:
         if there and ours:
             words.append("--overwrite")
         if job.line.takes_restart and entry.began is not None and entry.key != key:
-            words.append("--restart")  # what was left is of something else
+            words.append("--restart")  # files left behind belong to another key
         owned = output if not there or ours else ""
         attempts, began = entry.attempts + 1, _now()
         next_entry = Entry(job.name, "running", key, owned, attempts=attempts, began=began)
         return [*words, "--", *job.line.arguments], next_entry
 
     def _let_go(self, wanted: Collection[str | None] = ()) -> None:
-        """End waiting processes, except those that keep what is wanted."""
+        """End waiting processes, except those that keep something in ``wanted``."""
         for kept in self.waiting.keys() - set(wanted):
             self.waiting.pop(kept).process.let_go()
 
@@ -293,7 +291,7 @@ class _Run:
         if running.ended:
             self._fail(job, entry, f"did not end within its timeout of {job.timeout:g} s")
         elif code == _TRY_AGAIN and now < self.orphaned.get(job.name, 0.0):
-            # One that an earlier batch has left still saves.
+            # A process that an earlier batch left behind is still saving.
             self.trying.discard(job.name)
             self._try_later(job, entry._replace(attempts=entry.attempts - 1), why, 1.0)
             self.ledger.forget_try(job.name, entry.began)
@@ -301,14 +299,14 @@ class _Run:
             doublings = min(entry.attempts - 1, _MOST_DOUBLINGS)
             pause = min(_PAUSE_SECONDS * 2**doublings, _LONGEST_PAUSE)
             self._try_later(job, entry, why, pause)
-        elif running.process.jobs > 1:  # by what others have left there, for all we know
+        elif running.process.jobs > 1:  # perhaps because of earlier jobs in that process
             self.apart.add(job.name)
             self._try_later(job, entry._replace(attempts=entry.attempts - 1), why, 0.0)
         else:
             self._fail(job, entry, why)
 
     def _keep(self, running: _Running) -> None:
-        """Keep the process of a finished job, if the process stays and was not told to end."""
+        """Keep the process of a finished job if it stays and was not told to end; else end it."""
         kept, process = running.job.line.shares, running.process
         stays = process.stays and process.is_alive() and not running.ended
         if kept is not None and stays and kept not in self.waiting:
@@ -331,7 +329,7 @@ class _Run:
         self._put(*self._entry_and_try(entry, how))
 
     def _entry_and_try(self, entry: Entry, how: TryState) -> tuple[Entry, Try | None]:
-        """Record the end of a job, and of its try if one has begun."""
+        """Return the entry and, if the job has begun a try, that try with its outcome ``how``."""
         begun = entry.name in self.trying
         self.trying.discard(entry.name)
         return entry, try_of(entry, how) if begun else None
@@ -342,14 +340,14 @@ class _Run:
 
 
 def _with_output_look(entry: Entry) -> Entry:
-    """Return the entry with the present state of the batch's own output, whatever became of the
+    """Return the entry with the present look of the batch's own output, whatever the outcome of the
     try.
     """
     if not entry.owned or entry.made:
         return entry
     try:
         return entry._replace(made=looks_of(entry.owned))
-    except (DelegraphError, OSError):  # of an object store that does not answer
+    except (DelegraphError, OSError):  # such as no answer of an object store
         return entry
 
 
@@ -358,7 +356,7 @@ def _now() -> str:
 
 
 def retry(path: Path, jobs: Sequence[Job], name: str) -> list[str]:
-    """Mark a job, and all jobs that need it, to run again; return their names."""
+    """Mark a job, and all jobs that need it, to run again. Returns their names."""
     if name not in {job.name for job in jobs}:
         raise InputError(f"{path}: no job has the name '{name}'")
     again = [name]

@@ -1,10 +1,10 @@
-"""A reader of TOML files that may hold anything: a file's size, depth and lengths of words are
-bounded.
+"""A reader of untrusted TOML files, which bounds a file's size, its depth and the length of its
+words.
 
-Python's reader has no bounds: it recurses into each bracket, takes the square of a dotted key's
-parts, and fails at long integers without a line. So the file's brackets, dots and words are checked
-first; text and comments are passed over. (Text without an end is taken as far as it goes: to search
-for the end again from each of its quotes would take the square of its length.)
+Python's reader has no bounds: it recurses into each bracket, takes time quadratic in the parts of a
+dotted key, and fails at long integers without naming a line. So brackets, dots and words are
+checked first; text and comments are skipped. (Text without a closing quote is taken as it is:
+searching for the end again from each of its quotes would take quadratic time.)
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ...partition.errors import InputError, one_line
 from ...partition.numbers import shown
 
 MOST_BYTES = 1 << 22
-"""Most bytes of a file of jobs: ten thousand jobs take a quarter of them."""
+"""Most bytes of a file of jobs: four times those of ten thousand jobs."""
 
 _MOST_DEPTH = 100
-"""Most brackets in brackets, and most parts of a dotted key."""
+"""Most nested brackets, and most parts of a dotted key."""
 _MOST_WORD = 300
-"""Characters of a number or a bare key: as long as no integer that Python refuses to read."""
+"""Most characters of a number or a bare key; Python can read every integer of this length."""
 
 _PASSED_OVER = r"""
     \#[^\n]*
@@ -44,8 +44,8 @@ _TOKEN = re.compile(
 
 
 def read_toml(path: Path) -> tuple[dict[str, Any], str]:
-    """Return the document, and its text. Raises InputError, with the line where there is one, where
-    the file is no TOML, is larger or deeper than a file of jobs, or cannot be read.
+    """Return the document and its text. Raises InputError, with a line if possible, if the file is
+    no TOML, exceeds the bounds, or cannot be read.
     """
     try:
         text = read_small(path, MOST_BYTES).decode()
@@ -56,12 +56,12 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
         raise InputError(f"{path}, line {text.count(chr(10), 0, at) + 1}: {fault}")
     try:
         return tomllib.loads(text), text
-    except (ValueError, RecursionError) as error:  # one of TOML is a ValueError
+    except (ValueError, RecursionError) as error:  # TOML's errors are ValueErrors
         raise InputError(f"{path}: {one_line(error)}") from error
 
 
 def _out_of_bounds(text: str) -> Iterator[tuple[int, str]]:
-    """Return what Python's reader would not survive: where, and what it is."""
+    """Yield the places in the text that exceed the bounds, each with its fault."""
     depth = dots = 0
     for token in _TOKEN.finditer(text):
         kind = token.lastgroup

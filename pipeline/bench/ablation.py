@@ -1,7 +1,7 @@
 """The gain of each of five optimizations of breadth-first search by masked products, as in Table 2
-of Yang, Buluc, Owens: Implementing Push-Pull Efficiently in GraphBLAS: optimizations are added one
-after the other. The loss without each single optimization, and the search's own kernels, are
-measured beside them.
+of Yang, Buluc, Owens: Implementing Push-Pull Efficiently in GraphBLAS. Optimizations are added one
+after the other. The bench also measures the loss without each single optimization, and the search's
+own kernels.
 """
 
 from __future__ import annotations
@@ -44,11 +44,13 @@ from .protocol import (
 )
 
 OPTIMIZATIONS = tuple(switch.name for switch in fields(Switches))
-"""In the order of the paper's table."""
+"""Names of the optimizations, in the order of the paper's table."""
 
 
 class WayReport(RatesReport):
-    """Searches in one way. on: the way's optimizations. speed_up: see AblationReport."""
+    """Report of the searches with one set of optimizations. on: the names of the optimizations.
+    speed_up: see AblationReport.
+    """
 
     on: list[str]
     edges_examined: float
@@ -56,9 +58,10 @@ class WayReport(RatesReport):
 
 
 class AblationReport(MeasuredReport):
-    """Report of an ablation. added: without any optimization, and then with one more from row to
-    row; speed_up: over the row before. without: all but one, by its name; speed_up: of all
-    optimizations over the row. by_hand: the search's own kernels; speed_up: over all optimizations.
+    """Report of an ablation. added: a row without any optimization, then rows with one more each;
+    their speed_up is over the row before. without: rows with all optimizations but one, by its
+    name; their speed_up is that of all optimizations over the row. by_hand: the search's own
+    kernels; its speed_up is over all optimizations.
     """
 
     added: list[WayReport]
@@ -67,7 +70,7 @@ class AblationReport(MeasuredReport):
 
 
 Way = Switches | None
-"""None: by the search's own kernels."""
+"""The optimizations of a search by products; None for the search's own kernels."""
 
 ADDED: tuple[Switches, ...] = tuple(
     Switches(*(place < count for place in range(len(OPTIMIZATIONS))))
@@ -79,8 +82,8 @@ WAYS: tuple[Way, ...] = tuple(dict.fromkeys([None, *ADDED, *WITHOUT.values()]))
 
 @dataclass
 class _Timings:
-    """Timings of an ablation. seconds, edges: of each way, a value a search. rows: input rows, by
-    their ends, that each search reaches.
+    """Timings of an ablation. rows: the input rows that each search reaches, counted by their ends.
+    depths: of each search. seconds, edges: by way, a value for each search.
     """
 
     rows: list[int] = field(default_factory=list)
@@ -90,7 +93,8 @@ class _Timings:
 
 
 def bench_ablation(path: str | Path, options: BenchOptions) -> AblationReport:
-    """Search a store in memory, from random vertices, in every way; all have to find the same.
+    """Search a store in memory from random vertices in every way. All ways must find the same
+    distances.
 
     Raises DelegraphError if a search is wrong.
     """
@@ -147,9 +151,9 @@ def _time_all(
     drawn: Sources,
     options: BenchOptions,
 ) -> _Timings:
-    """Time all ways of one search, then of the next, each time beginning with another way, so that
-    other load of the machine affects all ways. The first search runs twice, as it touches memory
-    that the others then find ready.
+    """Time all ways of one search, then of the next search. Each search begins with another way, so
+    that other load of the machine affects all ways. The first source is searched once before in
+    every way without being timed, since first searches touch new memory.
     """
     graph, searcher, timings = engine.graph, CpuSearcher(engine, rows_from), _Timings()
     assert graph is not None
@@ -208,7 +212,7 @@ def _report(way: Way, timings: _Timings, directed: bool, speed_up: float | None)
 
 
 def _speed_up(timings: _Timings, before: Way, after: Way) -> float:
-    """Return the median speed-up over searches: both times of a search were measured close
+    """Return the median speed-up over searches. Both times of a search were measured close
     together.
     """
     pairs = zip(timings.seconds[before], timings.seconds[after], strict=True)

@@ -1,5 +1,5 @@
-"""Graph500's protocol by several workers: on a store, or on graphs that the workers generate; and
-by 1, 2, 4, ... workers, to show how it scales.
+"""Graph500's protocol by several workers, on a store or on graphs that the workers generate; and by
+1, 2, 4, ... workers, to show scaling.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ R = TypeVar("R")
 
 
 class ScalingRow(NamedTuple):
-    """Searches of a graph by a number of ranks. efficiency: their rate, at the median, over that of
-    the first row times the ranks. notes: lines for the user, about devices that cannot be used.
+    """The measurement of searches by a number of ranks. efficiency: their median rate for each
+    rank, over that of the first row. exchanged: None for a single rank. notes: lines for the user
+    about devices that cannot be used.
     """
 
     ranks: int
@@ -66,11 +67,11 @@ def bench_by_workers(
     shaped: set[str],
     options: BenchOptions,
 ) -> list[ScalingRow]:
-    """Run the protocol by workers. graph: a store, or the name of a graph to generate. scaling:
-    "strong", "weak" or None.
+    """Run the protocol by workers.
 
-    shape: layout, grid and threshold of a generated graph; shaped: which of these the user chose.
-    Raises InputError for options that do not go together.
+    graph: a store, or the name of a graph to generate. scaling: "strong", "weak" or None. shape:
+    layout, grid and threshold of a generated graph. shaped: the names of the options of a build
+    that the user chose. Raises InputError for options that exclude each other.
     """
     recipe = parse_recipe(graph)
     workers = resources.cluster.workers or 0
@@ -104,10 +105,11 @@ def bench_generated(
     resources: Resources,
     options: BenchOptions,
 ) -> list[ScalingRow]:
-    """Generate, prepare and search graphs across workers with a GPU each, one after the other.
+    """Generate, prepare and search graphs across workers with a GPU each, one graph after the
+    other.
 
-    runs: (ranks, graph); 0 ranks: as many as there are workers. Raises InputError for more ranks
-    than workers, DelegraphError if a result breaks a rule.
+    runs: pairs of a number of ranks and a graph; 0 ranks means as many as there are workers. Raises
+    InputError for more ranks than workers, DelegraphError if a result breaks a rule.
     """
     asked = resources.cluster.workers or 0
     devices = asked > 0 and has_device_each("cuda", asked)
@@ -136,11 +138,11 @@ def bench_generated(
 def bench_stored(
     path: str | Path, runs: Sequence[int], resources: Resources, options: BenchOptions
 ) -> list[ScalingRow]:
-    """Search a store from the same sources by several numbers of ranks, one after the other.
+    """Search a store from the same sources by several numbers of ranks, one number after the other.
 
-    runs: these numbers; 0: as many as there are workers, and partitions for them. Raises InputError
-    for more ranks than partitions, LimitError where a share does not fit (its edges are not read
-    from disk), DelegraphError if a result breaks a rule.
+    runs: the numbers of ranks; 0 means as many as there are workers, at most one for each
+    partition. Raises InputError for more ranks than partitions, LimitError if a share does not fit
+    (its edges are not read from disk), DelegraphError if a result breaks a rule.
     """
     store = open_store(path)
     info, team = store.info, Team(options.threads)
@@ -177,8 +179,8 @@ def bench_stored(
 
 
 class Scaled(NamedTuple, Generic[R]):
-    """The measurement of a number of ranks. efficiency: its rate over the rate of the first
-    measurement times the ranks. notes: as in a ScalingRow.
+    """The measurement of a number of ranks. efficiency: the rate for each rank, over that of the
+    first measurement. notes: as in a ScalingRow.
     """
 
     ranks: int
@@ -195,11 +197,12 @@ def scale(
     reported: Callable[[Done], tuple[R, float]],
     progress: Progress | None,
 ) -> list[Scaled[R]]:
-    """Run one job after the other, each by its number of ranks; 0: as many as there are workers.
+    """Run jobs one after the other, each by its number of ranks; 0 means as many as there are
+    workers.
 
-    check_room: see run_on_workers. reported: returns the measurement, and its rate. Where a worker
-    is lost, the job that it was part of is measured on the remaining workers, and jobs that need
-    more workers are left out. Raises InputError for more ranks than workers.
+    check_room: see run_on_workers. reported: returns the measurement and its rate. If a worker is
+    lost, its job is measured on the remaining workers, and jobs that need more workers are left
+    out. Raises InputError for more ranks than workers.
     """
     most, left = max(asked or len(workers) for asked, _ in jobs), list(workers)
     if most > len(workers):
@@ -230,7 +233,9 @@ def _searched(
 
 
 def check_scaling(scaling: str | None, workers: int, recipe: Recipe | None) -> None:
-    """Raise InputError where the scaling is impossible. recipe: of the graph; None for a store."""
+    """Raise InputError if the scaling is impossible. recipe: of a generated graph; None for a
+    store.
+    """
     if scaling is not None and not workers:
         raise InputError("--scaling needs --workers, the greatest number of workers to measure")
     if scaling == "weak" and recipe is None:
@@ -241,7 +246,7 @@ def check_scaling(scaling: str | None, workers: int, recipe: Recipe | None) -> N
 
 
 def ranks_up_to(ranks: int) -> list[int]:
-    """Return numbers of ranks by powers of two.
+    """Return the powers of two up to ``ranks``. Raises InputError if ``ranks`` is not one of them.
 
     >>> ranks_up_to(4)
     [1, 2, 4]
@@ -253,9 +258,9 @@ def ranks_up_to(ranks: int) -> list[int]:
 
 
 def scaling_runs(recipe: Recipe, ranks: int, scaling: str) -> list[tuple[int, Recipe]]:
-    """Return numbers of ranks up to the given one, by powers of two, with the graph of each: the
-    same graph ("strong"), or ("weak") graphs with as many vertices a rank, of which ``recipe`` is
-    the last.
+    """Return the powers of two up to ``ranks``, each with a graph. scaling "strong": the same
+    graph. "weak": graphs with the same number of vertices for each rank; ``recipe`` is the last
+    one.
 
     >>> graph = Recipe("kronecker", scale=20)
     >>> [(ranks, some.scale) for ranks, some in scaling_runs(graph, 4, "weak")]
@@ -271,5 +276,5 @@ def scaling_runs(recipe: Recipe, ranks: int, scaling: str) -> list[tuple[int, Re
 
 
 def _first_way(ranks: int, baseline: int, needs: Sequence[int]) -> int:
-    """Accept any memory of hosts: the way is the first one."""
+    """Return 0, the first way, whatever memory it needs on hosts."""
     return 0

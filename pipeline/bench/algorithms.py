@@ -1,10 +1,11 @@
-"""Timings of algorithms other than breadth-first search over a store that stays loaded; for a
-generated graph, over a temporary store.
+"""Timings of algorithms other than breadth-first search, over a store that stays loaded; a
+generated graph becomes a temporary store.
 
-A run's time is the algorithm's alone, from the graph as it is loaded to the arrays of its result.
-Shortest paths begin at a random vertex with an edge to follow, another one in each run (Graph500,
-GAP); betweenness counts those from four such vertices (GAP's bc); closeness and eccentricity are of
-64 vertices. Vertices and edges over the seconds are the EVPS of LDBC Graphalytics.
+The time of a run is that of the algorithm alone, from the loaded graph to the arrays of its result.
+Shortest paths begin at a random vertex with an edge to follow, another vertex in each run
+(Graph500, GAP). Betweenness counts the paths from four such vertices (GAP's bc). Closeness and
+eccentricity are computed for 64 vertices. EVPS of LDBC Graphalytics are vertices and edges over
+seconds.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ from .protocol import (
 Vertices = list[int | str]
 
 BENCHED = {name: question for name, question in QUESTIONS.items() if question.in_bench}
-"""Questions that are measured, by name."""
+"""Questions that the bench measures, by name."""
 
 
 def benched(name: str, vertices: Vertices) -> ProgramQuestion:
-    """Return the algorithm of a question as it is measured. vertices: drawn at random; a question
-    that takes any gets as many of them as its declaration says.
+    """Return the algorithm of a question as the bench measures it. vertices: drawn at random; a
+    question that takes vertices gets as many of them as its declaration says.
     """
     question, values = BENCHED[name], {}
     if question.bench_parameter is not None:
@@ -63,13 +64,13 @@ def benched(name: str, vertices: Vertices) -> ProgramQuestion:
 
 
 def needs_weights(name: str) -> bool:
-    """Return whether a question that is measured needs edges with weights."""
+    """Return whether the bench of a question needs edges with weights."""
     return benched(name, [0]).weighted
 
 
 class AlgorithmReport(TypedDict):
-    """Report of an algorithm's runs. seconds: of runs. iteration_seconds: of PageRank, by run.
-    evps: vertices and edges over the seconds, their harmonic mean.
+    """Report of an algorithm's runs. seconds: of a run. iteration_seconds: of an iteration of
+    PageRank, averaged in each run. evps: harmonic mean of vertices and edges over the seconds.
     """
 
     algorithm: str
@@ -96,8 +97,8 @@ def bench_algorithm(
 ) -> AlgorithmReport:
     """Run an algorithm over a store several times and validate the last result.
 
-    graph: the open store. options: the number of runs is its ``sources``. recipe: of the store's
-    graph. Raises DelegraphError if the result breaks a rule.
+    graph: the open store. options: the number of runs is its ``sources``. recipe: of a generated
+    graph; None for a store. Raises DelegraphError if the result breaks a rule.
     """
     seconds: list[float] = []
     found: Any = None
@@ -113,7 +114,7 @@ def bench_algorithm(
 
 
 def runs_of(store: Store, algorithm: str, options: BenchOptions) -> list[ProgramQuestion]:
-    """Return the questions, run by run."""
+    """Return the question of each run."""
     team = Team(options.threads)
     drawn: Vertices = []
     if BENCHED[algorithm].bench_parameter is not None:
@@ -125,7 +126,9 @@ def runs_of(store: Store, algorithm: str, options: BenchOptions) -> list[Program
 
 
 def facts_of_runs(store: Store, recipe: Recipe | None) -> dict[str, Any]:
-    """Return the facts of the graph. recipe: of the store's graph."""
+    """Return the facts of the graph for a report. recipe: of a generated graph; None for a
+    store.
+    """
     info = store.info
     if recipe is not None:
         return facts_of(recipe, info.vertices, info.rows, info.edges)
@@ -140,7 +143,7 @@ def report_of_runs(
     threads: int,
     seed: int,
 ) -> AlgorithmReport:
-    """Return the report of runs. record: of one run."""
+    """Return the report of runs. record: the run record of one of them."""
     size = graph["vertices"] + graph["edges"]
     report = AlgorithmReport(
         algorithm=algorithm,
@@ -156,7 +159,7 @@ def report_of_runs(
         evps=harmonic_mean([size / spent for spent in seconds]),
     )
     if "iterations" in record:
-        iterations = len(record["iterations"])  # as many in every run
+        iterations = len(record["iterations"])  # the same number in every run
         report["iteration_seconds"] = quartiles([spent / iterations for spent in seconds])
     return report
 
@@ -165,7 +168,9 @@ def report_of_runs(
 def generated_store(
     recipe: Recipe, executor: Executor, resources: Resources, partitions: int | None = None
 ) -> Iterator[Path]:
-    """Build a temporary store of the recipe's edges, which lasts as long as the block."""
+    """Build a temporary store of the recipe's edges, and yield its path. The store is removed at
+    the end of the block.
+    """
     choices = BuildOptions(weight="weight" if recipe.weighted else None, partitions=partitions)
     with TemporaryFolder() as folder:
         edges, store = Path(folder) / "edges", Path(folder) / "graph.dg"

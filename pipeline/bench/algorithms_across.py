@@ -1,8 +1,9 @@
-"""Timings of algorithms other than breadth-first search, by several workers: each loads its share
-once.
+"""Timings of algorithms other than breadth-first search by several workers, each of which loads its
+share once.
 
-A run's time is from one meeting of all ranks to the next: as in algorithms.py, from the loaded
-graph to the arrays of a result, which on CPUs are still on their ranks.
+The time of a run is from one barrier of all ranks to the next. As in algorithms.py, it covers the
+work from the loaded graph to the arrays of a result, which stay on their ranks if these run on
+CPUs.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ from .protocol import BenchOptions
 
 
 class AlgorithmRow(NamedTuple):
-    """Runs by a number of ranks. efficiency, notes: as in a ScalingRow, for EVPS."""
+    """The measurement of runs by a number of ranks. efficiency, notes: as in a ScalingRow, with
+    EVPS as the rate.
+    """
 
     ranks: int
     report: AlgorithmReport
@@ -63,8 +66,8 @@ class AlgorithmRow(NamedTuple):
 
 
 class _StoreQuestions(NamedTuple):
-    """Questions about a store. questions: run by run. subject: the store, whose names stand in
-    memory. recipe: of the store's graph.
+    """Questions about a store. questions: one for each run. subject: of the store, with its names
+    in memory. recipe: of a generated graph; None for a store.
     """
 
     store: Store
@@ -73,7 +76,9 @@ class _StoreQuestions(NamedTuple):
     recipe: Recipe | None = None
 
     def job(self, folder: Path, resources: Resources, device: str) -> Job:
-        """Its first run is for what is connected and compiled in it; it is not counted."""
+        """Return the job of all runs, preceded by one that is not counted, in which ranks connect
+        and compile.
+        """
         programs = [some.program(self.subject.names, self.store.info) for some in self.questions]
         work = ProgramWork((programs[0], *programs))
         place, timeout = self.store.path.resolve(), resources.cluster.timeout
@@ -84,12 +89,12 @@ class _StoreQuestions(NamedTuple):
 def bench_algorithm_by_workers(
     graph: str, algorithm: str, scaling: str | None, resources: Resources, options: BenchOptions
 ) -> list[AlgorithmRow]:
-    """Time an algorithm by workers. graph: a store, or the name of a graph to generate, from which
-    a store is built beforehand.
+    """Time an algorithm by workers.
 
-    scaling: "strong", "weak" or None. options: the number of runs is its ``sources``. Raises
-    InputError for options that do not go together, LimitError where a share does not fit,
-    DelegraphError if the last result of a number of ranks breaks a rule.
+    graph: a store, or the name of a graph to generate, of which a store is built first. scaling:
+    "strong", "weak" or None. options: the number of runs is its ``sources``. Raises InputError for
+    options that exclude each other, LimitError if a share does not fit, DelegraphError if the last
+    result of a number of ranks breaks a rule.
     """
     check_algorithm(algorithm, options.sources)
     steps = _steps(parse_recipe(graph), algorithm, scaling, resources.cluster.workers or 0)
@@ -130,8 +135,8 @@ def bench_algorithm_by_workers(
 def _steps(
     recipe: Recipe | None, algorithm: str, scaling: str | None, workers: int
 ) -> list[tuple[int, Recipe | None]]:
-    """Return numbers of ranks, 0 for as many as there are workers, each with its graph, None for
-    the store.
+    """Return pairs of a number of ranks (0 for as many as there are workers) and a graph to
+    generate (None for the store).
     """
     check_scaling(scaling, workers, recipe)
     if recipe is not None and not workers:
@@ -151,8 +156,8 @@ def _generated(
     stack: ExitStack,
     recipe: Recipe,
 ) -> Store:
-    """Build a store of the recipe with a partition for each worker, which lasts as long as the
-    stack. This process's CPUs build it, as workers have the devices.
+    """Build a store of the recipe with a partition for each worker, and keep it until ``stack`` is
+    closed. The CPUs of this process build it, since the workers have the devices.
     """
     alone = replace(resources, cluster=ClusterOptions(), device="cpu", device_memory_limit=None)
     return open_store(
@@ -172,7 +177,7 @@ def _report(
     resources: Resources,
     options: BenchOptions,
 ) -> AlgorithmReport:
-    """Return the report of finished runs, and judge the last one. job: the attempt that
+    """Judge the result of the last run, and return the report of the runs. job: the attempt that
     finished.
     """
     given: ProgramDone = done.results[0]

@@ -1,9 +1,9 @@
-"""Graph500's rules over the results of several ranks' searches of a store, on their hosts, in any
-layout.
+"""Graph500's rules over results of searches of a store by several ranks, checked on their hosts, in
+any layout.
 
-The definition is kernels/bfs/check.py. All ranks get the distances and parents of all vertices;
-each checks the edges that it has. Rank 0 also checks the tree, and that some rank has an edge that
-joins each vertex to its parent. So each violation counts once, as where one process checks.
+kernels/bfs/check.py defines the rules. All ranks get the distances and parents of all vertices, and
+each rank checks its own edges. Rank 0 also checks the tree, and that for each vertex some rank has
+an edge to its parent. So each violation counts once, as in a check by one process.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ Edges = Iterator[EdgeBlock]
 
 @dataclass(frozen=True)
 class RankCheck:
-    """Checks of one rank's searches; all ranks call it together.
+    """A check of one rank's searches; all ranks call it together.
 
-    delegates: global ids of delegates. edges: yields the edges that the rank has, in global ids,
-    undirected edges in both directions. rows_from: input rows that leave each vertex, by global id,
-    on rank 0.
+    delegates: their global ids. edges: yields the rank's edges as global ids, undirected edges in
+    both directions. rows_from: on rank 0, the number of input rows that leave each vertex, by
+    global id; None on other ranks.
     """
 
     communicator: Communicator
@@ -55,10 +55,8 @@ class RankCheck:
     rows_from: NDArray[np.int64] | None
 
     def __call__(self, source: int, result: RankResult) -> tuple[Violations, int, int]:
-        """Check a search. Returns on all ranks the violations of all ranks, and the depth; on rank
-        0 also the input rows that were reached.
-
-        source: a global id. rows: by their ends.
+        """Check a search from ``source``, a global id. Returns the violations of all ranks, the
+        number of input rows reached (counted by their ends; 0 unless on rank 0), and the depth.
         """
         distance, parent = self._gather(result)
         violations = Violations()
@@ -74,7 +72,9 @@ class RankCheck:
         return self._sum(violations), rows, int(distance.max())
 
     def _gather(self, result: RankResult) -> Part:
-        """Return an array by global id, gathered from all ranks."""
+        """Return the distances and parents of all vertices by global id, gathered from all
+        ranks.
+        """
         size = self.communicator.size
         told: Message = [column for p in sorted(result.parts) for column in result.parts[p]]
         told += [] if result.delegates is None else result.delegates
@@ -88,7 +88,9 @@ class RankCheck:
         return put_together(self.vertices, self.partitions, parts, self.delegates, delegates)
 
     def _joined_anywhere(self, joined: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return on rank 0 the vertices joined on any rank; on other ranks an empty array."""
+        """Return on rank 0 a mask of the vertices that any rank has joined to their parents; an
+        empty array on other ranks.
+        """
         bits = np.packbits(joined)
         nothing = np.empty(0, np.uint8)
         size = self.communicator.size
@@ -104,7 +106,7 @@ class RankCheck:
 
 
 def edges_of(graph: RankGraph) -> Edges:
-    """Yield all edges that a rank holds in memory, in global ids."""
+    """Yield all edges that a rank holds in memory, as global ids."""
     table = by_table(graph.delegates)
     for adjacency in (flow.forward for flow in graph.flows):
         place = adjacency.partition, adjacency.name
@@ -115,10 +117,10 @@ def edges_of(graph: RankGraph) -> Edges:
 
 
 def check_bytes(store: Store, rank: int, ranks: int) -> int:
-    """Return the bytes that a check holds at most, beside the rank's own results."""
+    """Return the most bytes that a check holds, beside the rank's own results."""
     info = store.info
     n = info.vertices
-    gathered = 2 * (4 + 4) * n  # as they come, and by global id
+    gathered = 2 * (4 + 4) * n  # as received, and by global id
     most_rows = max(
         store.files[f"{stem_of(p, name)}.offsets.npy"].bytes // 4
         for p in range(rank, info.partitions, ranks)
@@ -130,12 +132,12 @@ def check_bytes(store: Store, rank: int, ranks: int) -> int:
 
 
 def warm_up(offset_types: Iterable[np.dtype]) -> None:
-    """Compile, or load from the cache, the kernels of a check; offset_types: of the subgraphs."""
+    """Compile, or load from the cache, the kernels of a check. offset_types: of the subgraphs."""
     compile_kernels(rules, offsets=set(offset_types))
 
 
 def stored_edges(store: Store, rank: int, ranks: int, team: Team) -> Edges:
-    """Yield all edges of a rank, as ``edges_of`` does, from the store."""
+    """Yield all edges of a rank, as ``edges_of`` does, but read from the store."""
     for blocks in store.edge_blocks(team, range(rank, store.info.partitions, ranks)):
         for read in blocks:
             yield read()

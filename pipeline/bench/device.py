@@ -1,4 +1,4 @@
-"""Graph500's protocol on a generated graph, all of it on one device: nothing on disk."""
+"""Graph500's protocol on a generated graph, entirely on one device. Nothing is written to disk."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _PIECE = 1 << 28  # rows generated at once
 
 
 def parse_recipe(name: str) -> Recipe | None:
-    """Return the graph that ``name`` names; None where it is no such name. Raises InputError for an
-    incomplete name.
+    """Return the graph that a name such as kronecker:20 stands for; None if the text is no such
+    name. Raises InputError for an incomplete name.
 
     >>> parse_recipe("kronecker:20").facts["scale"], parse_recipe("graph.dg")
     (20, None)
@@ -52,7 +52,7 @@ def parse_recipe(name: str) -> Recipe | None:
 
 
 def bench_generated(recipe: Recipe, options: BenchOptions, device: Device | None) -> BenchReport:
-    """Generate a graph, prepare it, search it time and again, check every result.
+    """Generate a graph, prepare it, search it from many sources, and check every result.
 
     Raises InputError without a device, DelegraphError if a result breaks a rule.
     """
@@ -98,7 +98,7 @@ def facts_of(recipe: Recipe, vertices: int, rows: int, edges: int) -> dict[str, 
 
 
 def make_edges(recipe: Recipe, device: Device, rank: int = 0, ranks: int = 1) -> list[Columns]:
-    """Make all rows of a graph, or a rank's share of them, on the device piece by piece."""
+    """Make all rows of a graph, or a rank's share of them, on the device, in pieces."""
     begin, end = (recipe.candidates * at // ranks for at in (rank, rank + 1))
     starts = range(begin, end, _PIECE)
     return [recipe.rows_on(device, first, min(first + _PIECE, end)) for first in starts]
@@ -107,10 +107,10 @@ def make_edges(recipe: Recipe, device: Device, rank: int = 0, ranks: int = 1) ->
 def draw_positions(
     id_of_position: Array, used: int, options: BenchOptions, device: Device
 ) -> tuple[list[int], list[int | str]]:
-    """Draw vertices to search from, by position and by id: the same vertices as for a store, by
-    rising id.
+    """Draw vertices to search from. Returns their positions and their ids. They are the vertices
+    that ``protocol.draw_sources`` draws for a store of the graph.
 
-    used: positions from there on have no edges.
+    used: positions from ``used`` on have no edges.
     """
     with device.use() as cupy:
         by_id = cupy.argsort(id_of_position[:used])

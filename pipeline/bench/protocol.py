@@ -1,8 +1,8 @@
 """Graph500's protocol: many searches from random sources, each validated.
 
-Traversal rate: input rows inside the searched component over the search's time (GTEPS,
-10^9 rows a second), averaged harmonically. Time of preparation stands beside it. On a GPU the time
-of a search is the device's, by events.
+The traversal rate is the number of input rows inside the searched component over the search's time,
+in GTEPS (10^9 rows a second). Rates are averaged harmonically. The time of preparation is reported
+beside them. On a GPU the time of a search is the device's, by events.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Quartiles(TypedDict):
 
 
 class MeasuredReport(TypedDict):
-    """Report of searches of one graph, with the fields of every measurement."""
+    """Report of searches of one graph: the fields that every measurement has."""
 
     graph: dict[str, Any]
     versions: dict[str, str]
@@ -75,8 +75,8 @@ class BenchReport(MeasuredReport, RatesReport):
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """Options of a measurement. sources: searches to run, from vertices drawn by ``seed``. threads:
-    cores to use. strategy: what one GPU searches over.
+    """Options of a measurement. sources: the number of searches, from vertices drawn by ``seed``.
+    threads: cores to use. strategy: the form of the graph that a search on one GPU goes over.
     """
 
     sources: int = 64
@@ -91,7 +91,9 @@ class BenchOptions:
 
 
 class Timings(NamedTuple):
-    """Timings of searches, a value a search. rows: input rows in the searched component."""
+    """Timings of searches, a value for each search. rows: input rows in the searched component,
+    counted by their ends.
+    """
 
     seconds: list[float]
     rows: list[float]
@@ -99,7 +101,9 @@ class Timings(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Searches of a graph loaded for them. method: as in a search's record."""
+    """The measured searches of a graph that was loaded for them. method: as in a search's
+    record.
+    """
 
     timings: Timings
     load_seconds: float
@@ -108,7 +112,9 @@ class Measured(NamedTuple):
 
 
 class Benched(NamedTuple):
-    """A graph's measured searches. graph: facts for the report. sources: in the user's ids."""
+    """Facts of a graph and its searches, for a report. graph: facts of the graph. sources: as user
+    ids. preparation_seconds: None if unknown.
+    """
 
     graph: dict[str, Any]
     directed: bool
@@ -122,8 +128,9 @@ def bench_store(
 ) -> BenchReport:
     """Search a store from random vertices that have an edge to follow.
 
-    device: to search on; None for the CPU, which also takes what does not fit the device unless it
-    ``must_fit``. Raises DelegraphError if a search's result breaks a rule.
+    device: the device to search on; None for the CPU. must_fit: whether a graph that does not fit
+    the device is an error; if not, the CPU searches it. Raises DelegraphError if a search's result
+    breaks a rule.
     """
     store = open_store(path)
     team = Team(options.threads)
@@ -141,7 +148,7 @@ def bench_store(
 def timed_engines(
     store: Store, device: Device | None, threads: int, strategy: Strategy = "rows"
 ) -> list[Engine]:
-    """Return the engines of a store in one process that hold all of it, the best first."""
+    """Return the engines that search a store in one process and hold all of it, the best first."""
     in_memory = HostSearchEngine(StoreGraph(store, None), threads)
     if device is None:
         return [in_memory]
@@ -153,7 +160,9 @@ def timed_engines(
 def measure(
     engine: Engine, rows_from: NDArray[np.int64], drawn: Sources, progress: Progress | None = None
 ) -> Measured:
-    """Load a graph, and search from all sources. rows_from: input rows that leave each vertex."""
+    """Load a graph, and search from all sources. rows_from: the number of input rows that leave
+    each vertex.
+    """
     began = time.perf_counter()
     engine.load()
     searcher: CpuSearcher | DeviceSearcher
@@ -187,7 +196,9 @@ _BUSY = 1 << 24  # words that keep a device busy for some microseconds
 
 
 class CpuSearcher:
-    """Searches of a graph in host memory. rows_from: input rows that leave each vertex."""
+    """Searches of a graph in host memory. rows_from: the number of input rows that leave each
+    vertex.
+    """
 
     def __init__(self, engine: HostSearchEngine, rows_from: NDArray[np.integer]) -> None:
         self.engine = engine
@@ -198,14 +209,14 @@ class CpuSearcher:
         self.engine.compile()
 
     def search(self, source: int) -> float:
-        """Search from a vertex and return the seconds."""
+        """Search from a vertex, and return the seconds."""
         began = time.perf_counter()
         self.found = self.engine.search(source)
         return time.perf_counter() - began
 
     def check(self, source: int) -> tuple[Violations, int, int]:
-        """Return the rules that the last search broke, the rows (by their ends) that it reached,
-        and its depth.
+        """Check the last search. Returns the violations, the number of input rows reached (counted
+        by their ends), and the depth.
         """
         found, graph = self.found, self.engine.graph
         assert found is not None
@@ -228,12 +239,14 @@ class CpuSearcher:
 
 
 def searcher_bytes(vertices: int) -> int:
-    """Return the bytes that a DeviceSearcher holds beside the graph and its search."""
+    """Return the bytes that a DeviceSearcher holds on the device beside the graph and its
+    search.
+    """
     return 4 * _BUSY + (8 + 1) * vertices
 
 
 class DeviceSearcher:
-    """Searches of a graph on a device, timed and checked there (see bench.CpuSearcher).
+    """Searches of a graph on a device, timed and checked there (see CpuSearcher).
 
     rows_from: by vertex, in host memory or on the device.
     """
@@ -247,12 +260,12 @@ class DeviceSearcher:
 
     def warm_up(self) -> None:
         self.gpu.warm_up()
-        self.gpu.run(0)  # what is loaded at the first launch is not the first search's time
+        self.gpu.run(0)  # the first launch loads code, which must not count as search time
 
     def search(self, source: int) -> float:
         with self.device.use():
-            # Work that goes before it: the launch is there when the device gets to it, and the
-            # time is the search's, not this process's.
+            # Other work keeps the device busy until the search's launch is queued, so that the
+            # measured time is the device's, not this process's.
             self._busy += np.uint32(1)
             self.gpu.run(source)
         return self.gpu.seconds()
@@ -265,7 +278,7 @@ class DeviceSearcher:
 
 
 class Sources(NamedTuple):
-    """Sources of searches. places: global ids. ids: the user's."""
+    """Sources of searches. places: global ids. ids: user ids."""
 
     places: list[int]
     ids: list[int | str]
@@ -274,9 +287,10 @@ class Sources(NamedTuple):
 def draw_sources(
     names: VertexNames, rows_from: NDArray[np.int64], options: BenchOptions
 ) -> Sources:
-    """Draw vertices to search from, each of which has an edge to follow.
+    """Draw the vertices to search from, each of which has an edge to follow.
 
-    rows_from: input rows that leave each vertex, by global id.
+    rows_from: the number of input rows that leave each vertex, by global id. Raises InputError if
+    no vertex has an edge.
     """
     able = names.index[rows_from[names.index] > 0]
     if not len(able):
@@ -287,7 +301,7 @@ def draw_sources(
 
 
 def check_bytes(store: Store) -> int:
-    """Return the bytes that ``CpuSearcher.check`` holds at most beside the graph and the search's
+    """Return the most bytes that ``CpuSearcher.check`` holds, beside the graph and the search's
     result.
     """
     n = store.info.vertices
@@ -295,12 +309,12 @@ def check_bytes(store: Store) -> int:
 
 
 def rows_bytes(store: Store) -> int:
-    """Return the bytes that ``rows_from_vertex`` holds at most."""
+    """Return the most bytes that ``rows_from_vertex`` holds."""
     return store.files["vertices.parquet"].bytes + 32 * store.info.vertices
 
 
 def draw(able: int, options: BenchOptions) -> NDArray[np.int64]:
-    """Draw which of so many vertices, by rising user id, to search from."""
+    """Draw the indexes of sources among ``able`` vertices by rising user id."""
     drawn = min(options.sources, able)
     return np.random.default_rng(options.seed).choice(able, drawn, replace=False)
 
@@ -308,8 +322,8 @@ def draw(able: int, options: BenchOptions) -> NDArray[np.int64]:
 class Searcher(Protocol):
     """Searches of one graph.
 
-    check: returns for the last search the broken rules, the input rows (by their ends) that were
-    reached, and the depth.
+    search: returns the seconds. check: checks the last search; returns the violations, the number
+    of input rows reached (counted by their ends), and the depth.
     """
 
     def search(self, source: int) -> float: ...
@@ -323,9 +337,10 @@ def run_all(
     names: Sequence[int | str],
     progress: Progress | None,
 ) -> Timings:
-    """Search from each of the sources. Raises DelegraphError if a result breaks a rule.
+    """Search from each of the sources, and check each search. Raises DelegraphError if a result
+    breaks a rule.
 
-    names: of the sources, for the message.
+    names: of the sources, for the error's message.
     """
     timings = Timings([], [], [])
     for i, source in enumerate(sources):
@@ -339,8 +354,8 @@ def run_all(
 
 
 def check(searcher: Searcher, source: int, name: int | str) -> tuple[int, int]:
-    """Check the last search. Returns the input rows (by their ends) that it reached, and its depth.
-    Raises DelegraphError if the search breaks a rule.
+    """Check the last search. Returns the number of input rows (counted by their ends) that it
+    reached, and its depth. Raises DelegraphError if the search breaks a rule.
     """
     violations, rows, depth = searcher.check(source)
     if violations:
@@ -352,8 +367,8 @@ def check(searcher: Searcher, source: int, name: int | str) -> tuple[int, int]:
 def report(
     measured: Measured, benched: Benched, seed: int, device: Device | str | None
 ) -> BenchReport:
-    """Return the report of searches. seed: of the choice of sources. device: where searches ran,
-    for several ranks in words; None for the CPU.
+    """Return the report of searches. seed: of the random choice of sources. device: where searches
+    ran; for several ranks, their devices as text; None for the CPU.
     """
     timings = measured.timings
     rates = rates_of(timings.rows, timings.seconds, benched.directed)
@@ -377,13 +392,13 @@ def report(
 
 
 def rates_of(rows: Sequence[float], seconds: Sequence[float], directed: bool) -> list[float]:
-    """Return the rates of searches in GTEPS. rows: by their ends."""
+    """Return the rates of searches in GTEPS. rows: counted by their ends."""
     ends = 1 if directed else 2  # an undirected row leaves both of its ends
     return [some / ends / spent / 1e9 for some, spent in zip(rows, seconds, strict=True)]
 
 
 def preparation_seconds(store: Store) -> float | None:
-    """Return the seconds of the build, by its record beside the store; None without a record."""
+    """Return the seconds of the build, from its record beside the store; None without a record."""
     try:
         record = read_record(store.path)
         same = record["graph"]["fingerprint"] == store.info.fingerprint
@@ -393,7 +408,9 @@ def preparation_seconds(store: Store) -> float | None:
 
 
 def rows_from_vertex(store: Store, team: Team) -> NDArray[np.int64]:
-    """Return the input rows that leave each vertex, by global id (undirected: that touch it)."""
+    """Return the number of input rows that leave each vertex (undirected: that touch it), by global
+    id.
+    """
     name = "out_degree" if store.info.directed else "degree"
     table = store.vertices(team, ["global_id", name])
     rows = np.empty(store.info.vertices, np.int64)

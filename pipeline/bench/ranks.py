@@ -1,4 +1,4 @@
-"""Graph500's protocol on a generated graph, by several workers with a GPU each."""
+"""Graph500's protocol on a graph that several workers with a GPU each generate."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ from .searchers import DeviceRankCheck, DeviceRankSearcher, Exchanged, tell
 
 @dataclass(frozen=True)
 class Placing:
-    """How ranks share a graph that they generate.
+    """The way ranks share a graph that they generate.
 
-    grid: of layout 2d; None for the squarest. threshold: of delegates; None for the automatic one.
-    push_only: of a grid, as its paper searches. Raises InputError where these do not go together.
+    grid: for layout 2d; None for the squarest. threshold: above which degree vertices are
+    delegates; None for the automatic threshold. push_only: whether searches in a grid only push, as
+    in the grid's paper. Raises InputError for options that exclude each other.
     """
 
     layout: LayoutName = "delegate"
@@ -50,7 +51,9 @@ class Placing:
             raise InputError(f"--threshold is only for --layout delegate, not {self.layout}")
 
     def grid_for(self, ranks: int) -> Grid | None:
-        """None for delegates."""
+        """Return the grid for a number of ranks; None for the layout of delegates. Raises
+        InputError for a grid of another number of partitions.
+        """
         if self.grid is not None and self.grid.partitions != ranks:
             raise InputError(
                 f"a grid of {self.grid} needs {self.grid.partitions} ranks, not {ranks}"
@@ -60,7 +63,9 @@ class Placing:
 
 @dataclass(frozen=True)
 class BenchJob:
-    """On rank 0 ``run`` gives (Measured, Benched, Exchanged, or None of one rank)."""
+    """A bench of a generated graph. Implements RankJob; on rank 0, ``run`` returns Measured,
+    Benched, and Exchanged (None for a single rank).
+    """
 
     recipe: Recipe
     options: BenchOptions
@@ -84,13 +89,13 @@ class BenchJob:
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         device = open_device(0, self.device_limit)
         gpu_prepare.warm_up(device, self.recipe.candidates, False)
-        return [Way(0, self)]  # what is generated stands on the devices
+        return [Way(0, self)]  # no host memory: the graph is on the devices
 
     def run(
         self, communicator: Communicator, team: Team
     ) -> tuple[Measured, Benched, Exchanged | None] | None:
         device = open_device(0, self.device_limit)
-        if communicator.size == 1:  # nothing to separate for: no threshold
+        if communicator.size == 1:  # a single rank has no delegates
             return *measure(self.recipe, self.options, device), None
         with device_arrays(communicator, device) as communicator:
             return self._run(device, communicator)
@@ -125,7 +130,7 @@ class BenchJob:
             timings = run_all(searcher, chosen, ids, None)
         finally:
             search.close()
-        barrier(communicator)  # all have closed
+        barrier(communicator)  # all ranks have closed their memory
         exchanged = searcher.exchanged(timings, _table_bytes(prepared, communicator))
         vertices = prepared.rows.numbering.vertices
         facts = facts_of(self.recipe, vertices, prepared.input_rows, prepared.edges)
@@ -155,12 +160,14 @@ class BenchJob:
 
 
 def _with_edges(prepared: Prepared) -> int:
-    """Vertices of a rank that input rows touch; delegates, on rank 0."""
+    """Return the number of vertices of a rank that input rows touch; a delegate counts on the rank
+    that owns it.
+    """
     return int((prepared.rows_from > 0).sum())
 
 
 def _table_bytes(prepared: Prepared, communicator: Communicator) -> int | None:
-    """Return the bytes of all ranks' graphs, by Table I; None in a grid."""
+    """Return the bytes of all ranks' graphs by the formula of Table I; None for a grid."""
     if prepared.threshold is None:
         return None
     own = prepared.entries["nn"], sum(prepared.entries.values())

@@ -1,4 +1,6 @@
-"""A rank's searches of one graph, timed and checked with all other ranks (see bench.Searcher)."""
+"""Searches of one graph by a rank, timed and checked together with all other ranks (see
+protocol.Searcher).
+"""
 
 from __future__ import annotations
 
@@ -27,20 +29,20 @@ from ..results.supersteps import ends
 from .check import RankCheck
 from .protocol import Timings
 
-BUSY = 1 << 26  # words that keep a device busy while its launches are put in line
+BUSY = 1 << 26  # words that keep a device busy while launches are queued
 
 Checked = tuple[Violations, int, int]
-"""What Searcher.check gives."""
+"""The result of Searcher.check."""
 
 
 class Exchanged(NamedTuple):
-    """Facts of searches by several ranks, all of them together, but for held_bytes.
+    """Facts of searches by several ranks, summed over ranks except ``held_bytes``.
 
-    bytes_sent: a search, on average, by kind. supersteps: the same. direct: whether ranks read each
-    other's memory. held_bytes: all that the rank holds that holds most, on its device, or of a rank
-    on CPUs in its process. graph_bytes: of all ranks' graphs as they stand there; table_bytes: by
-    Table I of Pan, Pearce, Owens, None of a grid. levels: of the search of median time what rank 0
-    did on its device, or all ranks on CPUs.
+    bytes_sent: of a search, on average, by kind. supersteps: of a search, on average. direct:
+    whether ranks read each other's memory. held_bytes: all bytes of the rank that holds most, on
+    its device, or in its process if ranks run on CPUs. graph_bytes: of all ranks' graphs as they
+    are in memory. table_bytes: of these graphs by Table I of Pan, Pearce, Owens; None for a grid.
+    levels: of the search of median time, the work of rank 0 on its device, or of all ranks on CPUs.
     """
 
     bytes_sent: dict[str, float]
@@ -53,10 +55,10 @@ class Exchanged(NamedTuple):
 
 
 class RankSearcher(Protocol):
-    """The functions that all ranks call together; ``check`` gives the rows that were reached on
-    rank 0 at least.
+    """Searches that all ranks call together. On rank 0 at least, ``check`` returns the number of
+    rows reached.
 
-    exchanged: of all searches that were checked; timings: of these.
+    exchanged: returns the facts of all checked searches. timings: of these searches.
     """
 
     def warm_up(self, source: int) -> None: ...
@@ -69,7 +71,9 @@ class RankSearcher(Protocol):
 
 
 class CpuRankSearcher:
-    """supersteps: of each search, of all ranks together, on rank 0."""
+    """Searches of a rank on its CPUs. supersteps: on rank 0, of each search, of all ranks
+    together.
+    """
 
     def __init__(
         self, graph: RankGraph, communicator: Communicator, team: Team, check: RankCheck
@@ -81,10 +85,12 @@ class CpuRankSearcher:
         self.supersteps: list[Sequence[SuperstepRecord]] = []
 
     def warm_up(self, source: int) -> None:
-        """Nothing: it was compiled before the ranks met."""
+        """Do nothing: kernels were compiled before the ranks met."""
 
     def search(self, source: int) -> float:
-        """Seconds of the rank that takes longest, from when all have come; they end together."""
+        """Search from ``source``. Returns the seconds of the slowest rank, from a barrier of all
+        ranks; ranks end together.
+        """
         barrier(self._communicator)
         began = time.perf_counter()
         found = search_rank(self._graph, source, self._communicator, self._team)
@@ -115,9 +121,10 @@ class CpuRankSearcher:
 
 
 class DeviceRankCheck:
-    """Checks on the devices, of an undirected graph.
+    """A check of searches on devices, for an undirected graph.
 
-    rows_from: by the rank's own numbers, on its device; none of delegates that others own.
+    rows_from: the number of input rows that touch each vertex, by the rank's own numbers, on its
+    device; 0 for delegates that other ranks own.
     """
 
     def __init__(self, gpu: Search[Any], communicator: Communicator, rows_from: Array) -> None:
@@ -127,8 +134,8 @@ class DeviceRankCheck:
         self._checker = Checker(gpu, communicator.exchange)
 
     def __call__(self, source: int) -> Checked:
-        """Rules that are broken as far as this rank knows; of all ranks, rows, by their ends, that
-        were reached, and the depth.
+        """Check the last search. Returns the violations that this rank knows, the number of input
+        rows that all ranks reached (counted by their ends), and the depth.
         """
         violations = self._checker.check(source)
         rows = self._checker.rows_reached(self._rows_from)
@@ -139,7 +146,9 @@ class DeviceRankCheck:
 
 
 class DeviceRankSearcher:
-    """check: of the last search. levels: of each search that was checked, what this rank did."""
+    """Searches of a rank on its device. check: checks the last search. levels: this rank's work in
+    each checked search.
+    """
 
     def __init__(
         self,
@@ -160,15 +169,17 @@ class DeviceRankSearcher:
         self._gpu.run(self._gpu.rows.number(source))
 
     def search(self, source: int) -> float:
-        """Seconds from the moment at which the last rank begins.
+        """Search from ``source``. Returns the seconds from the moment at which the last rank
+        begins.
 
-        Those that began before it wait for it, and count that; they all end together. Links between
-        the devices are awake, as in a sequence of searches.
+        Ranks that began earlier wait for the last one and count that time, so the least time of all
+        ranks is taken; all ranks end together. Links between the devices are awake, as in a
+        sequence of searches.
         """
         number = self._gpu.rows.number(source)
         barrier(self._communicator)
         with self._device.use():
-            for _ in range(4):  # meanwhile all launches get in line, on every rank
+            for _ in range(4):  # meanwhile all launches are queued on every rank
                 self._busy += np.uint32(1)
             self._gpu.align()
             self._gpu.run(number)
@@ -206,17 +217,17 @@ class DeviceRankSearcher:
 
 
 def tell(communicator: Communicator, *values: float) -> list[list[Any]]:
-    """All ranks' numbers, by rank."""
+    """Return the numbers of all ranks, by rank."""
     return communicator.exchange([[np.array(values)]] * communicator.size)
 
 
 def _median(timings: Timings) -> int:
-    """The search of median time."""
+    """Return the index of the search of median time."""
     return int(np.argsort(timings.seconds)[len(timings.seconds) // 2])
 
 
 def _levels(levels: Sequence[DelegateLevel | GridLevel], seconds: float) -> list[dict[str, Any]]:
-    """Return this rank's work in a search, which took so long."""
+    """Return this rank's work in each level of a search that took ``seconds``."""
     scale = seconds / max(1, sum(sum(level.clocks) for level in levels))
     return [
         {

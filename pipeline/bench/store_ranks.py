@@ -1,4 +1,4 @@
-"""Graph500's protocol on a store, by several workers: each loads its share once."""
+"""Graph500's protocol on a store by several workers, each of which loads its share once."""
 
 from __future__ import annotations
 
@@ -52,10 +52,11 @@ from .searchers import (
 
 @dataclass(frozen=True)
 class StoreBenchJob:
-    """On rank 0 ``run`` gives (Measured, by its clock, Exchanged, or None of one rank).
+    """A bench of a store. Implements RankJob; on rank 0, ``run`` returns Measured, by its clock,
+    and Exchanged (None for a single rank).
 
-    sources: global ids; names: of these, in the user's ids. must_fit: whether devices are too small
-    rather than the CPUs' turn.
+    sources: global ids. names: the user ids of the sources. must_fit: whether devices that are too
+    small are an error; if not, the CPUs search.
     """
 
     store: Path
@@ -119,7 +120,7 @@ class StoreBenchJob:
             compiled = time.perf_counter()
             timings = run_all(searcher, self.sources, self.names, None)
             exchanged = searcher.exchanged(timings, _table_bytes(store))
-        barrier(communicator)  # all have closed
+        barrier(communicator)  # all ranks have closed their memory
         if rank:
             return None
         return Measured(timings, loaded - began, compiled - loaded), exchanged
@@ -129,7 +130,7 @@ class StoreBenchJob:
 
 
 def _table_bytes(store: Store) -> int | None:
-    """Return the bytes of all ranks' graphs, by Table I; None of a grid."""
+    """Return the bytes of all ranks' graphs by the formula of Table I; None for a grid."""
     info = store.info
     if info.grid is not None:
         return None
@@ -145,9 +146,10 @@ def open_searcher(
     device: Device | None,
     rows_from: NDArray[np.int64] | None,
 ) -> Iterator[RankSearcher]:
-    """Load a rank's share of a store, to be searched on its device, or by its CPUs (None).
+    """Load a rank's share of a store, and yield its searcher.
 
-    rows_from: input rows that leave each vertex, by global id, where ``needs_rows``.
+    device: the device to search on; None for the CPUs. rows_from: the number of input rows that
+    leave each vertex, by global id; None unless ``needs_rows``.
     """
     rank, ranks, info = communicator.rank, communicator.size, store.info
     place = rank, ranks
@@ -181,19 +183,18 @@ def open_searcher(
 
 
 def checked_on_device(store: Store) -> bool:
-    """Whether ranks on devices check there what they found."""
-    return not store.info.directed  # an edge stands in a row of both its ends
+    """Return whether ranks on devices check their results there: only for undirected graphs."""
+    return not store.info.directed  # each edge is in the rows of both its ends
 
 
 def needs_rows(store: Store, rank: int, device: Device | None) -> bool:
-    """Whether a rank has to know the input rows of vertices."""
+    """Return whether a rank needs the numbers of input rows of vertices."""
     return rank == 0 or (device is not None and checked_on_device(store))
 
 
 def share_bytes(store: Store, rank: int, ranks: int, device: Device | None) -> int:
-    """Bytes that ``open_searcher`` and its searches hold at most on a rank's host.
-
-    DeviceMemoryError where the device has too little memory.
+    """Return the most bytes that ``open_searcher`` and its searches hold on a rank's host. Raises
+    DeviceMemoryError if the device has too little memory.
     """
     if device is None:
         return rank_bytes(store, rank, ranks) + check_bytes(store, rank, ranks)
@@ -202,7 +203,7 @@ def share_bytes(store: Store, rank: int, ranks: int, device: Device | None) -> i
     if checked_on_device(store) and store.info.grid is not None:
         return host + (4 + 4) * sum(here.numbers)
     if checked_on_device(store):
-        # Distances of ghosts, and of others' delegates, on their way.
+        # Messages with the distances of ghosts, and of delegates that other ranks own.
         told = (4 + 4) * store.info.vertices // ranks + store.info.delegates
         return host + 4 * told
     result = (4 + 4) * store.info.vertices // ranks
@@ -210,17 +211,17 @@ def share_bytes(store: Store, rank: int, ranks: int, device: Device | None) -> i
 
 
 def searcher_bytes(here: RankOnDevice) -> int:
-    """Return the bytes that a DeviceRankSearcher holds on the device beside the graph and its
+    """Return the bytes that a DeviceRankSearcher holds on the device, beside the graph and its
     search.
     """
     own, ghosts = here.numbers
-    # Ids and distances; in a grid parents and what has joined, too, and distances as they come.
+    # Ids and distances; in a grid also parents, marks of joined vertices, received distances.
     each = 4 + 4 if here.store.info.grid is None else 4 + (4 + 1 + 1) + 4 + 1
     return 4 * BUSY + each * (own + ghosts) + (8 + 4) * own
 
 
 def _rows_from_own(gpu: Search[Any], rows_from: NDArray[np.int64]) -> Array:
-    """By a rank's own numbers, on its device."""
+    """Return the numbers of input rows by the rank's own numbers, on its device."""
     with gpu.device.use() as cupy:
         ids = gpu.rows.owned_ids(cupy).get()
     there = ids != UNREACHED

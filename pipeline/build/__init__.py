@@ -1,1 +1,3 @@
-"""From an edge list to a store: plan, steps, CPUs and GPUs; and edge lists that are made."""
+"""Builds: an edge list becomes a store, by a plan of steps on CPUs or GPUs. Also the generation of
+edge lists.
+"""

@@ -1,4 +1,4 @@
-"""Building: from a Parquet edge list to a store."""
+"""Builds of a store from a Parquet edge list: plan, run, and check of an existing store."""
 
 from __future__ import annotations
 
@@ -43,11 +43,9 @@ _INPUTS_TOLD = 20
 
 
 class Built(NamedTuple):
-    """A built store, whether it was there already, and the steps that an earlier attempt had
-    finished.
-
-    notes: lines for the user, about what was left out, and about a device that was chosen or cannot
-    be used.
+    """The outcome of a build. already: whether the store existed before. reused: the steps that an
+    earlier attempt had finished. notes: lines for the user about rows that were left out, and about
+    a device that was chosen or cannot be used.
     """
 
     store: Store
@@ -66,10 +64,10 @@ def build_graph(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Built:
-    """Prepare the Parquet edge list at ``path`` as the store ``output``.
+    """Build the store ``output`` from the Parquet edge list at ``path``.
 
-    Raises InputError for bad input, an output that exists or a plan that does not fit, before
-    anything but scratch is written.
+    Raises InputError for bad input or an output that exists, and LimitError for a plan that does
+    not fit, before anything but scratch is written.
     """
     started = time.perf_counter()
     output = Path(output)
@@ -115,10 +113,10 @@ def plan_graph(
     exact: bool = False,
     progress: Progress | None = None,
 ) -> Plan:
-    """Plan what building the edge list at ``path`` would hold and write, step by step.
+    """Plan the bytes that building the edge list at ``path`` would hold and write, step by step.
 
-    Without ``exact`` the plan comes from metadata alone: upper bounds. exact: run the passes that
-    count, which leave no files. Raises InputError for bad input or a plan that does not fit.
+    Without ``exact`` the plan has upper bounds from metadata. exact: run the passes that count,
+    which leave no files. Raises InputError for bad input or a plan that does not fit.
     """
     edges = _opened(path, options, resources)
     if resources.cluster.any and resources.device == "cuda":
@@ -151,8 +149,8 @@ def _opened(path: str | Path, options: BuildOptions, resources: Resources) -> Ed
 
 
 def _open_device(edges: EdgeList, options: BuildOptions, resources: Resources) -> Device | None:
-    """Return the chosen device with its kernels compiled: the bytes of compiling count as held
-    before any work.
+    """Return the chosen device with its kernels compiled, so that the bytes of compiling count as
+    held before any work; None for the CPU.
     """
     device = resources.chosen_device()
     if device is not None:
@@ -161,7 +159,7 @@ def _open_device(edges: EdgeList, options: BuildOptions, resources: Resources) -
         weighing = weighing_of(edges, options)
         weighted = weighing is not None
         least = gpu_prepare.bytes_needed(edges.rows, 0, options.directed, weighted=weighted)
-        if least <= device.memory_bytes:  # else the build will say so, and go on without it
+        if least <= device.memory_bytes:  # else the build will use the CPU, with a note
             combining = weighing.combining if weighing else None
             gpu_prepare.warm_up(device, edges.rows, options.directed, combining)
     return device
@@ -170,8 +168,8 @@ def _open_device(edges: EdgeList, options: BuildOptions, resources: Resources) -
 def _build_anywhere(
     run: Preparation, device: Device | None, resources: Resources
 ) -> tuple[Device | str | None, tuple[str, ...]]:
-    """Write the store's files, on devices if their memory allows; return where the store was built,
-    and why not on devices.
+    """Write the store's files, on devices if their memory allows. Returns the device or devices
+    (None for the CPU), and notes.
 
     device: of this process; a cluster's workers have their own.
     """
@@ -200,7 +198,9 @@ def _build_anywhere(
 
 
 def may_have_devices(cluster: Cluster, device: str) -> bool:
-    """Return whether to ask workers for their GPUs: local workers have those of this machine."""
+    """Return whether workers may have GPUs. Local workers have those of this machine; remote
+    workers must be asked.
+    """
     if cluster.local and device == "auto":
         return has_device_each(device, cluster.workers)
     return device != "cpu"
@@ -214,7 +214,7 @@ def build_files(run: Preparation) -> None:
 
 
 def _counted_plan(run: Preparation, counted: Counted) -> Plan:
-    """Return the plan of the same shape, now that everything is counted."""
+    """Return the plan of the same shape, with exact counts instead of bounds."""
     assert run.plan.facts is not None
     facts = replace(run.plan.facts, vertices=counted.order.vertices, exact=True)
     tasks = len(tasks_of(run.source.chunk_rows))
@@ -232,8 +232,8 @@ def open_pool(
     resources: Resources,
     progress: Progress | None,
 ) -> Iterator[tuple[Executor, Budget]]:
-    """Open the pool where tasks run, warmed up, and return it with the budget that is left to tasks
-    by measurement.
+    """Open the pool where tasks run, with kernels compiled. Yields its executor, and the budget
+    that is left to tasks by measurement.
     """
     limit = resources.limit
     weighted = edges.weight is not None
@@ -263,7 +263,9 @@ def _cluster_budget(cluster: Cluster, limit: int) -> Budget:
 
 
 def purpose_of(edges: EdgeList, options: BuildOptions) -> dict[str, str]:
-    """Return all that decides a store's bytes, and the input as it was found."""
+    """Return all facts that decide a store's bytes, those of the input included, by their names in
+    messages.
+    """
     return {
         **choices_of(options, edges.rows),
         **inputs_of(edges),
@@ -273,13 +275,13 @@ def purpose_of(edges: EdgeList, options: BuildOptions) -> dict[str, str]:
 
 
 def inputs_of(edges: EdgeList) -> dict[str, str]:
-    """Return the size and time of each file of the input."""
+    """Return the size and time of each file of the input, as text by path."""
     return {file.path: file_facts(file.bytes, file.modified) for file in edges.files}
 
 
 def first_inputs_of(edges: EdgeList) -> dict[str, str]:
-    """Return the size and time of the first input files, and how many more there are: for records
-    that stay small.
+    """Return the size and time of the first input files, and the number and size of the others, so
+    that a record stays small.
     """
     first = inputs_of(replace(edges, files=edges.files[:_INPUTS_TOLD]))
     more = edges.files[_INPUTS_TOLD:]
@@ -289,7 +291,9 @@ def first_inputs_of(edges: EdgeList) -> dict[str, str]:
 
 
 def choices_of(options: BuildOptions, rows: int) -> dict[str, str]:
-    """Return the choices that decide a store's bytes beside the input, in the user's words."""
+    """Return the options that decide a store's bytes for an input of ``rows`` rows, by their names
+    in messages.
+    """
     partitions, grid = options.places_for(rows)
     chosen = {
         "--directed": "given" if options.directed else "not given",
@@ -310,7 +314,7 @@ def choices_of(options: BuildOptions, rows: int) -> dict[str, str]:
 
 
 def _built_with(info: GraphInfo) -> dict[str, str]:
-    """Return the choices that a store was built with, as ``choices_of`` words them."""
+    """Return the options that a store was built with, in the form of ``choices_of``."""
     wanted = info.threshold if info.threshold_chosen_by == "user" else None
     weights = (info.weights.column, info.weights.duplicates) if info.weights else (None, "min")
     options = BuildOptions(
@@ -328,8 +332,8 @@ def _built_with(info: GraphInfo) -> dict[str, str]:
 
 
 def check_built(output: Path, edges: EdgeList, options: BuildOptions) -> None:
-    """Raise InputError, with the difference in words, unless ``output`` is the store that is asked
-    for.
+    """Raise InputError, which names the difference, unless the store ``output`` was built from this
+    edge list with these options.
     """
     info = open_store(output).info
     theirs, ours = _built_with(info), choices_of(options, edges.rows)
@@ -355,11 +359,11 @@ def build_store_for(
     device: Device | None = None,
     notes: list[str] | None = None,
 ) -> Store:
-    """Build a store for a step that follows. then: the step's name, and the bytes that it holds at
-    most.
+    """Build a store for the step that follows.
 
-    refused: why the edge list cannot be read directly. Raises the LimitError of the refused ways
-    that needs the least memory; the limit that it names is enough for the build and for the step
+    then: the name of that step, and the most bytes that it holds. refused: the error that kept the
+    edge list from being read directly; None if there was none. Raises a LimitError with the least
+    limit that would do: that of ``refused``, or one that is enough for both the build and the step
     that follows.
     """
     try:
@@ -382,8 +386,9 @@ def build_store(
 ) -> Store:
     """Build the store ``output``, or resume building it, without a record of its own.
 
-    Scratch files lie beside the store. executor: of the run that needs the store; gets the build's
-    steps. device: where to build if it has room; None for the CPU. notes: take lines for the user.
+    Scratch files are put beside the store. executor: of the run that needs the store; it receives
+    the build's steps. device: where to build if it has room; None for the CPU. notes: receives
+    lines for the user.
     """
     if is_store(output):
         store = _verified(output, executor.threads)
@@ -405,8 +410,8 @@ def build_store(
 
 
 def _verified(path: Path, threads: int) -> Store:
-    """Return the store that an earlier attempt left in scratch. Raises LostScratchError where it is
-    damaged.
+    """Return the store that an earlier attempt left in scratch, verified. Raises LostScratchError
+    if it is damaged.
     """
     try:
         return _check_blocks(path, threads)
@@ -415,8 +420,8 @@ def _verified(path: Path, threads: int) -> Store:
 
 
 def _check_blocks(path: Path, threads: int) -> Store:
-    """Return a store all of whose files are as they were written. Raises InputError naming a file
-    that is not.
+    """Return a store after verifying the checksums of all its files. Raises InputError, which names
+    the file, for damage.
     """
     store, team = open_store(path), Team(threads)
     for name, record in store.files.items():

@@ -1,4 +1,6 @@
-"""Counting: degrees, order, threshold and layout: all of a graph but its edges' places."""
+"""The counting steps of a build: degrees, order, threshold and layout. After them all facts of a
+graph are known except the places of its edges.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from .prepare import Preparation, rows_of, tasks_of
 
 @dataclass(frozen=True)
 class Counted:
-    """Counts from the passes over the edges, and the order, threshold and layout that follow from
+    """The counts of the passes over the edges, and the order, threshold and layout derived from
     them.
     """
 
@@ -32,9 +34,7 @@ class Counted:
 
 
 def count(run: Preparation) -> Counted:
-    """Count degrees, and choose order and threshold: everything about the graph but its edges'
-    places.
-    """
+    """Count degrees, and choose order, threshold and layout."""
     spans, parts, loops = _degrees(run)
     order = _order(run, parts)
     table = PositionTable(run.scratch, tuple(spans))
@@ -45,13 +45,15 @@ def count(run: Preparation) -> Counted:
 
 
 def _degrees(run: Preparation) -> tuple[list[range], list[list[str]], int]:
-    """Return the spans, the names of each span's counts, and the number of self-loops."""
+    """Count degrees. Returns the spans, the names of each span's counts in scratch, and the number
+    of self-loops.
+    """
     directed = run.options.directed
 
     def degrees() -> Step:
         spans = counting.spans_of(run.source.domain, run.plan.shape.spans)
         step = run.plan.step("degrees")
-        # Each task counts into arrays of its own: no more of them than run at once.
+        # Each task counts into arrays of its own, so there are only as many tasks as run at once.
         parts = share_out(run.source.chunk_rows, max(1, step.at_once))
         items = [
             (part, span, f"{s}-{p}") for s, span in enumerate(spans) for p, part in enumerate(parts)
@@ -91,7 +93,9 @@ def _add_degrees(item: tuple[int, list[str]], **shared: Any) -> None:
 
 
 def _order(run: Preparation, parts: list[list[str]]) -> VertexOrder:
-    """Choose the order. parts: for each span, the names of the counts that tasks have saved."""
+    """Choose the order of vertices. parts: for each span, the names of the counts that tasks have
+    saved.
+    """
     chosen, scratch = run.options.order, run.scratch
 
     def order() -> Step:
@@ -138,5 +142,5 @@ def _threshold(
 
 
 def no_delegates(order: VertexOrder) -> Threshold:
-    """Return a threshold without delegates, for a grid, one partition included."""
+    """Return a threshold without delegates, for a grid; one partition counts as a grid."""
     return Threshold(int(order.distinct[0]), 0, 1.0, "no delegates")

@@ -1,14 +1,15 @@
-"""A build on a device: the store of build.py, byte for byte, from edges that fit the device.
+"""A build on a device. It writes the store of build.py, byte for byte, from edges that fit the
+device.
 
-    degrees       batches of edges, as they are read, to the device; counted there
-    order         positions, and by them what the vertex table needs, back to scratch
-    threshold     between normal vertices and delegates (of that layout)
-    sort          keys of all subgraphs; edges are let go of
-    build         a shard a task: its targets copied back and written
-    vertices      as ever
+    degrees       batches of edges are copied to the device as they are read, and counted there
+    order         positions are computed; the columns of the vertex table go back to scratch
+    threshold     between normal vertices and delegates (delegate layout only)
+    sort          keys of all subgraphs are sorted; the memory of the edges is freed
+    build         a shard for each task: its targets are copied back and written
+    vertices      as in a build on CPUs
 
-What comes before (the dictionary, where ids need one) and after is the CPU's. It takes seconds, so
-nothing of it is resumed.
+The CPU does the steps before (the dictionary, if ids need one) and after. The device's steps take
+seconds, so none of them is resumed.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ from .prepare import Preparation
 from .write_store import finish_store, make_folders, weighing_of
 
 _PIECE = 1 << 22
-"""Targets that a task copies back at once."""
+"""Number of targets that a task copies back at once."""
 
 
 def build_files_on_device(run: Preparation, device: Device) -> None:
     """Write the store's files into the folder of the run's work.
 
-    Raises DeviceMemoryError where the device is too small; a build on the CPU can follow then.
+    Raises DeviceMemoryError if the device is too small; a build on the CPU can follow then.
     """
     on_cpu = run.plan
     run.plan = plan_on_device(on_cpu, run.source.domain)
@@ -70,14 +71,15 @@ def build_files_on_device(run: Preparation, device: Device) -> None:
 
 
 def plan_on_device(plan: Plan, domain: int) -> Plan:
-    """The steps of a build on a device, by those of one on the CPU.
+    """Return the steps of a build on a device, from the plan of one on the CPU, whose steps bound
+    the bytes on the host.
 
-    These bound what the host holds. domain: dense ids lie below it.
+    domain: dense ids are below it.
     """
     facts = plan.facts
     assert facts is not None
     both = 2 if facts.directed else 1
-    copies = facts.grid.rows if facts.grid else 2  # and those of delegates
+    copies = facts.grid.rows if facts.grid else 2  # rows of a vertex; 2: with those of delegates
     least_rows = both * domain * copies
     weighted = facts.weight_bytes > 0
     need = gpu_prepare.bytes_needed(
@@ -93,7 +95,9 @@ def plan_on_device(plan: Plan, domain: int) -> Plan:
 
 
 def plan_ahead_on_device(plan: Plan, device: Device) -> Plan:
-    """The plan of a build on a device; ``plan`` itself where the device has too little memory."""
+    """Return the plan of a build on a device; ``plan`` itself if the device has too little
+    memory.
+    """
     assert plan.facts is not None
     there = plan_on_device(plan, plan.facts.domain)
     if max(step.device_bytes for step in there.steps) > device.memory_bytes:
@@ -142,7 +146,7 @@ def _build(run: Preparation, device: Device) -> None:
 
 
 def entries_of(layout: Layout, entries: Sequence[int]) -> Callable[[Subgraph], int]:
-    """Return the entries of each of a layout's subgraphs, by the subgraph."""
+    """Return a function that gives the number of entries of a subgraph of the layout."""
     places = [(subgraph.partition, subgraph.name) for subgraph in layout.subgraphs]
     by_place = dict(zip(places, entries, strict=True))
     return lambda subgraph: by_place[subgraph.partition, subgraph.name]
@@ -158,7 +162,7 @@ def _copy_edges(run: Preparation, device: Device) -> Columns:
 
     weighted = run.edges.weight is not None
     columns, rounding = copy_edges(device, run.source, run.plan.shape.batch_rows, spread, weighted)
-    if isinstance(run.source, ParquetSource):  # which has read weights only now
+    if isinstance(run.source, ParquetSource):  # weights have been read only now
         run.rounding = rounding
     return columns
 
@@ -166,7 +170,7 @@ def _copy_edges(run: Preparation, device: Device) -> Columns:
 def save_vertices(
     scratch: Scratch, domain: int, spans: int, degrees: Degrees, positions: Positions
 ) -> PositionTable:
-    """Leave in scratch, by dense id, what the vertex table is written of."""
+    """Save the columns of the vertex table in scratch, by dense id."""
     columns = {"position": positions.position, "degree": degrees.degree}
     if degrees.out_degree is not None:
         columns["out_degree"] = degrees.out_degree
@@ -178,7 +182,7 @@ def save_vertices(
 
 
 def number_vertices(table: PositionTable, chosen: Order, vertices: int) -> None:
-    """Leave in scratch the global ids, where these are no positions."""
+    """Save the global ids in scratch, unless they are the positions."""
     if chosen != "degree":
         positions = (table.scratch.load(f"position-{s}") for s in range(len(table.spans)))
         table.scratch.save("global", counting.number_globally(chosen, positions, vertices))
@@ -187,7 +191,7 @@ def number_vertices(table: PositionTable, chosen: Order, vertices: int) -> None:
 def order_vertices(
     device: Device, positions: Positions, table: PositionTable, chosen: Order
 ) -> VertexOrder:
-    """After ``number_vertices``."""
+    """Return the order of vertices, with the global ids that ``number_vertices`` has saved."""
     found = VertexOrder(*gpu_prepare.degree_classes(device, positions.degree))
     if chosen == "degree":
         return found
@@ -210,7 +214,9 @@ def _threshold(
 
 
 def _check_layout(run: Preparation, device: Device, layout: Layout) -> None:
-    """Whether there is room for the rows of all subgraphs, now that these are known."""
+    """Raise DeviceMemoryError if the device has no room for the rows of all subgraphs, whose number
+    is known now.
+    """
     rows = sum(subgraph.rows for subgraph in layout.subgraphs)
     if rows > gpu_prepare.MOST_ROWS:
         raise DeviceMemoryError(f"{rows:,} rows in all subgraphs are too many for a GPU")
@@ -228,7 +234,7 @@ def _check_layout(run: Preparation, device: Device, layout: Layout) -> None:
 
 
 class ShardRows(NamedTuple):
-    """A shard, and the rows it is made of, of those of all subgraphs in order."""
+    """A shard and the range of its rows, numbered over all subgraphs in order."""
 
     shard: Shard
     first: int
@@ -236,11 +242,11 @@ class ShardRows(NamedTuple):
 
 
 class DeviceShards(NamedTuple):
-    """Rows of some shards in a row, on the device.
+    """The rows of consecutive shards on the device.
 
-    counts: uint32, targets of each row. targets: uint32, positions. weights: uint32, bits of each;
-    None where there are none. offsets: where each row begins. first_row: of these, of those of all
-    subgraphs.
+    counts: uint32, the number of targets of each row. targets: uint32, positions. weights: uint32,
+    the bits of each weight; None without weights. offsets: the start of each row. first_row: the
+    number of the first row, counted over all subgraphs.
     """
 
     counts: Any
@@ -251,9 +257,10 @@ class DeviceShards(NamedTuple):
 
 
 def places_of(layout: Layout, global_of_position: Any) -> tuple[RowPlacement, list[int]]:
-    """Where edges go, and the first row of each subgraph, with the end.
+    """Return the placement of edges in rows, and the first row of each subgraph, followed by the
+    end.
 
-    global_of_position: on the device; None where global ids are positions.
+    global_of_position: on the device; None if global ids are positions.
     """
     first_rows = list(accumulate((subgraph.rows for subgraph in layout.subgraphs), initial=0))
     of_slots = np.full(layout.partitions * SLOTS, -1, np.int64)
@@ -274,7 +281,7 @@ def places_of(layout: Layout, global_of_position: Any) -> tuple[RowPlacement, li
 
 
 def shards_of(layout: Layout, first_rows: list[int]) -> list[ShardRows]:
-    """All shards of the store, in order."""
+    """Return all shards of the store, in order."""
     shards: list[ShardRows] = []
     for subgraph, row in zip(layout.subgraphs, first_rows, strict=False):
         starts = subgraph.ranges.starts
@@ -286,7 +293,9 @@ def shards_of(layout: Layout, first_rows: list[int]) -> list[ShardRows]:
 
 
 def entries_between(device: Device, keys: Any, rows: list[int]) -> NDArray[np.int64]:
-    """Return the entries from each of ``rows`` to the next, in sorted keys, duplicates included."""
+    """Return the number of sorted keys, duplicates included, from each row in ``rows`` to the
+    next.
+    """
     with device.use() as cupy:
         begins = np.array(rows, np.uint64) << np.uint64(32)
         return np.diff(cupy.searchsorted(keys, cupy.asarray(begins)).get()).astype(np.int64)
@@ -295,7 +304,9 @@ def entries_between(device: Device, keys: Any, rows: list[int]) -> NDArray[np.in
 def device_shards(
     device: Device, found: SortedKeys, rows: int, first_row: int, weighing: Weighing | None = None
 ) -> DeviceShards:
-    """found: of which rows are numbered from ``first_row`` on and lie below ``rows``."""
+    """Make the rows of shards from sorted keys. found: keys with rows numbered from ``first_row``
+    on, fewer than ``rows`` of them.
+    """
     combining = None if weighing is None else weighing.combining
     with sums_that_fit():
         made = gpu_prepare.rows_of(device, found.keys, rows, found.weights, combining)
@@ -306,7 +317,9 @@ def device_shards(
 def _sort(
     run: Preparation, device: Device, batches: list[Columns], positions: Positions, layout: Layout
 ) -> tuple[DeviceShards, list[ShardRows], list[int]]:
-    """All rows, all shards, and the entries of each subgraph. batches: emptied."""
+    """Sort the edges into rows. Returns all rows, all shards, and the number of entries of each
+    subgraph. batches: emptied.
+    """
     with device.use() as cupy:
         table = None if layout.numbered_by_position else cupy.asarray(run.scratch.load("global"))
         places, first_rows = places_of(layout, table)
@@ -318,8 +331,8 @@ def _sort(
 
 
 class ShardWriter:
-    """Writes shards' targets, and weights of this type if there are some, and leaves the counts of
-    their rows in scratch.
+    """A writer of shards: it writes their targets, and their weights of type ``kind`` if there are
+    any, and saves the counts of their rows in scratch.
     """
 
     def __init__(
@@ -347,11 +360,11 @@ class ShardWriter:
 
     @property
     def sizes(self) -> list[int]:
-        """Targets of each shard."""
+        """Return the number of targets of each shard."""
         return [end - begin for begin, end in self._bounds]
 
     def write(self, number: int) -> list[FileRecord]:
-        """Of the shards, that one; of each of its files the record."""
+        """Write one shard. Returns the record of each of its files."""
         shard, first, stop = self._shards[number]
         begin, end = self._bounds[number]
         subgraph, rows = shard.subgraph, self._rows

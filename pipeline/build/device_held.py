@@ -1,7 +1,7 @@
-"""An edge list as the rows that a store of it would have, on a device: nothing is written.
+"""The rows that a store of an edge list would have, made on a device. Nothing is written to disk.
 
-read      chunks are decoded by several threads, and copied as they come
-copy      instead, after what a CPU does, where ids need a dictionary
+read      several threads decode chunks, and copy them to the device at once
+copy      the same, if ids need a dictionary: the CPU has read and numbered the edges before
 prepare   degrees, positions and rows, in one sort (kernels/gpu/prepare.py)
 """
 
@@ -45,7 +45,9 @@ from .write_store import graph_info, weighing_of
 
 @dataclass(frozen=True)
 class HeldOnDevice:
-    """rows, names: by position. ids: what dense ids are."""
+    """An edge list as rows on a device. rows, names: by position. ids: the user ids of dense
+    ids.
+    """
 
     rows: DeviceRows
     info: GraphInfo
@@ -55,8 +57,8 @@ class HeldOnDevice:
 
 @dataclass(frozen=True)
 class HeldOnDeviceNeed:
-    """Bytes: on the host to read, and of names that stay; on the device to prepare. facts: bounds
-    of the graph.
+    """Bytes of an edge list as rows on a device. reading: on the host, to read. names: on the host,
+    of names that stay. preparing: on the device, to prepare. facts: bounds of the graph.
     """
 
     reading: int
@@ -68,11 +70,11 @@ class HeldOnDeviceNeed:
 def rows_on_device_need(
     edges: EdgeList, options: BuildOptions, threads: int, closely: bool
 ) -> HeldOnDeviceNeed:
-    """closely: as of facts_of."""
+    """Return the bytes that ``rows_on_device`` holds. closely: as in facts_of."""
     facts = facts_of(edges, dense_domain(edges), options.directed, True, 1, ONE, closely)
     reading = threads * reading_bytes(facts) + dictionary_bytes(facts)
     if facts.encoded:
-        reading += 2 * (8 + facts.weight_bytes) * facts.rows  # as they come, and translated
+        reading += 2 * (8 + facts.weight_bytes) * facts.rows  # as read, and as dense ids
     preparing = gpu_prepare.bytes_needed(
         facts.rows, facts.domain, facts.directed, weighted=edges.weight is not None
     )
@@ -83,9 +85,9 @@ def rows_on_device_need(
 def rows_on_device(
     edges: EdgeList, options: BuildOptions, executor: Executor, device: Device
 ) -> HeldOnDevice:
-    """Read an edge list and make its rows, with weights if it has some.
+    """Read an edge list and make its rows on a device, with weights if it has any.
 
-    Raises InputError where what it holds is wrong, DeviceMemoryError where there is no room.
+    Raises InputError for bad input, DeviceMemoryError if the device has no room.
     """
     weighing = weighing_of(edges, options)
     combining = None if weighing is None else weighing.combining
@@ -98,7 +100,7 @@ def rows_on_device(
         compiled.result()
     edges.check_unchanged()
     batches = [columns]
-    del columns  # edges are let go of before they are sorted
+    del columns  # so that edges can be freed before they are sorted
     prepare = partial(_prepare, device, batches, numbering.domain, options.directed, combining)
     rows = executor.once("prepare", prepare)
     info = _info(edges, options, device, rows, weighing, rounding)
@@ -159,7 +161,7 @@ def _info(
 
 
 def _extremes(device: Device, bits: Any, weighing: Weighing) -> tuple[float, float, float]:
-    """The least, the greatest, the mean; 0 of none."""
+    """Return the least, the greatest and the mean weight; zeros if there are no weights."""
     if not len(bits):
         return 0.0, 0.0, 0.0
     with device.use():

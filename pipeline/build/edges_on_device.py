@@ -1,4 +1,4 @@
-"""Copying of edges to a device, as dense ids and weights, by several threads."""
+"""Copying of edges, as dense ids and weights, to a device by several threads."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from ...partition.input.weights import Rounding, total_rounding
 from ...partition.store.long_rows import too_large_a_sum
 
 Spread = Callable[[Callable[[int], None], list[int], Sequence[int]], object]
-"""Runs a task of each item; beside these, how many rows each has."""
+"""Function that runs a task on each item. Its last argument is the number of rows of each item."""
 
 
 def copy_edges(
     device: Device, source: EdgeSource, batch_rows: int, spread: Spread, weights: bool = False
 ) -> tuple[Columns, Rounding]:
-    """Copy all edges to the device; tasks read a chunk each, batch by batch. weights: copy weights,
-    too. Also returns the rounding of weights to 32 bits, where they were read for the copy.
+    """Copy all edges to the device; each task reads a chunk, batch by batch. weights: whether
+    weights are copied. Returns the columns, and the rounding of weights to 32 bits if they were
+    read for the copy.
     """
     rows = source.chunk_rows
     starts = list(accumulate(rows, initial=0))
@@ -42,7 +43,7 @@ def copy_edges(
 
 @contextmanager
 def sums_that_fit() -> Iterator[None]:
-    """Raise an error for weights of the same edge whose sum does not fit: they are bad input."""
+    """Turn the overflow of a sum of weights of one edge into an InputError."""
     try:
         yield
     except OverflowError as error:

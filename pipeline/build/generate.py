@@ -1,4 +1,4 @@
-"""Synthetic edge lists on disk (kernels/prepare/generate.py makes the rows)."""
+"""Generation of synthetic edge lists on disk (kernels/prepare/generate.py makes the rows)."""
 
 from __future__ import annotations
 
@@ -42,12 +42,11 @@ MAX_SCALE = 48
 
 @dataclass(frozen=True)
 class Recipe:
-    """A graph to generate. Rows depend on these alone.
+    """A graph to generate. Its rows depend on these values alone.
 
-    kronecker, uniform: 2^scale vertices, edge_factor rows for each.
-    grid: height x width cells joined to their right and lower neighbours, of which joins the
-    share ``drop`` is left out.
-    weighted: with a column ``weight``, the same for rows of the same ends.
+    kronecker, uniform: 2^scale vertices, with edge_factor rows for each. grid: height x width
+    cells, each joined to its right and lower neighbour, except the share ``drop`` of these edges.
+    weighted: whether there is a column ``weight``, which depends on the two ends of a row only.
     """
 
     kind: Kind
@@ -83,21 +82,21 @@ class Recipe:
 
     @property
     def facts(self) -> dict[str, str | int | float]:
-        """Return all that the rows depend on, for this kind of graph."""
+        """Return all values that the rows depend on, for this kind of graph."""
         shape = ("height", "width", "drop") if self.kind == "grid" else ("scale", "edge_factor")
         weighted = ("weighted",) if self.weighted else ()
         return {name: getattr(self, name) for name in ("kind", "seed", *shape, *weighted)}
 
     @property
     def candidates(self) -> int:
-        """Return the number of rows, or for a grid, of joins that may be left out."""
+        """Return the number of rows; for a grid, of possible rows, some of which are left out."""
         if self.kind == "grid":
             return 2 * self.height * self.width
         return self.edge_factor << self.scale
 
     @property
     def domain(self) -> int:
-        """Return the bound that all ids lie below."""
+        """Return the number that all ids are below."""
         return self.height * self.width if self.kind == "grid" else 1 << self.scale
 
     @property
@@ -105,10 +104,10 @@ class Recipe:
         return np.dtype(np.int32 if self.domain <= 2**31 else np.int64)
 
     def rows(self, first: int, last: int) -> Columns:
-        """Return rows made from candidates first .. last - 1."""
+        """Return the rows of candidates first .. last - 1."""
         src = np.empty(last - first, self.dtype)
         dst = np.empty(last - first, self.dtype)
-        seed = np.uint64(self.seed)  # all 64 bits of it
+        seed = np.uint64(self.seed)  # the kernels take all 64 bits
         if self.kind == "kronecker":
             kernels.kronecker(first, self.scale, seed, src, dst)
         elif self.kind == "uniform":
@@ -120,7 +119,7 @@ class Recipe:
         return src, dst
 
     def weights(self, src: NDArray, dst: NDArray) -> NDArray[np.int32]:
-        """Return the weights of rows."""
+        """Return the weights of the rows with these ends."""
         weight = np.empty(len(src), np.int32)
         kernels.weights(np.uint64(self.seed), src, dst, weight)
         return weight
@@ -132,7 +131,9 @@ class Recipe:
         return pa.schema(fields, metadata=mark("edge list", recipe=self.facts))
 
     def rows_on(self, device: Device, first: int, last: int) -> tuple[Any, Any]:
-        """Return the rows as uint32 arrays on a device; vertices have to be below 2^32 - 1."""
+        """Return the rows of candidates first .. last - 1 as uint32 arrays on a device. Ids must be
+        below 2^32 - 1. Raises InputError for a larger scale than GPUs can make.
+        """
         if self.kind == "grid":
             keep_below = round((1 - self.drop) * 2**32)
             return gpu_generate.grid(
@@ -149,7 +150,7 @@ def generate_edges(
 ) -> int:
     """Write the recipe's edge list as a folder of Parquet files and return its number of rows.
 
-    Without ``overwrite``, an existing edge list of this recipe is left as it is.
+    Without ``overwrite``, an existing edge list of this recipe is kept.
     """
     started = time.perf_counter()
     there = None if overwrite else rows_there(recipe, output)
@@ -194,8 +195,8 @@ def generate_edges(
 
 
 def rows_there(recipe: Recipe, output: str | Path) -> int | None:
-    """Return the number of rows of the recipe's edge list if it stands at ``output``, whole; None
-    for anything else.
+    """Return the number of rows of the edge list at ``output`` if it is this recipe's and
+    undamaged; otherwise None.
     """
     clean_up(output, {}, None)
     try:

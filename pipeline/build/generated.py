@@ -1,8 +1,9 @@
-"""Preparation of a generated graph across ranks with a device each: nothing on disk.
+"""Preparation of a generated graph across ranks with a device each. Nothing is written to disk.
 
-Every rank makes its slice of the edges; degrees are added up over all ranks, and each rank places
-the vertices; keys (cuda/prepare/prepare.cu) go to the rank that has their partition, which sorts
-them. One partition a rank, delegates or a grid as in a store.
+Every rank makes its slice of the edges. Degrees are added up over all ranks, and each rank computes
+the positions of vertices. Keys (cuda/prepare/prepare.cu) are sent to the rank that has their
+partition, which sorts them. Each rank has one partition, in the layout of delegates or of a grid,
+as in a store.
 """
 
 from __future__ import annotations
@@ -28,16 +29,20 @@ from ...partition.store.order import Threshold, VertexOrder, choose_threshold
 from ..ranks.communicator import Communicator
 
 NN_SHARE = 0.0005
-"""Share of nn rows for a threshold chosen here: a device handles delegates faster than nn rows."""
-_PIECE = 1 << 28  # targets whose places in a grid are found at once
+"""Share of nn rows aimed at by an automatic threshold: a device handles delegates faster than nn
+rows.
+"""
+_PIECE = 1 << 28  # targets whose places in a grid are computed at once
 _DELEGATE_ROWS = (SUBGRAPHS.index("dn"), SUBGRAPHS.index("dd"))
 
 
 class Prepared(NamedTuple):
-    """A rank's share of a graph that is ready to be searched.
+    """A rank's share of a graph, ready to be searched.
 
-    rows_from: input rows that touch each vertex, by the rank's own numbers; none for delegates that
-    other ranks own.
+    rows_from: the number of input rows that touch each vertex, by the rank's own numbers; 0 for
+    delegates that other ranks own. id_of_position: uint32, of all vertices, on the device.
+    threshold: None in a grid. edges, input_rows: of the whole graph. entries: of this rank, by
+    subgraph.
     """
 
     rows: DelegateRows | GridRows
@@ -57,10 +62,10 @@ def prepare(
     threshold: int | None,
     grid: Grid | None = None,
 ) -> Prepared:
-    """Prepare a rank's share of a graph. batches: this rank's edges, dense ids below ``domain``;
-    emptied on the way.
+    """Prepare a rank's share of a graph.
 
-    grid: of as many partitions as there are ranks; None: delegates.
+    batches: this rank's edges, as dense ids below ``domain``; emptied. grid: of as many partitions
+    as ranks; None for the layout of delegates.
     """
     rank, ranks = communicator.rank, communicator.size
     own_rows = sum(len(src) for src, _ in batches)
@@ -104,7 +109,7 @@ def prepare(
 def _position_vertices(
     device: Device, batches: list[Columns], domain: int, rows: int, communicator: Communicator
 ) -> Positions:
-    """Place the vertices, with the same result on every rank."""
+    """Compute the positions of vertices, which are the same on every rank."""
     cupy = device.cupy
     found = gpu_prepare.count_degrees(device, batches, domain, rows, directed=False)
     degree = combine(device, found.degree, communicator, cupy.sum)
@@ -115,8 +120,8 @@ def _position_vertices(
 def combine(
     device: Device, values: Array, communicator: Communicator, how: Callable[..., Array]
 ) -> Array:
-    """Combine all ranks' arrays, by a sum or another reduction: each rank reduces its part, then
-    all ranks gather the parts.
+    """Combine the arrays of all ranks by a sum or another reduction, and return the result on each
+    rank. Each rank reduces one part, then all ranks gather the parts.
     """
     ranks, rank = communicator.size, communicator.rank
     starts = [len(values) * r // ranks for r in range(ranks + 1)]
@@ -136,7 +141,9 @@ def combine(
 def _places(
     vertices: int, delegates: int, ranks: int, grid: Grid | None
 ) -> tuple[RowPlacement, NDArray[np.int64]]:
-    """Return where edges go, and the first row of each rank's partition, with the end."""
+    """Return the placement of edges in rows, and the first row of each rank's partition, followed
+    by the end.
+    """
     first_row = np.full(ranks * SLOTS, -1, np.int64)
     firsts = [0]
     at = 0
@@ -180,8 +187,8 @@ def exchange_keys(
 ) -> Array:
     """Send each rank its share of sorted keys, and return the received keys, sorted.
 
-    keys: one array, which is taken out of the list and freed before other keys arrive. starts:
-    where each rank's share begins, and the end. first_row: the row from which rows are numbered
+    keys: a list of one array, which is taken out of it and freed before other keys arrive. starts:
+    the start of each rank's share, followed by the end. first_row: the row that gets number 0
     afterwards.
     """
     with device.use() as cupy:
@@ -199,7 +206,9 @@ def exchange_keys(
 def _take(
     maker: DelegateRowsMaker, rank: int, counted: Any, vertices: int, delegates: int
 ) -> dict[str, int]:
-    """Hand over a partition's rows as a store's subgraphs; return the number of entries in each."""
+    """Hand the rows of a partition to ``maker`` as a store's subgraphs. Returns the number of
+    entries in each.
+    """
     cupy, ranks = maker.device.cupy, maker.numbering.ranks
     own = local_rows(vertices, ranks, rank)
     offsets, targets, edges = {}, {}, {}
@@ -225,7 +234,7 @@ def _take(
 def _take_tile(
     device: Device, numbering: GridNumbering, grid: Grid, rank: int, counted: Any
 ) -> tuple[GridRows, dict[str, int]]:
-    """Take a partition's rows as a tile of a store; return its number of entries."""
+    """Make the GridRows of a partition. Returns these and the number of entries."""
     cupy, edges = device.cupy, len(counted.targets)
     maker = GridRowsMaker(device, numbering, rank, directed=False)
     offsets = cupy.zeros(len(counted.counts) + 1, np.uint64)
@@ -239,6 +248,6 @@ def _take_tile(
 
 
 def total(communicator: Communicator, values: NDArray) -> NDArray[np.int64]:
-    """Return the sum over all ranks, on each rank."""
+    """Return the sum of values over all ranks, the same on each rank."""
     told = communicator.exchange([[values.astype(np.int64)]] * communicator.size)
     return np.sum([message[0] for message in told], axis=0)

@@ -1,6 +1,6 @@
-"""An edge list as the rows that a store of it would have, in memory: nothing is written.
+"""The rows that a store of an edge list would have, made in memory. Nothing is written to disk.
 
-The steps of a build, as far as they go without a disk (prepare.py).
+The steps are those of a build (prepare.py), as far as they need no disk.
 """
 
 from __future__ import annotations
@@ -40,31 +40,33 @@ from .prepare import (
 from .read import read_edges
 from .write_store import graph_info, scatter, weighing_of
 
-_ANY = 1 << 62  # of a limit: whether it fits is for whoever asks what is needed
+_ANY = 1 << 62  # no limit: the caller decides whether the plan fits
 
 
 @dataclass(frozen=True)
 class HeldGraph(WholeGraph):
-    """By degree. ids: what dense ids are."""
+    """A graph in memory, with vertices by position. ids: the user ids of dense ids."""
 
     names: VertexNames
     ids: Ids
 
 
 def fits_held(edges: EdgeList) -> bool:
-    """Whether it is small enough for a run to begin with it anew each time."""
+    """Return whether an edge list is small enough to be read again by every run."""
     return edges.rows <= IN_MEMORY_ROWS
 
 
 def _plan(edges: EdgeList, options: BuildOptions, threads: int, closely: bool = False) -> Plan:
-    """closely: as of facts_of."""
+    """Return the plan of making the rows, under no limit. closely: as in facts_of."""
     facts = facts_ahead(edges, replace(options, partitions=1), closely)
     tasks = len(tasks_of(tuple(chunk.rows for chunk in edges.chunks())))
     return make_plan(facts, Budget(_ANY, 0, threads), tasks, IN_MEMORY)
 
 
 class HeldNeed(NamedTuple):
-    """Bytes: to make the rows, and of what stays of them. facts: bounds of the graph."""
+    """Bytes of an edge list as rows in memory. making: while rows are made. staying: of the rows
+    and names that stay. facts: bounds of the graph.
+    """
 
     making: int
     staying: int
@@ -72,7 +74,7 @@ class HeldNeed(NamedTuple):
 
 
 def rows_need(edges: EdgeList, options: BuildOptions, threads: int, closely: bool) -> HeldNeed:
-    """closely: as of facts_of."""
+    """Return the bytes that ``rows_in_memory`` holds. closely: as in facts_of."""
     plan = _plan(edges, options, threads, closely)
     assert plan.facts is not None
     facts = plan.facts
@@ -85,7 +87,7 @@ def rows_need(edges: EdgeList, options: BuildOptions, threads: int, closely: boo
 
 
 def rows_in_memory(edges: EdgeList, options: BuildOptions, executor: Executor) -> HeldGraph:
-    """Read an edge list and make its rows. InputError where what it holds is wrong."""
+    """Read an edge list and make its rows. Raises InputError for bad input."""
     options = replace(options, partitions=1)
     plan = _plan(edges, options, executor.threads)
     dense = read_edges(edges, executor, plan.held(plan.step("read")))
@@ -112,7 +114,9 @@ def rows_in_memory(edges: EdgeList, options: BuildOptions, executor: Executor) -
 
 
 def _names(ids: Ids, position: NDArray[np.uint32]) -> VertexNames:
-    """position: of each dense id; UNREACHED of what is no vertex."""
+    """Return the names of vertices by position. position: of each dense id; UNREACHED for an id
+    that is no vertex.
+    """
     dense = np.flatnonzero(position != UNREACHED).astype(np.uint32)
     index = position[dense]
     dense_of = np.empty_like(dense)
@@ -121,7 +125,9 @@ def _names(ids: Ids, position: NDArray[np.uint32]) -> VertexNames:
 
 
 def _rows_of(run: Preparation, counted: Counted, runs: Runs, subgraph: Subgraph) -> WholeRows:
-    """Shards are built where their keys would fit, and then moved together."""
+    """Return the rows of a subgraph. Shards are built at the offsets of their keys, duplicates
+    included, and then moved together.
+    """
     shards, base, vertices = subgraph.shards(), subgraph.first_bucket, counted.order.vertices
     weighing = weighing_of(run.edges, run.options)
     keys = [int(runs.keys(base + shard.first, base + shard.stop).sum()) for shard in shards]

@@ -1,8 +1,9 @@
-"""The plan of a build: what each step holds, how many of its tasks run at once, what it writes.
+"""The plan of a build: the bytes that each step holds and writes, and the number of its tasks that
+run at once.
 
-Bytes are arithmetic from counts known before a step runs: bounds from the input's metadata, then
-exact ones from the passes that count. A plan that does not fit the memory limit is refused with
-the least limit that would do.
+Bytes are computed from counts known before a step runs: first from bounds in the input's metadata,
+then from the exact counts of the counting steps. A plan that does not fit the memory limit is
+refused with the least limit that would do.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ LEAST_SPAN = 1 << 16
 _PAIR = 8  # a row as two dense ids or positions
 _KEY = 6  # 16 bits of row, 32 of target
 _DECODE = 32 << 20  # Arrow's pages and a batch, for integers
-_PAGES = 8 << 20  # of that, pages
-_VERTEX_BATCH = 48 << 20  # a row group of the vertex table in the making, for integers
-_COPIES = 6  # of strings that are made into a dictionary, or written: tables, as they come, sorted
-_STRING = 24  # bytes of an id, where nothing better is known
+_PAGES = 8 << 20  # the part of _DECODE that pages take
+_VERTEX_BATCH = 48 << 20  # a row group of the vertex table while it is written, for integers
+_COPIES = 6  # copies of strings that become a dictionary or are written: as read, tables, sorted
+_STRING = 24  # bytes of a string id, as an estimate
 _SORTED = 32  # bytes a key takes while its bucket is sorted: keys twice, positions, slack
 _WRITER = 1 << 20
 _PARTED = 24  # bytes a key takes while a part of a long row is picked out of a segment
@@ -50,10 +51,12 @@ def facts_of(
     grid: Grid | None,
     closely: bool = True,
 ) -> Facts:
-    """Return the facts in the metadata. domain: None if ids have to go through a dictionary.
+    """Return the facts in the metadata of an edge list. domain: None if ids must go through a
+    dictionary.
 
     closely: whether the bytes that reading holds come from the headers of pages, rather than as a
-    bound from footers. With many pages, headers take longer than starting does.
+    bound from footers. If there are many pages, reading their headers takes longer than starting a
+    run.
     """
     string = is_string(edges.id_type)
     bound = min(2 * edges.rows, 2**32 - 2)
@@ -80,28 +83,28 @@ def id_width(id_type: pa.DataType) -> int:
 
 
 def reading_bytes(facts: Facts) -> int:
-    """Return the bytes that a task holds while it reads the input: pages, a batch, and a dictionary
-    in the making.
+    """Return the bytes that a task holds while it reads the input: pages, a batch, and a growing
+    dictionary.
     """
     pages = _DECODE + max(0, facts.reading.held - _PAGES)
     if not facts.encoded:
         return pages
     if not facts.reading.distinct:
         return pages + ENCODE_ROWS * 2 * (4 * facts.id_bytes + 32)
-    # Places in the dictionaries of batches, in that of the piece, in it sorted.
+    # Places in the dictionaries of batches, in the piece's dictionary, and in that one sorted.
     return pages + _COPIES * (ENCODE_BYTES + facts.reading.batch) + 2 * ENCODE_ROWS * 12
 
 
 def merge_bytes(facts: Facts, range_bytes: int) -> int:
-    """Return the bytes that merging a range of ids of so many bytes holds."""
+    """Return the bytes that merging a range of ids holds. range_bytes: of the ids themselves."""
     if facts.reading.distinct:
         return _COPIES * range_bytes
     return 6 * range_bytes + 2 * range_bytes // facts.id_bytes * 24
 
 
 def dictionary_bytes(facts: Facts) -> int:
-    """Return the bytes of dictionaries in memory: every chunk's, the merged one, and the places of
-    ids in them.
+    """Return the bytes of dictionaries in memory: those of all chunks, the merged one, and the ids'
+    places in it.
     """
     if not facts.encoded:
         return 0
@@ -110,8 +113,8 @@ def dictionary_bytes(facts: Facts) -> int:
 
 
 def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
-    """Return the steps of a build, each as one task at a time. tasks: parts the input is cut
-    into.
+    """Yield the steps of a build, with one task at a time. tasks: the number of parts that the
+    input is cut into.
     """
     read = decode = reading_bytes(facts)
     text = facts.reading.distinct
@@ -123,7 +126,7 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         yield StepPlan(
             "ids",
             max(1, size // RANGE_BYTES),
-            # Ranges are cut by samples: they are not all of a size. Samples are held before.
+            # Ranges are cut by samples, so their sizes differ. The samples are held before merging.
             max(merge_bytes(facts, RANGE_BYTES * 5 // 4), facts.reading.texts // 8),
             disk_bytes=4 * entries + facts.id_bytes * facts.domain + text,
         )
@@ -151,7 +154,7 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
     order = span * (2 * degree * both + 4) + span // 4
     kept = facts.domain * (4 + degree * both) + facts.domain // 8
     numbers = 0 if facts.ordered_by_degree else 4 * facts.vertices
-    # The longest row at each place, to cut ranges by; by degree, that follows from the order.
+    # The longest row at each place decides the cuts of ranges; by degree, the order gives it.
     cut = 0 if facts.ordered_by_degree else 2 * degree * facts.vertices + _WINDOWS
     yield StepPlan(
         "order",
@@ -160,7 +163,7 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         held + numbers + cut,
         disk_bytes=0 if shape.in_memory else kept + numbers,
     )
-    # Tasks walk through the spans each at its own pace; one span alone is shared.
+    # Each task walks through the spans at its own pace; only a single span is shared.
     table, own_table = (4 * span, 0) if spans == 1 else (0, 4 * span)
     delegates = 0
     if facts.grid is None:
@@ -180,7 +183,7 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         "scatter",
         tasks,
         placed + (2 * (_KEY + weight) + weight) * shape.batch_rows + 24 * buckets,
-        # In memory, batches are let go of as their keys are made.
+        # In memory, a batch is freed when its keys are made.
         shared + (max(held, runs) + keep if shape.in_memory else 0),
         disk_bytes=0 if shape.in_memory else runs,
     )
@@ -217,8 +220,8 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
 def make_plan(facts: Facts, budget: Budget, tasks: int, shape: Shape | None = None) -> Plan:
     """Return the plan that fits the budget and takes the least time.
 
-    shape: an earlier attempt's, which decides. Raises InputError naming the step that does not
-    fit and the least limit that would do.
+    shape: the shape of an earlier attempt, which must be used again; None for any. Raises
+    LimitError, which names the step that does not fit and the least limit that would do.
     """
     shapes = [shape] if shape else list(_shapes(facts))
     plans = [
@@ -242,8 +245,8 @@ def make_plan(facts: Facts, budget: Budget, tasks: int, shape: Shape | None = No
 
 
 def with_ranges(plan: Plan, sizes: Sequence[int]) -> Plan:
-    """Return the plan with the ranges of ids as they were cut: bytes of each. Raises LimitError as
-    make_plan does.
+    """Return the plan with the actual ranges of ids. sizes: the bytes of each range. Raises
+    LimitError as make_plan does.
     """
     assert plan.facts is not None
     counted = replace(
@@ -261,10 +264,10 @@ def _too_small(step: StepPlan, budget: Budget) -> LimitError:
 
 
 def _cost(plan: Plan) -> float:
-    """Return the approximate time of a plan, in times of reading the input once on one thread."""
+    """Return the approximate time of a plan, in units of reading the input once on one thread."""
     spans, rows = plan.shape.spans, plan.shape.batch_rows
     passes = {
-        "degrees": 1.0 * spans,  # the input is read once for each
+        "degrees": 1.0 * spans,  # the input is read once for each span
         "threshold": 1.0 + 0.5 * spans,
         "scatter": 4.0 + 0.5 * spans + 0.05 * MOST_BATCH_ROWS / rows,
         "build": 3.0,
@@ -284,7 +287,9 @@ def _shapes(facts: Facts) -> Iterator[Shape]:
 
 
 def _at_once(step: StepPlan, budget: Budget) -> StepPlan:
-    """Return how many tasks at once fit; 0 if not even one task a process fits."""
+    """Return the step with the number of tasks that fit at once; 0 if not even one task for each
+    process fits.
+    """
     fit = max(0, budget.free - step.shared_bytes) // max(1, step.task_bytes)
     if fit < min(budget.sharing, step.tasks):
         fit = 0

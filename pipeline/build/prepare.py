@@ -1,16 +1,16 @@
 """Preparation: from an edge list to the files of a store, step by step.
 
-    encode, ids   a dictionary, where ids are no dense integers
+    encode, ids   a dictionary, if ids are no dense integers
     degrees       of all vertices
     order         positions by falling degree
-    threshold     between normal vertices and delegates (of that layout)
+    threshold     between normal vertices and delegates (delegate layout only)
     scatter       edges into runs of keys grouped by bucket
     build         shards of the subgraphs
     vertices      the vertex table, offsets, manifest
 
-A small graph is read once and held in memory between steps; any other goes through scratch files,
-step by step within the plan, and an attempt that was cut off goes on after its last finished
-step. The tasks are the same, and so are the store's bytes.
+A small graph is read once and held in memory between steps. A larger graph goes through scratch
+files, step by step within the plan; an attempt that was cut off resumes after its last finished
+step. Tasks and the store's bytes are the same in both cases.
 """
 
 from __future__ import annotations
@@ -50,15 +50,19 @@ from .plan import facts_of, make_plan, with_ranges
 from .read import dense_domain, read_edges, with_bounds
 
 IN_MEMORY_ROWS = 1 << 27
-"""Larger graphs go through files even where memory would do: a run of minutes can be resumed."""
+"""Most rows of a graph that is held in memory. Larger graphs use files even if memory would do, so
+that a run of minutes can be resumed.
+"""
 
 ALWAYS_PARTITIONS, ROWS_A_PARTITION = 64, 1 << 10
-"""A graph may have so many partitions, or more of so many rows each."""
+"""Bounds on partitions: a graph may have ALWAYS_PARTITIONS in any case, and more if each has
+ROWS_A_PARTITION rows.
+"""
 
 IN_MEMORY = Shape(batch_rows=1 << 20, in_memory=True)
 
 TASK_ROWS = 1 << 23
-"""Rows of a task that writes a run."""
+"""Number of rows for each task that writes a run."""
 
 _VERTEX_ROWS = 1 << 18
 
@@ -68,9 +72,9 @@ class BuildOptions:
     """The user's choices about a store.
 
     partitions: None for the default, which depends on the number of rows. threshold: vertices of
-    higher degree are delegates; None for the automatic one. layout, grid: see
+    higher degree are delegates; None for the automatic threshold. layout, grid: see
     partition/store/grid.py; for 2d, None for the squarest grid. weight: a column of weights to
-    keep. duplicates: which weight rows of the same edge get.
+    keep. duplicates: which weight an edge gets that several rows repeat.
     """
 
     directed: bool = False
@@ -131,16 +135,18 @@ class BuildOptions:
 
     @property
     def shapes_store(self) -> bool:
-        """Return whether any option but those of reading the input was chosen."""
+        """Return whether any option of the store's shape was chosen: options other than those of
+        reading the input.
+        """
         chosen = (self.partitions, self.threshold, self.order, self.layout)
         return chosen != (None, None, "degree", "delegate")
 
     def places_for(self, rows: int) -> tuple[int, Grid | None]:
-        """Return the number of partitions of a graph of so many input rows, and their grid; None
-        for delegates.
+        """Return the number of partitions of a graph of ``rows`` input rows, and their grid; None
+        for the layout of delegates.
 
-        Raises InputError for partitions that would hold next to nothing: each partition has files
-        of its own.
+        Raises InputError for partitions that would hold hardly any rows, since each partition has
+        files of its own.
         """
         partitions = self.grid.partitions if self.grid else self.partitions
         most = max(ALWAYS_PARTITIONS, rows // ROWS_A_PARTITION)
@@ -153,8 +159,8 @@ class BuildOptions:
 
 
 class StoreOptions(TypedDict, total=False):
-    """Options of reading and storing an edge list, by the names of the commands' options; a grid as
-    "3x2", a threshold as a number or "auto".
+    """Options of reading and storing an edge list, by the names of the commands' options. A grid
+    may be text such as "3x2", a threshold a number or "auto".
     """
 
     directed: bool
@@ -170,8 +176,8 @@ class StoreOptions(TypedDict, total=False):
 
 
 def build_options_of(**options: Unpack[StoreOptions]) -> BuildOptions:
-    """Return the build's options. Raises InputError for a bad grid, or for options that do not go
-    together.
+    """Return the build's options. Raises InputError for a bad grid, or for options that exclude
+    each other.
     """
     values: dict[str, Any] = {name: as_plain(value) for name, value in options.items()}
     grid = values.get("grid")
@@ -191,10 +197,11 @@ def build_options_of(**options: Unpack[StoreOptions]) -> BuildOptions:
 class Preparation:
     """A build in progress.
 
-    work: None where all stays in memory (held.py). plan: for the remaining steps; made anew when
-    more has been counted. journal: runs a step, or returns its result from an earlier attempt.
-    characters: bytes of neighbouring ids that are strings, from one id to before another. rounding:
-    of weights, known once all weights have been read.
+    work: None if all data stay in memory (held.py). plan: for the remaining steps; made anew when
+    more has been counted. decode: the user ids of dense ids. characters: the bytes of string ids
+    with dense ids from the first argument up to, but without, the second. rounding: of weights,
+    known once all weights have been read. journal: runs a step, or returns its result from an
+    earlier attempt.
     """
 
     edges: EdgeList
@@ -230,7 +237,9 @@ class Preparation:
         return given
 
     def cut(self, table: list[NDArray]) -> Iterator[list[NDArray]]:
-        """Yield columns of a range of vertices, dense ids first, in pieces that text_cuts makes."""
+        """Yield columns of a range of vertices, dense ids first, in the pieces that text_cuts
+        makes.
+        """
         dense = table[0]
         if not is_string(self.edges.id_type):
             yield table
@@ -240,7 +249,7 @@ class Preparation:
             yield [column[start:stop] for column in table]
 
     def spread(self, name: str, task: Callable, items: list, sizes: Sequence[int] | None = None):
-        """Run the tasks of a step of the plan, wherever tasks run."""
+        """Run the tasks of a step of the plan in the executor's pool."""
         step = self.plan.step(name)
         need = self.plan.held(step)
         results = self.executor.spread(name, task, items, need, step.at_once, sizes)
@@ -250,7 +259,9 @@ class Preparation:
 
 
 def _shape_of(work: Work) -> Shape | None:
-    """Return the shape of an earlier attempt, whose counts by span stay valid."""
+    """Return the shape of an earlier attempt, whose counts by span stay valid; None if there was
+    none.
+    """
     degrees = work.given("degrees")
     return None if degrees is None else Shape(degrees["spans"], degrees["batch_rows"])
 
@@ -262,15 +273,15 @@ def plan_ahead(
     through_files: bool,
     shape: Shape | None = None,
 ) -> Plan:
-    """Plan by the input's metadata alone: upper bounds. Raises LimitError if nothing fits.
+    """Plan by the input's metadata alone, with upper bounds. Raises LimitError if nothing fits.
 
-    shape: an earlier attempt's, which decides.
+    shape: the shape of an earlier attempt, which must be used again; None for any.
     """
     return _choose_plan(facts_ahead(edges, options), budget, edges, through_files, shape)
 
 
 def facts_ahead(edges: EdgeList, options: BuildOptions, closely: bool = True) -> Facts:
-    """Return the facts of the graph that the input's metadata alone give. closely: as of
+    """Return the facts of the graph that follow from the input's metadata alone. closely: as in
     facts_of.
     """
     by_degree, places = options.order == "degree", options.places_for(edges.rows)
@@ -286,7 +297,7 @@ def _choose_plan(
 ) -> Plan:
     tasks = len(tasks_of(tuple(chunk.rows for chunk in edges.chunks())))
     if not shape and not through_files and not budget.workers and facts.rows <= IN_MEMORY_ROWS:
-        with contextlib.suppress(LimitError):  # through files, then
+        with contextlib.suppress(LimitError):  # if it does not fit, plan with files
             return make_plan(facts, budget, tasks, IN_MEMORY)
     return make_plan(facts, budget, tasks, shape)
 
@@ -300,7 +311,9 @@ def begin(
     through_files: bool,
     only_counting: bool = False,
 ) -> Preparation:
-    """Read the edges into memory, or make sure that they can be read again and again."""
+    """Begin a build: read the edges into memory, or make sure that they can be read several
+    times.
+    """
     edges = with_bounds(edges, executor)
     plan = plan_ahead(edges, options, budget, through_files, _shape_of(work))
     work.disk_bytes = plan.scratch_bytes + plan.final_bytes
@@ -409,6 +422,6 @@ def rows_of(run: Preparation, tasks: list[list[int]]) -> list[int]:
 
 
 def compile_tasks(id_type: pa.DataType, rows: int, weighted: bool, load: bool = True) -> None:
-    """Compile the kernels that building calls for so many input rows. load: see compile_kernels."""
+    """Compile the kernels that a build of ``rows`` input rows calls. load: see compile_kernels."""
     ids.compile_reading(id_type)
     shards.compile_build(rows, weighted, load)

@@ -1,9 +1,10 @@
-"""A build across workers with a device each: the store of build.py, byte for byte.
+"""A build across workers with a device each. It writes the store of build.py, byte for byte.
 
-Every rank copies its share of the edges to its device; degrees are added up over all ranks, and
-vertices placed by each. Keys (cuda/prepare/prepare.cu) are sorted, and go to the rank that writes
-their shard: shards are dealt out in order, as many keys to each rank as can be, whatever the
-partitions. What comes before (the dictionary) and after (the vertex table, offsets) is the CPU's.
+Every rank copies its share of the edges to its device. Degrees are added up over all ranks, and
+each rank computes the positions of vertices. Keys (cuda/prepare/prepare.cu) are sorted, and sent to
+the rank that writes their shard. Shards are dealt out in order, with about the same number of keys
+for each rank, whatever the partitions. The CPU does the steps before (the dictionary) and after
+(the vertex table, offsets).
 """
 
 from __future__ import annotations
@@ -61,10 +62,11 @@ from .write_store import finish_store, make_folders
 
 
 class Share(NamedTuple):
-    """A rank's part of a build. records: of the shards that it wrote, in order.
+    """A rank's part of a build. records: of the shards that the rank wrote, in order.
 
-    All ranks have counted the same: distinct and counts (VertexOrder), threshold, loops, and
-    entries of each subgraph, duplicates included. no_room: why nothing was written, if so.
+    The other facts are the same on all ranks: distinct and counts (VertexOrder), threshold, loops,
+    and the entries of each subgraph, duplicates included. no_room: the reason why nothing was
+    written; empty if the shards were.
     """
 
     records: list[FileRecord]
@@ -78,10 +80,12 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class BuildJob:
-    """A build of the edges of ``source`` into the folder ``output``; ``run`` gives a Share.
+    """A build of the edges of ``source`` into the folder ``output``. Implements RankJob; ``run``
+    returns a Share.
 
-    rows: of the input. spans: of dense ids, as the vertex table is left in scratch. threads: of a
-    rank that read or write at once; host_bytes: what they hold.
+    rows: of the input. spans: the number of spans of dense ids in which the vertex table is left in
+    scratch. threads: the number of a rank's threads that read or write at once. host_bytes: the
+    bytes that a rank holds on its host.
     """
 
     source: EdgeSource
@@ -107,14 +111,14 @@ class BuildJob:
         return replace(self, device=device)
 
     def fresh_attempt(self) -> BuildJob:
-        return self  # a file that is written again gets the same bytes
+        return self  # a second attempt writes the same bytes
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         device = open_device(0, self.device_limit)
         domain, directed = self.source.domain, self.options.directed
         both = 2 if directed else 1
         grid = self.options.places_for(self.rows)[1]
-        copies = grid.rows if grid else 2  # and those of delegates
+        copies = grid.rows if grid else 2  # rows of a vertex; 2: with those of delegates
         self._check_room(device, size, self._share(rank, size)[1], both * domain * copies // size)
         gpu_prepare.warm_up(device, self.rows, directed)
         return [Way(self.host_bytes, self)]
@@ -124,13 +128,13 @@ class BuildJob:
         try:
             with device.use(), device_arrays(communicator, device) as communicator:
                 share = self._run(device, communicator)
-                barrier(communicator)  # one that leaves is gone to those that still write
+                barrier(communicator)  # no rank leaves while others write: it would seem lost
                 return share
         finally:
             device.cupy.get_default_memory_pool().free_all_blocks()
 
     def _share(self, rank: int, size: int) -> tuple[list[int], int]:
-        """A rank's chunks of the source, and their rows."""
+        """Return a rank's chunks of the source, and the number of their rows."""
         groups = share_out(self.source.chunk_rows, size)
         chunks = groups[rank] if rank < len(groups) else []
         return chunks, sum(self.source.chunk_rows[chunk] for chunk in chunks)
@@ -138,15 +142,17 @@ class BuildJob:
     def _check_room(
         self, device: Device, size: int, own_rows: int, subgraph_rows: int, delegates: int = 0
     ) -> None:
-        """own_rows: of the input, that the rank copies, or whose keys it gets."""
+        """Raise DeviceMemoryError if the device is too small. own_rows: the input rows that the
+        rank copies, or whose keys it receives.
+        """
         domain = self.source.domain
         rows = max(own_rows, -(-self.rows // size))
         need = gpu_prepare.bytes_needed(
             rows, domain, self.options.directed, subgraph_rows, delegates
         )
-        # While degrees are added up: ours, those of our part from all ranks, and the sums.
+        # While degrees are added up: the rank's own, those of its part from every rank, the sums.
         need += 3 * domain * np.dtype(degree_dtype(self.rows)).itemsize
-        need += (size - 1) * PIECE_BYTES  # that come together, where others cannot be read
+        need += (size - 1) * PIECE_BYTES  # arrive at once if ranks cannot read each other's memory
         if need > device.memory_bytes:
             raise DeviceMemoryError(
                 f"only {format_bytes(device.memory_bytes)} of memory may be used on {device}, but "
@@ -189,7 +195,7 @@ class BuildJob:
         cuts = deal_out(keys, size)
         held = [int(keys[first:stop].sum()) for first, stop in pairwise(cuts)]
         most_rows = max(bounds[stop] - bounds[first] for first, stop in pairwise(cuts))
-        try:  # (The same everywhere: all devices have as much room, or say so beforehand.)
+        try:  # (Sizes are the same on all ranks, but a device may have less memory.)
             self._check_room(device, size, -(-max(held) // 2), most_rows, layout.delegates)
             refused = ""
         except DeviceMemoryError as error:
@@ -210,7 +216,7 @@ class BuildJob:
     def _copy_edges(
         self, device: Device, chunks: list[int], rows: int, communicator: Communicator
     ) -> list[Columns]:
-        """The rank's edges on its device; several threads read chunks, batch by batch."""
+        """Copy the rank's edges to its device; several threads read chunks, batch by batch."""
         sizes = [self.source.chunk_rows[chunk] for chunk in chunks]
         starts = np.append(0, np.cumsum(sizes)).astype(np.int64).tolist()
         src, dst = (device.cupy.empty(rows, np.uint32) for _ in range(2))
@@ -226,7 +232,7 @@ class BuildJob:
     def _count_degrees(
         self, device: Device, batches: list[Columns], communicator: Communicator
     ) -> Degrees:
-        """Return the degrees of all ranks together, on each; the self-loops are the rank's own."""
+        """Return the degrees over all ranks, on each rank. The self-loops are the rank's own."""
         cupy, directed = device.cupy, self.options.directed
         own = gpu_prepare.count_degrees(device, batches, self.source.domain, self.rows, directed)
         degree = combine(device, own.degree, communicator, cupy.sum)
@@ -248,20 +254,21 @@ class BuildJob:
         writer = ShardWriter(device, layout, rows, shards, self.output, self.scratch)
 
         def write(number: int) -> FileRecord:
-            communicator.check()  # nobody writes on where another one has failed
+            communicator.check()  # stop writing when another rank has failed
             (record,) = writer.write(number)
             return record
 
         return self._all(write, len(shards))
 
     def _all(self, task: Any, count: int) -> list[Any]:
-        """``task`` of each number below ``count``, on several threads."""
+        """Run ``task`` on each number below ``count``, on several threads."""
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(task, range(count)))
 
 
 def deal_out(sizes: NDArray[np.int64], ranks: int) -> list[int]:
-    """Cut things in a row into ``ranks`` parts of about one size: the first of each, and the end.
+    """Cut a sequence of things into ``ranks`` parts of about equal size. Returns the first thing of
+    each part, followed by the end.
 
     >>> deal_out(np.array([4, 4, 8, 0]), 2), deal_out(np.array([9]), 3)
     ([0, 2, 4], [0, 0, 1, 1])
@@ -272,17 +279,18 @@ def deal_out(sizes: NDArray[np.int64], ranks: int) -> list[int]:
 
 
 def _on_device(device: Device, layout: Layout, scratch: FileScratch) -> Any:
-    """Global ids by position; None where they are positions."""
+    """Return the global ids by position, on the device; None if they are the positions."""
     return None if layout.numbered_by_position else device.cupy.asarray(scratch.load("global"))
 
 
 def build_files_on_workers(
     run: Preparation, cluster: Cluster, resources: Resources
 ) -> tuple[str, list[str]]:
-    """Write the store's files into the folder of the run's work; the devices, in words, and notes.
+    """Write the store's files into the folder of the run's work. Returns the names of the devices
+    as text, and notes.
 
-    Device "cuda", or "auto": where all workers have one. Raises DeviceMemoryError where a device is
-    too small, or missing; a build on the CPUs can follow then.
+    With device "auto", all workers must have a GPU. Raises DeviceMemoryError if a device is too
+    small or missing; a build on CPUs can follow then.
     """
     workers = workers_of(cluster)
     job = job_of(run, len(workers), cluster.threads, resources)
@@ -295,7 +303,7 @@ def build_files_on_workers(
                 [None],
                 run.plan.budget.baseline + len(workers) * job.host_bytes,
             )
-        except BaseException:  # Ctrl-C comes here, not to the thread that waits for the ranks
+        except BaseException:  # Ctrl-C is raised here, not in the thread that waits for the ranks
             stop(cluster, workers)
             raise
     finish(run, ended[0].results)
@@ -303,9 +311,11 @@ def build_files_on_workers(
 
 
 def job_of(run: Preparation, ranks: int, threads: int, resources: Resources) -> BuildJob:
-    """threads: of a worker; fewer are used where the plan has room for fewer."""
+    """Return the job of the ranks. threads: of a worker; the job uses fewer if the plan has room
+    for fewer only.
+    """
     assert isinstance(run.scratch, FileScratch)
-    # By the CPU's steps, whose tasks hold more: batches of edges that are read, shards written.
+    # The steps of a CPU bound a task's bytes: it reads batches of edges, and writes shards.
     order, *steps = (run.plan.step(name) for name in ("order", "degrees", "scatter", "build"))
     threads = max(1, min(threads, min(step.at_once for step in steps) // ranks))
     each = max(step.task_bytes for step in steps)
@@ -327,7 +337,9 @@ def job_of(run: Preparation, ranks: int, threads: int, resources: Resources) -> 
 
 
 def finish(run: Preparation, shares: Sequence[Share]) -> None:
-    """Write what is left of the store, after all ranks have written their shards."""
+    """Write the remaining files of the store, after all ranks have written their shards. Raises
+    DeviceMemoryError if they had no room.
+    """
     first = shares[0]
     if first.no_room:
         raise DeviceMemoryError(first.no_room)
@@ -347,9 +359,9 @@ def finish(run: Preparation, shares: Sequence[Share]) -> None:
 def _check_room(
     run: Preparation, cluster: Cluster, ranks: int, baseline: int, needs: Sequence[int]
 ) -> int:
-    """The one way that there is.
+    """Return 0, the index of the only way.
 
-    Raises DeviceMemoryError, with the least limit that would do, if a rank does not fit.
+    Raises DeviceMemoryError, which names the least limit that would do, if a rank does not fit.
     """
     (need,) = needs
     limit = run.plan.budget.limit

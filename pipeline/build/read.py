@@ -1,4 +1,4 @@
-"""Reading: a Parquet edge list into memory as batches of dense ids."""
+"""Reading of a Parquet edge list into memory, as batches of dense ids."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ...partition.input.ids import Batch, Ids, dense_batches
 from ...partition.input.weights import Duplicates, Rounding, total_rounding
 from ..run.execute import Executor
 
-_LARGE = 64 << 20  # of both columns in a row group, packed and unpacked
+_LARGE = 64 << 20  # bytes of both columns in a row group, compressed and uncompressed
 
 
 @dataclass(frozen=True)
 class DenseEdges:
     """An edge list in memory, as batches of dense ids.
 
-    present: uint8 (domain,), 1 where a dense id is a vertex. self_loops: rows that are one; None
-    where they were not counted. rounding: of weights, where there are some.
+    present: uint8 (domain,), 1 for each dense id that is a vertex. self_loops: the number of rows
+    that are self-loops; None if not counted. rounding: of weights, if there are any.
     """
 
     ids: Ids
@@ -39,8 +39,8 @@ class DenseEdges:
 
 
 def with_bounds(edges: EdgeList, executor: Executor) -> EdgeList:
-    """Return the edge list with the bounds of its integer ids, found by reading where statistics
-    lack.
+    """Return the edge list with the bounds of its integer ids. The ids are read if statistics lack
+    the bounds.
     """
     if edges.bounds is not None or not pa.types.is_integer(edges.id_type):
         return edges
@@ -52,7 +52,7 @@ def with_bounds(edges: EdgeList, executor: Executor) -> EdgeList:
 
 
 def dense_domain(edges: EdgeList) -> int | None:
-    """Return the bound that ids lie below if they are dense as they are, None if they need a
+    """Return the number that all ids are below, if they are dense as they are; None if they need a
     dictionary.
     """
     if edges.bounds is None or not ids.may_be_dense(edges.bounds, edges.rows):
@@ -64,14 +64,14 @@ def dense_domain(edges: EdgeList) -> int | None:
 def read_edges(
     edges: EdgeList, executor: Executor, projected_bytes: int = 0, count_loops: bool = False
 ) -> DenseEdges:
-    """Read an edge list into memory as dense ids. count_loops: also count self-loops, while rows
-    are in the cache.
+    """Read an edge list into memory as dense ids. count_loops: whether self-loops are counted,
+    while rows are in the cache.
     """
     edges = with_bounds(edges, executor)
     chunks = edges.chunks()
     sizes = [chunk.rows for chunk in chunks]
-    loops: list[int] = []  # of pieces, in any order
-    roundings: list[tuple[int, float]] = []  # of chunks
+    loops: list[int] = []  # counts of pieces, in any order
+    roundings: list[tuple[int, float]] = []  # by chunk, in any order
 
     def counted(batch: Batch) -> Batch:
         if count_loops:
@@ -94,7 +94,7 @@ def read_edges(
             for some in executor.step("read", read, chunks, projected_bytes, sizes=sizes)
             for batch in some
         ]
-        if edges.reading_at_most.held > _LARGE:  # which would be kept for later use
+        if edges.reading_at_most.held > _LARGE:  # else the allocator would keep it
             trim_freed_memory()
         numbering = ids.compact(batches, Ids(edges.id_type, domain, None), present)
         if numbering.values is not None:
@@ -127,8 +127,8 @@ def read_edges(
 
 
 def _cut(batches: list[Batch]) -> list[Batch]:
-    """Cut batches to at most CHUNK_ROWS rows, whatever the row groups were: later steps share the
-    batches.
+    """Cut batches to at most CHUNK_ROWS rows, whatever the row groups are, since later steps
+    distribute work by batches.
     """
     return [
         tuple(column[first : first + CHUNK_ROWS] for column in batch)
@@ -138,8 +138,9 @@ def _cut(batches: list[Batch]) -> list[Batch]:
 
 
 def graph_fingerprint(edges: EdgeList, directed: bool, duplicates: Duplicates) -> str:
-    """Return a graph's fingerprint, equal for every store and every result of the graph: from its
-    input, its direction and, if it has weights, the treatment of duplicates' weights.
+    """Return a graph's fingerprint, which is equal for every store and every result of the graph.
+    It depends on the input, on ``directed`` and, if there are weights, on the treatment of
+    duplicates.
     """
     kind = "directed" if directed else "undirected"
     return "-".join([edges.fingerprint, kind, *([duplicates] if edges.weight else [])])

@@ -1,5 +1,5 @@
-"""Writing of a store: edges scattered into runs, shards built of the runs, and the remaining
-files.
+"""Writing of a store: edges are scattered into runs, shards are built from the runs, and the
+remaining files are written.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ _VERTEX_ROWS = 1 << 18
 
 
 def write_store(run: Preparation, counted: Counted) -> None:
-    """Scatter edges, build shards, and write the remaining files: the output is a store then."""
+    """Scatter edges, build shards, and write the remaining files. Afterwards the output is a
+    store.
+    """
     layout = counted.layout
     runs = scatter(run, counted)
     shards = [shard for subgraph in layout.subgraphs for shard in subgraph.shards()]
@@ -89,7 +91,7 @@ def write_store(run: Preparation, counted: Counted) -> None:
 def _check_shards(
     run: Preparation, shards: Sequence[Shard], records: Sequence[Sequence[FileRecord]]
 ) -> None:
-    """Raise LostScratchError where files that an earlier attempt has finished are damaged."""
+    """Raise LostScratchError if files that an earlier attempt has finished are damaged."""
     team = Team(run.executor.threads)
     for shard, of_shard in zip(shards, records, strict=True):
         for name, record in zip(_files_of(shard), of_shard, strict=False):
@@ -100,7 +102,9 @@ def _check_shards(
 
 
 def _files_of(shard: Shard) -> tuple[str, str]:
-    """Return the file of a shard's targets, and the file of its weights where there are any."""
+    """Return the names of the file of a shard's targets, and of the file of its weights, which
+    exists only for a graph with weights.
+    """
     name = targets_file(shard.subgraph.partition, shard.subgraph.name, shard.number)
     return name, weights_of(name)
 
@@ -110,7 +114,7 @@ def weighing_of(edges: EdgeList, options: BuildOptions) -> Weighing | None:
 
 
 def make_folders(output: Path, partitions: int) -> None:
-    """Make the folders that shards are written into."""
+    """Make the folders of the partitions, for shards."""
     for partition in range(partitions):
         Path(output, stem_of(partition, "")).mkdir(exist_ok=True)
 
@@ -121,11 +125,11 @@ def finish_store(
     keys: Callable[[Subgraph], int],
     records: Sequence[Sequence[FileRecord]],
 ) -> None:
-    """Write the remaining files once the shards are there, the manifest last.
+    """Write the remaining files after the shards, the manifest last.
 
-    keys: entries of a subgraph before duplicates were dropped. records: of all shards, in order: of
-    each shard's targets, and of its weights, if there are any. Scratch holds positions and degrees
-    of the vertices, and the counts of each shard's rows.
+    keys: gives the number of entries of a subgraph before duplicates were dropped. records: for
+    each shard in order, the records of its targets and, if there are any, its weights. Scratch must
+    hold positions and degrees of the vertices, and the counts of each shard's rows.
     """
     shards = [shard for subgraph in counted.layout.subgraphs for shard in subgraph.shards()]
     writer = StoreWriter(run.output)
@@ -168,7 +172,7 @@ def scatter(run: Preparation, counted: Counted) -> Runs:
         return {"runs": [name for _, name in items], "roundings": roundings}
 
     scattered = run.journal("scatter", scatter_all)
-    if isinstance(run.source, ParquetSource):  # which has read weights only now
+    if isinstance(run.source, ParquetSource):  # weights have been read only now
         run.rounding = total_rounding(scattered["roundings"])
     return FileRuns(run.scratch, tuple(scattered["runs"]), run.edges.weight is not None)
 
@@ -211,7 +215,7 @@ def graph_info(
     entries: dict[str, int],
     weights: WeightInfo | None,
 ) -> GraphInfo:
-    """Return the graph's facts for the manifest. entries: of each kind of subgraph."""
+    """Return the graph's facts for the manifest. entries: by kind of subgraph."""
     order, threshold, layout = counted.order, counted.threshold, counted.layout
     rows = edges.rows
     edges_kept = sum(entries.values()) // (1 if options.directed else 2)
@@ -244,7 +248,7 @@ def _weight_info(run: Preparation, shards: list[Shard]) -> WeightInfo | None:
     weighing = weighing_of(run.edges, run.options)
     if weighing is None or run.edges.weight is None:
         return None
-    # Of each edge once: some kinds of subgraphs have no reverse.
+    # Each edge counts once: reverse subgraphs, which some kinds lack, are left out.
     once = [shard for shard in shards if shard.subgraph.name in SUBGRAPHS]
     facts = (run.scratch.load(build.weights_name(shard)) for shard in once)
     counts = (int(run.scratch.load(build.counts_name(shard)).sum()) for shard in once)
@@ -253,7 +257,9 @@ def _weight_info(run: Preparation, shards: list[Shard]) -> WeightInfo | None:
 
 
 def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Return the vertices by rising id: the user's id, global id, degree (and out-degree)."""
+    """Return the schema and the rows of the vertex table by rising id: the user's id, global id,
+    degree (and out-degree).
+    """
     kinds = ("degree", *(("out_degree",) if run.options.directed else ()))
     degree_type = pa.from_numpy_dtype(counted.order.distinct.dtype)
     fields = {
@@ -286,7 +292,9 @@ def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterat
 
 
 def _rebatch(pieces: Iterator[list[NDArray]], rows: int) -> Iterator[list[NDArray]]:
-    """Yield columns in pieces of ``rows`` rows (the last one: fewer), from pieces of any length."""
+    """Yield columns in pieces of ``rows`` rows, from pieces of any length. The last piece may be
+    shorter.
+    """
     held: list[NDArray] = []
     for piece in pieces:
         held = [np.concatenate(pair) for pair in zip(held, piece, strict=True)] if held else piece

@@ -1,1 +1,3 @@
-"""The ways to run over a graph, a file or folder each; ``choose`` takes the first that fits."""
+"""Engines: the ways to run over a graph, each in a file or folder; ``choose`` takes the first that
+fits.
+"""

@@ -1,5 +1,5 @@
-"""Which direction a superstep takes: choice only; the work is in push.py and pull.py of
-kernels/bfs.
+"""The rule that chooses the direction of a superstep. The work of each direction is in push.py and
+pull.py of kernels/bfs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ Direction = Literal["push", "pull"]
 
 
 class Pullable(NamedTuple):
-    """Rows that have edges, and those edges: what a pull can still find."""
+    """Rows that a pull can still find. rows: the number of unvisited rows that have edges. edges:
+    the number of their edges.
+    """
 
     rows: int
     edges: int
@@ -25,15 +27,16 @@ Search times on Kronecker, uniform and grid graphs hardly change between 0.05 an
 
 
 def choose(forward: int, unvisited: int, unvisited_edges: int) -> Direction:
-    """Push or pull, from the work that each would have.
+    """Return "push" or "pull", by comparing the work of both directions.
 
-    forward: edges that leave the frontier (FV of Pan, Pearce, Owens, section IV-B).
-    unvisited: vertices not visited that have incoming edges; unvisited_edges: those edges.
+    forward: edges that leave the frontier (FV of Pan, Pearce, Owens, section IV-B). unvisited:
+    unvisited vertices that have incoming edges. unvisited_edges: those incoming edges.
 
-    The paper expects |U| / a checks of a pull, a being the chance that a neighbour is in the
-    frontier, which it takes from vertex counts. Here a counts edges: of the ends of
-    unvisited vertices' edges and the frontier's own, the frontier holds ``forward``. With hubs
-    stored first a pull checks fewer, and never more than all unvisited edges.
+    The paper expects a pull to check |U| / a edges, where a is the chance that a neighbour is in
+    the frontier, and derives a from vertex counts. This rule derives a from edge counts:
+    ``forward`` of the ``forward + unvisited_edges`` edge ends belong to the frontier. A store that
+    places hubs first makes a pull check fewer edges; a pull never checks more than all unvisited
+    edges.
 
     >>> choose(forward=10, unvisited=1000, unvisited_edges=4000)
     'push'

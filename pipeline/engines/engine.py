@@ -1,5 +1,6 @@
-"""An engine is a way to run over one graph: it says beforehand what it holds, compiles, loads once,
-runs, and is closed. ``choose`` takes the first of several that fits; nothing else decides that.
+"""An engine is a way to run over one graph. It says beforehand how many bytes it holds, compiles,
+loads once, runs, and is closed. ``choose`` alone decides which engine runs: the first one that
+fits.
 """
 
 from __future__ import annotations
@@ -18,20 +19,21 @@ from ..run.plan import fits, too_little
 from ..run.records import GraphRecord
 
 Strategy = Literal["auto", "rows", "slices"]
-"""What searches go over. auto: the faster of both, as it is measured when the graph is loaded."""
+"""The form of the graph that a search on a GPU goes over. auto: the faster of rows and slices, by
+measurement when the graph is loaded.
+"""
 
 Result = TypeVar("Result")
 E = TypeVar("E", bound="Engine")
 
 CODE_BYTES = 64 << 20
-"""About what compiled code and its compiler hold; measured once it is there."""
+"""Approximate bytes of the compiled code and its compiler; measured once the code is compiled."""
 
 
 class Need(NamedTuple):
-    """Bytes that an engine holds at most, beside what its process holds already: on the host by
-    loading and by running, and on a device.
-
-    closer: finds a bound that may be lower, and takes longer; None where there is none.
+    """The most bytes that an engine holds beyond what its process holds already. host: by loading
+    or by running, whichever is more. device: on a GPU. closer: computes a bound that may be lower,
+    and takes longer; None if there is none.
     """
 
     host: int
@@ -39,15 +41,16 @@ class Need(NamedTuple):
     closer: Callable[[], Need] | None = None
 
     def within(self, limit: int) -> Need:
-        """Return this need, or the closer bound where this one does not fit the limit."""
+        """Return this need if it fits the limit, else the closer bound if there is one."""
         if self.closer is None or fits(self.host + CODE_BYTES, limit):
             return self
         return self.closer()
 
 
 class Footprint(NamedTuple):
-    """Bytes that a loader holds on the host: to make a graph, and of what stays of it; and bounds
-    of the graph: its vertices, ids below which they lie, and rows.
+    """Bytes that a loader holds on the host, and bounds of its graph. making: while the graph is
+    made. staying: of the graph once it is made. vertices, rows: the most vertices and rows. domain:
+    dense ids are below it.
     """
 
     making: int
@@ -58,10 +61,10 @@ class Footprint(NamedTuple):
 
 
 class Loader(Protocol):
-    """Maker and keeper of the graph of an input, in one place.
+    """A loader makes the graph of an input, and keeps it in one place.
 
-    bounded_by_footers: whether a first bound is by the files' footers, and a closer one takes
-    longer (build/plan.py, facts_of).
+    bounded_by_footers: whether ``footprint`` bounds the graph by the files' footers unless
+    ``closely``, which takes longer (build/plan.py, facts_of).
     """
 
     bounded_by_footers: bool
@@ -70,9 +73,9 @@ class Loader(Protocol):
 
 
 def need_of(loader: Loader, running: Callable[[Footprint], int], reserved_bytes: int = 0) -> Need:
-    """Return what loading a graph and running over it hold.
+    """Return the bytes that loading a graph and running over it hold.
 
-    running: bytes that running holds, of a graph within some bounds. reserved_bytes: bytes that are
+    running: gives the bytes that running holds, for a footprint. reserved_bytes: bytes that are
     held meanwhile.
     """
 
@@ -85,18 +88,18 @@ def need_of(loader: Loader, running: Callable[[Footprint], int], reserved_bytes:
 
 
 def by_footers_first(need: Callable[[bool], Need]) -> Need:
-    """Return the need over an edge list, with the closer bound left for later. need: gives the
-    bound, closely or not (build/plan.py, facts_of).
+    """Return the need for an edge list, bounded by footers; ``closer`` computes the closer bound
+    later. need: computes the bound, closely or not (build/plan.py, facts_of).
     """
     return need(False)._replace(closer=lambda: need(True))
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The graph that an engine runs over, for whoever writes and records results.
+    """The graph that an engine runs over, as those who write and record results need it.
 
-    layout: of its edges. writing_bytes: what writing a result of every vertex holds, so many files
-    at once, the result included.
+    layout: how the edges are laid out. writing_bytes: the bytes that writing a result of every
+    vertex holds, by the number of files written at once, the result included.
     """
 
     names: Names
@@ -106,9 +109,10 @@ class Subject:
 
 
 class Engine(Protocol):
-    """subject: None until it is known, at the latest when the graph is loaded. method: what a
-    record calls it. device: where it runs, of several ranks in words; None for the CPU. ranks:
-    that run together. in_memory: whether all edges are held, rather than read as they are needed.
+    """An engine. subject: None until it is known, at the latest when the graph is loaded. method:
+    the name of the method in a run record. device: the GPU; words for the GPUs of several ranks;
+    None for the CPU. ranks: the number of ranks that run together. in_memory: whether all edges are
+    held, rather than read as they are needed.
     """
 
     in_memory: bool
@@ -123,39 +127,46 @@ class Engine(Protocol):
     def ranks(self) -> int: ...
 
     def need(self) -> Need:
-        """Raises DeviceMemoryError where the device has no room for what must stand there."""
+        """Return what the engine holds at most. Raises DeviceMemoryError if the device has no room
+        for the arrays that must be there.
+        """
         ...
 
     def compile(self) -> None:
-        """Compile the kernels that the work will call: of a CPU before the graph is loaded; of a
-        device after it, too, as some of them depend on the graph.
+        """Compile the kernels that the work will call. An engine on a CPU compiles before the graph
+        is loaded. An engine on a device also compiles after loading, since some of its kernels
+        depend on the graph.
         """
         ...
 
     def load(self) -> None:
-        """Raises InputError for what is damaged, DeviceMemoryError where room proves too small."""
+        """Load the graph. Raises InputError for a damaged input, DeviceMemoryError if the device
+        has too little room after all.
+        """
         ...
 
     def close(self) -> None:
-        """Let go of the graph."""
+        """Release the graph."""
         ...
 
 
 class SearchEngine(Engine, Protocol):
-    """One that breadth-first search has kernels of its own for."""
+    """An engine that has kernels of its own for breadth-first search."""
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
     ) -> Found:
-        """Breadth-first search from a vertex, by its place in the arrays of ``subject.names``.
+        """Search breadth-first from a source, which is a place in the arrays of ``subject.names``.
 
-        checkpoint: the search goes on from what it holds, and saves to it, where the engine can.
+        checkpoint: if the engine can, the search resumes from it and saves to it.
         """
         ...
 
 
 def check_strategy(strategy: Strategy, device: Device | None) -> None:
-    """InputError for another word, and where slices are asked for and no one GPU searches."""
+    """Raise InputError for an unknown strategy, and for slices if the search does not run on one
+    GPU.
+    """
     if strategy not in get_args(Strategy):
         raise InputError(f"a strategy is one of {', '.join(get_args(Strategy))}, not {strategy!r}")
     if strategy == "slices" and device is None:
@@ -163,7 +174,9 @@ def check_strategy(strategy: Strategy, device: Device | None) -> None:
 
 
 class EngineFacts(NamedTuple):
-    """Where and how an engine ran, for the record."""
+    """The facts of a run for its record: the graph, the method, the device and the number of
+    ranks.
+    """
 
     subject: Subject
     method: str
@@ -177,11 +190,11 @@ class EngineFacts(NamedTuple):
 
 
 def choose(engines: Sequence[E], limit: int, notes: list[str]) -> tuple[E, Need]:
-    """The first engine that fits, compiled, and what it needs.
+    """Return the first engine that fits, compiled, and its need.
 
-    limit: bytes that this process may hold. notes: lines for the user, receives why a device would
-    not do. Raises LimitError, naming the step and the least limit that would do, if none fits;
-    DeviceMemoryError if the last one is a device that is too small.
+    limit: bytes that this process may hold. notes: lines for the user; receives the reason why a
+    device was not chosen. Raises LimitError, which names the step and the least limit that would
+    do, if no engine fits; DeviceMemoryError if the last engine's device is too small.
     """
     needs: list[tuple[int, str]] = []
     for engine in engines:
@@ -196,7 +209,7 @@ def choose(engines: Sequence[E], limit: int, notes: list[str]) -> tuple[E, Need]
         writing = engine.subject.writing_bytes(1) if engine.subject else 0
         most, step = max((need.host, "search"), (writing, "write"))
         if engine.device is None:
-            # Compiled code counts as held, so it is there before what is left is measured.
+            # Code must be compiled before the free memory is measured: it counts as held.
             if not last and not fits(most + CODE_BYTES, limit):
                 needs.append((most + CODE_BYTES, step))
                 continue
@@ -221,9 +234,10 @@ def run_first(
     work: Callable[[E, Need], Result],
     notes: list[str],
 ) -> Result:
-    """``work`` of the engine that is chosen; of the next choice where its device proves too small.
+    """Return the result of ``work`` with the chosen engine; if its device turns out too small, with
+    the engine that is chosen from the others.
 
-    notes: lines for the user, receives why. Raises DeviceMemoryError if none is left.
+    notes: lines for the user; receives the reason. Raises DeviceMemoryError if no engine is left.
     """
     left = list(engines)
     while True:
@@ -238,7 +252,8 @@ def run_first(
 
 
 def first_that_fits(needs: Sequence[int], fits: Callable[[int], bool]) -> int | None:
-    """The place of the first of several ways whose need fits: of ranks, that of the largest share.
+    """Return the index of the first need that fits; None if none does. needs: one for each way to
+    run; with several ranks, the need of the rank with the largest share.
 
     >>> first_that_fits([90, 40, 20], lambda need: need < 50)
     1

@@ -1,7 +1,8 @@
-"""Engines that keep what they have loaded while it serves: in an open graph from one question to
-the next, and in a process of a batch from one job to the next, with the workers that it holds.
+"""A cache of one engine, which keeps its loaded graph for the next run.
 
-A process that runs one command keeps nothing.
+An open graph keeps an engine from one question to the next. A process that runs jobs of a batch
+keeps one, with its workers, from one job to the next. A process that runs one command keeps
+nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from .engine import CODE_BYTES, Engine
 
 @runtime_checkable
 class TakesOver(Protocol):
-    """An engine that can do with what another one has loaded."""
+    """An engine that can use the graph that another engine has loaded."""
 
     def take_over(self, other: Engine) -> bool:
-        """Whether it did, and has less to load, or nothing."""
+        """Take the graph that ``other`` has loaded, if this engine can use it. Returns whether it
+        did; this engine then has less to load, or nothing.
+        """
         ...
 
 
@@ -30,8 +33,8 @@ _kept: Engine | None = None
 
 
 def put_away(engine: Engine, limit: int) -> None:
-    """Close an engine that has run, or keep it, where a result can still be written within the
-    limit.
+    """Put an engine that has run into the cache, or close it. The cache takes it if the process
+    keeps engines and the limit leaves room to write a result.
     """
     global _kept
     assert engine.subject is not None
@@ -43,9 +46,11 @@ def put_away(engine: Engine, limit: int) -> None:
 
 
 def hand_over(engine: Engine | None, engines: Sequence[Engine], limit: int) -> None:
-    """Give what an engine has loaded to the first of some engines that can use it, and close it.
+    """Hand the graph of ``engine`` to the first of ``engines`` that can use it, and close
+    ``engine``.
 
-    A GPU that would be chosen before is chosen still.
+    A GPU engine that fits and precedes the first taker stays the first choice: nothing is handed
+    over then.
     """
     if engine is None:
         return
@@ -60,7 +65,9 @@ def hand_over(engine: Engine | None, engines: Sequence[Engine], limit: int) -> N
 
 
 def take_over(engines: Sequence[Engine], limit: int) -> None:
-    """Give what is kept to the first of some engines that can use it, or back."""
+    """Hand the graph of the cached engine to the first of ``engines`` that can use it, and empty
+    the cache.
+    """
     global _kept
     kept, _kept = _kept, None
     hand_over(kept, engines, limit)
@@ -78,7 +85,7 @@ def _fits(engine: Engine, limit: int) -> bool:
 
 
 def give_back() -> None:
-    """Close the engine that is kept, and return memory that earlier jobs have freed."""
+    """Close the cached engine, and return memory that earlier jobs have freed to the system."""
     global _kept
     if _kept is not None:
         _kept.close()

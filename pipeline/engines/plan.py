@@ -1,4 +1,4 @@
-"""Plans of questions over a store: the memory that they would hold."""
+"""Plans of questions over a store: the memory that a run would hold."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def plan_search(
     program: Callable[[GraphInfo], Program] | None = None,
     writes_meanwhile: bool = False,
 ) -> Plan:
-    """Plan a search of a store, with workers what each would hold. LimitError if it does not fit.
+    """Return the plan of a search of a store; with workers, the plan of what each worker would
+    hold. Raises LimitError if the run does not fit.
 
-    program: makes the program that is planned instead, of the facts of the store.
+    program: makes the program to plan instead of a search, from the facts of the store.
     writes_meanwhile: whether results are written while the graph is held.
     """
     store = open_store(path)
@@ -54,7 +55,9 @@ def plan_search(
 def plan_of(
     engine: Engine, need: Need, threads: int, limit: int, notes: Sequence[str] = ()
 ) -> Plan:
-    """A search and the writing of its result, beside what this process holds now."""
+    """Return the plan of two steps, the run of an engine and the writing of its result, beside what
+    this process holds now.
+    """
     subject = engine.subject
     assert subject is not None
     searching = StepPlan("search", 1, need.host, device_bytes=need.device)

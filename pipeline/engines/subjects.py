@@ -1,4 +1,6 @@
-"""The subjects of engines: the graph that was loaded, for whoever writes and records results."""
+"""Makers of an engine's Subject: the loaded graph, as those who write and record results need
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from ..results.result import writing_bytes
 from ..run.records import GraphRecord, graph_record
 from .engine import Subject
 
-_WRITING = 64 << 20  # a task that writes a piece of the result, beside strings
-_COPIES = 4  # of those: decoded, as the user's type, in pages, packed
+_WRITING = 64 << 20  # bytes of a task that writes a piece of the result, beside strings
+_COPIES = 4  # copies of the strings: decoded, as the user's type, in pages, compressed
 
 
 def subject_of(store: Store, names: Names) -> Subject:
@@ -29,9 +31,10 @@ def subject_of(store: Store, names: Names) -> Subject:
 
 
 def subject_of_scan(edges: EdgeList, dense: DenseEdges, directed: bool) -> Subject:
-    """Return the subject of edges as they come, with arrays by dense id.
+    """Return the subject of an edge list that is scanned in the order of its files, with arrays by
+    dense id.
 
-    dense: read with its self-loops counted.
+    dense: the edges, read with their self-loops counted.
     """
     names = names_of_ids(dense.ids, dense.present)
     assert dense.self_loops is not None
@@ -55,7 +58,9 @@ def subject_by_ids(record: GraphRecord, ids: Ids, names: Names, layout: str) -> 
 
 
 def _text_at_once(numbering: Ids) -> int:
-    """Characters of vertices and of parents that a task writes at once, at most."""
+    """Return a bound on the characters of vertices and of parents that a task writes at once; 0
+    unless ids are strings.
+    """
     if numbering.values is None or not is_string(numbering.id_type):
         return 0
     longest = np.diff(string_ends(numbering.values)).max(initial=0)

@@ -1,5 +1,5 @@
 """The table of engines: for each input and kind of question, the pairs of a loader and a runner
-that would do, the best first. ``choose`` (engine.py) takes the first one that fits.
+that can answer it, the best first. ``choose`` (engine.py) takes the first pair that fits.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class KeepsRows(Protocol):
-    """A loader of an open edge list, whose rows programs may go through, too."""
+    """A loader of an open edge list that keeps rows for programs."""
 
     @property
     def held(self) -> HeldGraph | HeldRows | None:
-        """The rows; None before they are loaded."""
+        """Return the rows; None before they are loaded."""
         ...
 
 
@@ -43,7 +43,7 @@ def searches_of_store(
     threads: int,
     strategy: Strategy = "rows",
 ) -> list[SearchEngine]:
-    """Engines that search a store. device: None for the CPU."""
+    """Return the engines that search a store. device: None for the CPU."""
     engines: list[SearchEngine] = [
         HostSearchEngine(StoreGraph(store, subject), threads),
         DiskEngine(StoreRows(store, subject, threads, "disk"), threads),
@@ -63,8 +63,8 @@ def search_of_edges(
     executor: Executor,
     strategy: Strategy,
 ) -> list[SearchEngine]:
-    """Engines that search an edge list once. A scan keeps no weights: an edge list with weights
-    becomes a store.
+    """Return the engines that search an edge list once. An edge list with weights gets none, since
+    a scan keeps no weights: such a list must become a store.
     """
     if edges.weight is not None:
         return []
@@ -82,7 +82,9 @@ def search_of_edges(
 def searches_of_open_edges(
     edges: EdgeList, options: BuildOptions, device: Device | None, executor: Executor
 ) -> list[SearchEngine]:
-    """Engines that search an edge list time and again, and keep its rows for programs."""
+    """Return the engines that search an open edge list again and again, and keep its rows for
+    programs.
+    """
     rows = EdgeRows(edges, options, executor, searched=True)
     engines: list[SearchEngine] = [HostSearchEngine(rows, executor.threads)]
     if device is None:
@@ -103,14 +105,15 @@ def programs_of_store(
     device: Device | None = None,
     graph: Graph | None = None,
 ) -> list[ProgramEngine]:
-    """Engines that run a program over a store.
+    """Return the engines that run a program over a store.
 
-    reserved_bytes: as of an engine. graph: the whole graph, where it is in memory already. device:
-    None for the CPU; programs that have no kernel of their own for it do without.
+    reserved_bytes: bytes that are held while the program runs. device: None for the CPU; a program
+    without a kernel for devices runs on the CPU. graph: the whole graph, if it is in memory
+    already.
     """
     places: list[Place] = ["memory", "disk"]
     if store.info.partitions > 1 and (graph is not None or not program.scans_once):
-        places.insert(0, "merged")  # for a single scan, merging would take longer
+        places.insert(0, "merged")  # merging takes longer than a single scan
     weighted = program.weighted
     rows = [StoreRows(store, subject, threads, place, weighted, graph) for place in places]
     engines: list[ProgramEngine] = [
@@ -132,7 +135,9 @@ def program_of_edges(
     executor: Executor,
     program: DeferredProgram,
 ) -> list[ProgramEngine]:
-    """Engines that run a program over an edge list once; none where it has to become a store."""
+    """Return the engines that run a program over an edge list once; an empty list if the edge list
+    must become a store.
+    """
     if device is None:
         rows = EdgeRows(edges, options, executor, searched=False)
         return [HostProgramEngine(rows, program, executor.threads)] if fits_held(edges) else []
@@ -146,7 +151,7 @@ def program_of_edges(
 def components_of_edges(
     edges: EdgeList, options: BuildOptions, executor: Executor
 ) -> list[ProgramEngine]:
-    """The engine that finds components in one scan of an edge list."""
+    """Return the engine that finds components in one scan of an edge list."""
     return [JoinEngine(ScannedEdges(edges, options.directed, executor))]
 
 
@@ -158,10 +163,10 @@ def programs_of_rows(
     reserved_bytes: int = 0,
     device: Device | None = None,
 ) -> list[ProgramEngine]:
-    """Engines that run a program over the rows of an open edge list.
+    """Return the engines that run a program over the rows of an open edge list.
 
-    device: the one that has the rows, with the memory that may be held there beside them; a program
-    that has no kernel of its own for it finds none.
+    device: the device that holds the rows, with the bytes that may be held there beside them. If
+    the rows are on a device, a program without a kernel for it gets no engine.
     """
     if isinstance(held, HeldGraph):
         return [HostProgramEngine(RowsInMemory(held, subject), program, threads, reserved_bytes)]

@@ -1,6 +1,6 @@
-"""Interchange with other programs: their graph files become edge lists, stores and results become
-files of theirs.
+"""Interchange with other programs: their graph files become edge lists; stores and results become
+files of their formats.
 
-A format is one file. It opens a graph file as a ``GraphFile`` (graph_file.py), which ``edge_list``
-reads piece by piece and writes as Parquet.
+Each format has a module. It opens a graph file as a ``GraphFile`` (graph_file.py), which
+``edge_list`` reads piece by piece and writes as Parquet.
 """

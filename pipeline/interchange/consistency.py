@@ -1,5 +1,5 @@
-"""Checks of a file against its own promises: the vertices that it lists, and, where it holds each
-edge twice, that both copies are equal.
+"""Checks of a graph file against itself: that its edges join vertices that it lists and, if it
+holds each edge twice, that both copies are equal.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _SHIFT = np.uint64(33)
 
 
 class Vertices:
-    """Ids of vertices, and which of them have edges.
+    """Ids of vertices, and which vertices have edges.
 
-    ids: a range, or distinct ids, rising. limit: bytes of memory; a LimitError names the limit
-    where the ids need more. bytes: memory held, the ids included.
+    ids: a range, or distinct ids, rising. limit: bytes of memory. bytes: memory held, the ids
+    included. Raises LimitError if the ids need more than the limit.
     """
 
     def __init__(self, ids: range | NDArray[np.int64], limit: int) -> None:
@@ -36,7 +36,7 @@ class Vertices:
         self._seen = np.zeros(count, np.bool_)
 
     def see(self, ids: NDArray) -> NDArray[np.bool_]:
-        """Note that vertices have edges; return which of the ids are vertices."""
+        """Note that these vertices have edges. Returns a mask of the ids that are vertices."""
         if isinstance(self._ids, range):
             known = (ids >= self._ids.start) & (ids < self._ids.stop)
             self._seen[ids[known] - self._ids.start] = True
@@ -47,7 +47,7 @@ class Vertices:
         return known
 
     def self_loops(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Yield self-loops of the vertices without a noted edge."""
+        """Yield self-loops of the vertices for which no edge was noted."""
         for first in range(0, len(self._seen), EDGES):
             places = first + np.flatnonzero(~self._seen[first : first + EDGES])
             if len(places):
@@ -57,10 +57,11 @@ class Vertices:
 
 
 class EdgeBalance:
-    """Sum of the digests of all edges, minus those of the second copies. Any thread may add edges.
+    """The sum of the digests of first copies of edges, minus that of second copies. Any thread may
+    add edges.
 
-    The sum is zero where both copies hold the same edges, weights included, equally often.
-    Different edges have a zero sum with a chance of 2^-64.
+    The sum is zero if both copies hold the same edges, weights included, equally often. If they
+    differ, the sum is zero with a chance of 2^-64.
     """
 
     def __init__(self) -> None:
@@ -68,7 +69,7 @@ class EdgeBalance:
         self._sum = 0
 
     def add(self, src: NDArray, dst: NDArray, weights: NDArray | None, sign: int) -> None:
-        """Add edges to the sum. sign: 1 for the first copy of edges, -1 for the second one."""
+        """Add edges to the sum. sign: 1 for first copies of edges, -1 for second copies."""
         total = sign * int(_digests(src, dst, weights).sum(dtype=np.uint64))
         with self._lock:
             self._sum = (self._sum + total) % 2**64
@@ -79,7 +80,9 @@ class EdgeBalance:
 
 
 def _digests(src: NDArray, dst: NDArray, weights: NDArray | None) -> NDArray[np.uint64]:
-    """Return MurmurHash3's finalizer over a sum of both ends and the weight, each with a factor."""
+    """Return a digest of each edge: MurmurHash3's finalizer over the sum of both ends and the
+    weight, each times a factor.
+    """
     digests = src.astype(np.uint64) * _SOURCE + dst.astype(np.uint64) * _TARGET
     if weights is not None:
         digests += weights.astype(np.uint64) * _WEIGHT

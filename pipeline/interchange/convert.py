@@ -1,5 +1,5 @@
-"""``convert``: the input decides the kind of conversion, and a record is written beside the
-output.
+"""The command ``convert``. The input decides the kind of conversion, and a record is written beside
+the output.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from .matrix import write_matrix
 from .result_text import write_result_text
 
 _ENDINGS: dict[Kind, str] = {"matrix": ".npz", "text": ".txt"}
-"""Endings of outputs that are one file."""
+"""Endings of the outputs that are single files."""
 
 
 class Converted(NamedTuple):
-    """A finished conversion. already: whether the output existed, made of this very input."""
+    """A finished conversion. already: whether the output existed before, made from this input."""
 
     record: ConvertRecord
     already: bool
 
 
 class Written(NamedTuple):
-    """Contents of an output; see ConvertRecord."""
+    """Facts of an output; see ConvertRecord."""
 
     rows: int
     isolated: int
@@ -64,8 +64,8 @@ class Written(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A conversion of files into another format. files: the input files. write: writes into a
-    folder, within a memory limit, a file under the name of the output.
+    """A conversion of files into another format. files: the input files. write: writes the output
+    into a folder, within a memory limit; an output that is a single file has the output's name.
     """
 
     files: Sequence[str | Path]
@@ -86,10 +86,11 @@ def convert_graph(
 ) -> Converted:
     """Convert a graph file to an edge list, a store to a matrix, or a result to text.
 
-    said: the format of a graph file; None to tell it by the name. max_unpacked: bytes that a
-    compressed file may unpack to, ``math.inf`` for any number; None: by its size. Without
-    ``overwrite``, an output of this very input and these choices is left unchanged. Raises
-    InputError, naming the line, for a file that is not of its format; no output is left then.
+    said: the format of a graph file; None to tell it by the file's name. max_unpacked: bytes that a
+    compressed file may unpack to; ``math.inf`` for any number; None for a limit by its size.
+    Without ``overwrite``, an output made from this input with these choices is left unchanged.
+    Raises InputError, which names the line, for a file that is not of its format; no output is left
+    then.
     """
     started = time.perf_counter()
     refuse_remote(path, "convert reads only from a disk of this machine: copy the file there")
@@ -190,7 +191,7 @@ def _facts(files: Sequence[str | Path]) -> dict[str, str]:
 
 
 def _there(output: Path, asked: dict[str, object]) -> ConvertRecord | None:
-    """Return the record of a complete output that answers this request; None for any other
+    """Return the record of a complete output that was made for this request; None for any other
     output.
     """
     clean_up(output, {}, None)

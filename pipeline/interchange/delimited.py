@@ -1,9 +1,9 @@
 """Text with an edge on each line, in columns: CSV and TSV; SNAP's text (snap.stanford.edu/data),
-with blanks or tabs between columns and comments after ``#``; and ``.el`` and ``.wel`` of the GAP
-benchmark suite (github.com/sbeamer/gapbs), with two columns, and three with a weight.
+with blanks or tabs between columns and comments after ``#``; and the GAP benchmark suite's ``.el``,
+with two columns, and ``.wel``, with a third one for the weight (github.com/sbeamer/gapbs).
 
-CSV and TSV name their columns in the first line; otherwise columns have numbers from 1, as SNAP's
-have.
+The first line of CSV and TSV names the columns. Columns without names, such as SNAP's, have numbers
+from 1.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ IdType = Literal["auto", "int64", "uint64", "string"]
 WeightType = Literal["auto", "int64", "float64"]
 _WEIGHT = "weight"
 NAME_HINT = "; if it is a name, give --from snap --id-type string"
-"""For formats whose ids are integers."""
+"""Advice in errors of formats whose ids are integers."""
 
 
 @dataclass(frozen=True)
 class Choices:
-    """Columns to read, and their types; the first block decides a type that is "auto".
+    """Columns to read, and their types. The first block decides a type that is "auto".
 
-    src, dst: None for the columns of these names, or without a header the first two. weight: None
+    src, dst: None for the columns of these names or, without a header, the first two. weight: None
     for the column of that name, if there is one. header: whether the first line names columns.
     """
 
@@ -49,7 +49,7 @@ class Choices:
 
 
 def open_delimited(file: TextFile, layout: LineColumns, choices: Choices) -> EdgeLines:
-    """Open a text file with columns. layout: its delimiter, and how comments begin."""
+    """Open a text file with columns. layout: its delimiter and its mark of comments."""
     names = _header(file, layout) if choices.header else []
     block, columns, blocks = first_look(file, layout)
     defaults = ("src", "dst") if choices.header else ("1", "2")

@@ -1,4 +1,4 @@
-"""Text with an edge on each line: Arrow parses blocks of it; where Arrow fails, Python finds the
+"""Text with an edge on each line. Arrow parses blocks of lines; if Arrow fails, Python finds the
 wrong line.
 """
 
@@ -30,7 +30,7 @@ from .text import Block, TextFile
 
 ID_TYPES = {"int64": pa.int64(), "uint64": pa.uint64(), "string": pa.string()}
 WEIGHT_TYPES = {"int64": pa.int64(), "float64": pa.float64()}
-"""Types of ids and weights, by the names that users give."""
+"""Types of ids and of weights, by the names that users give."""
 
 _INTEGER = re.compile(r"-?[0-9]+")
 _AS_PRINTED = r"^[ \t]*(0|-?[1-9][0-9]{0,19})[ \t]*$"
@@ -45,13 +45,14 @@ _NUMBER = re.compile(r"-?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 class LineColumns:
     """Columns of a line that holds an edge.
 
-    delimiter: of quoted fields, a comma or a tab; or a blank, for any number of blanks and tabs.
-    comment: the beginning of a line without an edge. columns: number of columns of every line.
-    places: column numbers of source, target and, where there is one, weight. known: function that
-    says which ids are vertices, and told: the ids that are allowed, in words. positions: integers
-    count vertices, so that 007 is the seventh one; else integers are names, which must stay
-    distinct, and 007 is no integer. id_hint, weight_hint: advice added to the error about an id or
-    a weight. notes: for the user, on the types that were chosen.
+    delimiter: of quoted fields, a comma or a tab; or a blank, which stands for any number of blanks
+    and tabs. comment: the mark at the beginning of a line without an edge. columns: the number of
+    columns of every line. places: column numbers of source, target and, if there is one, weight.
+    known: function that returns a mask of the ids that are vertices; None if any id is. told: the
+    allowed ids in words. positions: whether integers count vertices, so that 007 is the seventh
+    vertex; if not, integers are names, which must stay distinct, and 007 is no integer. id_hint,
+    weight_hint: advice added to the error about an id or a weight. notes: lines for the user about
+    the chosen types.
     """
 
     delimiter: str = " "
@@ -76,7 +77,7 @@ class LineColumns:
         return self.delimiter != " "
 
     def parse(self, file: TextFile, block: Block) -> pa.RecordBatch:
-        """The edges of a block. Raises InputError naming the first line that is wrong."""
+        """Return the edges of a block. Raises InputError, which names the first wrong line."""
         try:
             types = dict(zip(self.places, self.schema.types, strict=True))
             found = self.columns_of(block, types)
@@ -89,7 +90,7 @@ class LineColumns:
         return pa.record_batch(columns, schema=self.schema)
 
     def columns_of(self, block: Block, types: Mapping[int, pa.DataType]) -> dict[int, pa.Array]:
-        """Return columns of a block, by their places. Raises ArrowInvalid where a column is not of
+        """Return columns of a block, by column number. Raises ArrowInvalid if a column is not of
         its type.
         """
         text = self.text_of(block)
@@ -105,7 +106,7 @@ class LineColumns:
         return found
 
     def text_of(self, block: Block) -> bytes:
-        """Return the text of a block for Arrow; empty where no line holds anything."""
+        """Return the text of a block for Arrow; empty if no line has an edge."""
         text = block.text
         if not self.quoted:
             text = single_blanks(text, self.comment) if text.strip(b" \t\r\n") else b""
@@ -138,7 +139,9 @@ class LineColumns:
         return self.known is None or bool(self.known(as_numpy(ids)).all())
 
     def _holds_lost_weights(self, block: Block, weights: pa.Array | None = None) -> bool:
-        """Return whether a weight that is not zero became zero: floats of 64 bits end at 5e-324."""
+        """Return whether a weight that is not zero has become zero: the least positive float of 64
+        bits is 5e-324.
+        """
         if weights is None or pa.types.is_integer(weights.type) or as_numpy(weights).all():
             return False
         place = self.places[2]
@@ -157,7 +160,7 @@ class LineColumns:
         return file.error(block.first_line, "this line, or one after it, is not an edge")
 
     def lines(self, file: TextFile, block: Block) -> Iterator[tuple[int, list[str]]]:
-        """The numbers and fields of lines that hold an edge, as Python reads them."""
+        """Yield the number and the fields of each line that holds an edge, as Python reads it."""
         text = block.text.decode(errors="surrogateescape")
         if not self.quoted:
             for number, line in enumerate(text.split("\n"), block.first_line):
@@ -205,8 +208,8 @@ class LineColumns:
 
 
 def integer_of(word: str) -> int | None:
-    """Return the integer that a word of digits names; None for other words, and for hundreds of
-    digits.
+    """Return the integer that a word of digits stands for; None for other words, and for hundreds
+    of digits.
 
     >>> integer_of("-007"), integer_of("+7"), integer_of("9" * 5000)
     (-7, None, None)
@@ -218,7 +221,7 @@ def integer_of(word: str) -> int | None:
 
 
 def single_blanks(text: bytes, comment: str = "") -> bytes:
-    """Lines with a single blank between words, and none around them; comments are left out.
+    """Return lines with a single blank between words and none around them. Comments are left out.
 
     >>> single_blanks(b"# a\\n 1\\t 2 \\r\\n3 4\\n", "#")
     b'1 2\\n3 4\\n'
@@ -233,9 +236,10 @@ def single_blanks(text: bytes, comment: str = "") -> bytes:
 
 
 def first_look(file: TextFile, layout: LineColumns) -> tuple[Block, int, Iterator[Block]]:
-    """Return the first block, the number of columns of its first edge, and all blocks.
+    """Return the first block with an edge, the number of columns of that edge, and all blocks from
+    there on.
 
-    Raises InputError where there are no edges.
+    Raises InputError if there are no edges.
     """
     blocks = file.blocks(layout.quoted)
     for block in blocks:
@@ -253,10 +257,11 @@ def with_types(
     id_type: str = "int64",
     weight_type: str = "auto",
 ) -> LineColumns:
-    """Return the layout with the types that the user chose; "auto" is the narrowest type that the
-    whole first block fits.
+    """Return the layout with the types that the user chose. "auto" stands for the narrowest type
+    that fits the whole first block.
 
-    One pass reads a file, and a word among a billion numbers is more likely a mistake than a name.
+    A file is read in one pass, so later blocks do not change the type: a word among a billion
+    numbers is more likely a mistake than a name.
     """
     if id_type == "auto":
         chosen = _narrowest(layout, block, layout.places[:2], ID_TYPES)
@@ -280,8 +285,8 @@ _WEIGHT_HINT = "; give --weight-type float64"
 def _narrowest(
     layout: LineColumns, block: Block, places: Sequence[int], types: Mapping[str, pa.DataType]
 ) -> pa.DataType:
-    """Return the narrowest type that the columns fit. types: from narrow to wide; the last is taken
-    if none fits.
+    """Return the narrowest type that fits the columns. types: from narrow to wide; the last one is
+    returned if no other fits.
     """
     *narrow, widest = types.values()
     for kind in narrow:
@@ -292,12 +297,12 @@ def _narrowest(
 
 
 def _notes_on_names(file: TextFile, layout: LineColumns, block: Block) -> Iterator[str]:
-    """Yield the reason why the ids of a first block are strings, with the line that made them
-    strings.
+    """Yield a note with the reason why the ids of a first block are strings, and the line that is
+    the reason.
     """
     try:
         found = layout.columns_of(block, dict.fromkeys(layout.places[:2], pa.string()))
-    except pa.ArrowInvalid:  # a line that is no edge, which parsing names
+    except pa.ArrowInvalid:  # a line is no edge; parsing will name it
         return
     ids = pa.concat_arrays(list(found.values()))
     integers = _count(ids, _AS_PRINTED)
@@ -316,7 +321,7 @@ def _notes_on_names(file: TextFile, layout: LineColumns, block: Block) -> Iterat
 
 
 def _first_name(lines: Iterator[tuple[int, list[str]]], places: Sequence[int]) -> tuple[int, str]:
-    """Return the line of the first id that is no integer of 64 bits, and the reason."""
+    """Return the line of the first id that is no 64-bit integer, and the reason."""
     line, told = 0, "no 64-bit integer type holds both large and negative ids"
     for line, fields in lines:
         for field in (fields[place] for place in places):
@@ -337,10 +342,9 @@ def _count(words: pa.Array, pattern: str) -> int:
 
 
 def _may_hold_odd_integers(text: bytes) -> bool:
-    """Return False if every integer that Arrow reads in a text prints exactly as the text has it.
-
-    Arrow reads 007 and -0, and hexadecimals such as 0x1f: all have a zero at the beginning and more
-    characters after it.
+    """Return False only if every integer that Arrow reads in a text prints exactly as it is in the
+    text. Arrow reads 007 and -0, and hexadecimal numbers such as 0x1f: all of these begin with a
+    zero, after a sign if they have one.
 
     >>> [_may_hold_odd_integers(text) for text in (b"007,8", b"7 -0", b"10,2024-01-05,0,0.05")]
     [True, True, False]
@@ -351,12 +355,12 @@ def _may_hold_odd_integers(text: bytes) -> bool:
     before, behind = codes[zeros - 1], codes[zeros + 1]
     negative = before == ord("-")
     begins = ~negative | _BEFORE_FIELD[codes[zeros - 2]]
-    more = (behind - ord("0") <= 9) | ((behind | 0x20) == ord("x"))  # of unsigned bytes, which wrap
+    more = (behind - ord("0") <= 9) | ((behind | 0x20) == ord("x"))  # unsigned bytes wrap
     return bool((begins & (negative | more)).any())
 
 
 def _print_as(numbers: pa.Array, words: pa.Array) -> bool:
-    """Return whether integers print as the words they were read from, apart from blanks around the
+    """Return whether integers print as the words they were read from, without blanks around the
     words.
     """
     plain = pc.call_function("utf8_trim", [words], pc.TrimOptions(" \t"))
@@ -365,7 +369,9 @@ def _print_as(numbers: pa.Array, words: pa.Array) -> bool:
 
 
 def _are_decimal(words: pa.Array) -> bool:
-    """Return whether no integer is in hexadecimal, which Arrow reads and no format has."""
+    """Return whether no integer is hexadecimal, a form that Arrow reads and no graph format
+    allows.
+    """
     options = pc.MatchSubstringOptions("x", ignore_case=True)
     found = pc.call_function("match_substring", [words], options)
     return not pc.call_function("any", [found]).as_py()
@@ -388,7 +394,7 @@ def _is_utf8(field: str) -> bool:
 
 
 class EdgeLines:
-    """A text file of edges, whose header was read (graph_file.py)."""
+    """A text file of edges with its header read. Implements GraphFile (graph_file.py)."""
 
     held_bytes = 0
 

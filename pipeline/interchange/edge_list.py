@@ -1,7 +1,7 @@
 """Conversion of another program's graph file to a Parquet edge list.
 
-The file is read piece by piece, parsed by all threads, and written in the file's order: the output
-depends on the file alone.
+The file is read piece by piece, parsed by all threads, and written in the file's order, so the
+output depends on the file alone.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ FILE_ROWS = 1 << 26
 def write_edge_list(
     graph: GraphFile, folder: Path, executor: Executor, limit: int
 ) -> tuple[int, int]:
-    """Write a graph file's edges into a folder; return the number of rows, and how many of the rows
-    are self-loops for isolated vertices.
+    """Write a graph file's edges into a folder. Returns the number of rows, and the number of rows
+    that are self-loops for isolated vertices.
 
-    limit: bytes of memory. Raises LimitError where the limit is too small, InputError where the
-    file is wrong.
+    limit: bytes of memory. Raises LimitError if the limit is too small, InputError if the file is
+    wrong.
     """
     isolated = 0
     with _Writer(folder, graph.schema) as writer:

@@ -1,5 +1,5 @@
-"""Formats that delegraph reads, and the choice among them: the user names one, or the file's name
-tells it.
+"""The formats that delegraph reads, and the choice among them: the user names a format, or the
+file's name tells it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ _COLUMNS = ("src", "dst", "weight", "id_type", "weight_type")
 
 
 class _Text(NamedTuple):
-    """A text format: the choices that it leaves, and how to open it within a limit of memory and a
-    limit of the bytes that a second file unpacks to.
+    """A text format. open: opens a file, given the choices, the limit of memory in bytes, and the
+    limit of bytes that a second file may unpack to. leaves: the choices that the user has in this
+    format.
     """
 
     open: Callable[[TextFile, Choices, int, float | None], GraphFile]
@@ -75,8 +76,8 @@ _TEXT: dict[FormatName, _Text] = {
 
 
 def format_of(path: str, said: str | None = None) -> FormatName:
-    """Return the format of a file. Raises InputError where neither ``said`` nor the name tells
-    one.
+    """Return the format of a file. Raises InputError for an unknown format, or if neither ``said``
+    nor the file's name tells one.
     """
     names = get_args(FormatName)
     if said is not None and said not in names:
@@ -93,8 +94,8 @@ def format_of(path: str, said: str | None = None) -> FormatName:
 
 
 def files_of(path: str, name: FormatName) -> list[str]:
-    """Return the files that make up a graph. Raises InputError if a file is missing, or no regular
-    file.
+    """Return the files that make up a graph. Raises InputError if a file is missing or is no
+    regular file.
     """
     if not os.path.isfile(path):
         raise InputError(f"{path}: no such file, or not a regular file")
@@ -102,7 +103,7 @@ def files_of(path: str, name: FormatName) -> list[str]:
 
 
 def check_choices(name: FormatName, choices: Choices) -> None:
-    """Raise InputError for a choice that the format does not have."""
+    """Raise InputError for a choice that the user does not have in this format."""
     leaves = _TEXT[name].leaves if name in _TEXT else ()
     for choice in fields(Choices):
         if getattr(choices, choice.name) != choice.default and choice.name not in leaves:
@@ -113,8 +114,8 @@ def check_choices(name: FormatName, choices: Choices) -> None:
 def open_graph_file(
     path: str, name: FormatName, choices: Choices, limit: int, max_unpacked: float | None = None
 ) -> GraphFile:
-    """Open a graph file. limit: bytes of memory. max_unpacked: as TextFile takes it. Raises
-    InputError where the beginning shows that a file is not of this format.
+    """Open a graph file. limit: bytes of memory. max_unpacked: as in TextFile. Raises InputError if
+    the beginning of the file shows that it is not of this format.
     """
     if name not in _TEXT:
         if Path(path).suffix in COMPRESSIONS:

@@ -1,4 +1,4 @@
-"""A graph file that is open for reading: pieces of edges, and facts about all of them."""
+"""A graph file that is open for reading: its edges in pieces, and facts about all of them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..run.plan import fits, too_little
 
 STEP = "convert"
 EDGES = 1 << 18
-"""Edges of a piece, where the format knows how many there are."""
+"""Number of edges in a piece, if the format tells how many edges there are."""
 
 PIECE_BYTES = 96 << 20
-"""Bytes that a piece holds at most: its text, copies of it, positions of words, columns."""
+"""Most bytes that a piece holds: its text, copies of it, positions of words, columns."""
 
 WRITER_BYTES = 96 << 20
 """Bytes of an unfinished row group and its encoded pages."""
@@ -30,11 +30,11 @@ class Piece(NamedTuple):
 
 
 class GraphFile(Protocol):
-    """A graph file that was opened, its header read.
+    """A graph file that is open, with its header read.
 
-    schema: ``src``, ``dst`` and, for weighted edges, ``weight``. directed: None where the format
-    does not say. bytes: of all pieces. held_bytes: memory held while the file is open, pieces not
-    counted. notes: for the user, on types and columns that were chosen.
+    schema: ``src``, ``dst`` and, for weighted edges, ``weight``. directed: None if the format does
+    not say. bytes: of all pieces. held_bytes: memory held while the file is open, without pieces.
+    notes: lines for the user about chosen types and columns.
     """
 
     schema: pa.Schema
@@ -48,10 +48,10 @@ class GraphFile(Protocol):
         ...
 
     def isolated(self, edges: int) -> Iterator[pa.RecordBatch]:
-        """Yield a self-loop for each vertex without edges, once all pieces were read.
+        """Yield a self-loop for each vertex without edges. Called after all pieces were read.
 
-        edges: number of edges in the pieces. Raises InputError where the file promised other
-        counts.
+        edges: number of edges in the pieces. Raises InputError if the file contradicts itself, such
+        as by counts in its header.
         """
         ...
 
@@ -59,8 +59,8 @@ class GraphFile(Protocol):
 
 
 def check_room(need: int, limit: int) -> None:
-    """Raise LimitError unless ``need`` bytes fit beside a piece of the file and the writing of
-    it.
+    """Raise LimitError unless ``need`` bytes fit beside a piece of the file and the writing of the
+    output.
     """
     need += PIECE_BYTES + WRITER_BYTES
     if not fits(need, limit):
@@ -75,8 +75,8 @@ def schema_of(id_type: pa.DataType, weight_type: pa.DataType | None) -> pa.Schem
 
 
 def self_loops(ids: pa.Array, schema: pa.Schema) -> pa.RecordBatch:
-    """Return a self-loop of weight 0 for each id: an edge list keeps a vertex without edges as a
-    self-loop, which a build drops.
+    """Return a self-loop of weight 0 for each id. An edge list keeps a vertex without edges as a
+    self-loop; a build drops the loop and keeps the vertex.
 
     >>> schema = schema_of(pa.int64(), pa.float64())
     >>> self_loops(pa.array([7]), schema).to_pylist()

@@ -1,5 +1,6 @@
-"""LDBC Graphalytics' graphs (ldbcouncil.org/benchmarks/graphalytics): ``.e`` has an edge on each
-line, with its weight if it has one; ``.v`` beside it has a vertex on each line.
+"""LDBC Graphalytics' graphs (ldbcouncil.org/benchmarks/graphalytics): the file ``.e`` has an edge
+on each line, with a weight if edges have weights; the file ``.v`` beside it has a vertex on each
+line.
 
 Only ``.v`` lists vertices without edges. Neither file says whether edges are directed.
 """
@@ -24,7 +25,7 @@ from .text import COMPRESSIONS, TextFile
 
 
 class Graphalytics(EdgeLines):
-    """The edges of ``.e``, between the vertices of ``.v``."""
+    """The edges of an ``.e`` file, between the vertices of its ``.v`` file."""
 
     def __init__(
         self,
@@ -48,8 +49,8 @@ class Graphalytics(EdgeLines):
 
 
 def vertex_file(path: str) -> str:
-    """Return the ``.v`` beside an ``.e``, compressed or not. Raises InputError where there is
-    none.
+    """Return the ``.v`` file beside an ``.e`` file, compressed or not. Raises InputError if there
+    is none.
     """
     edges = Path(path)
     if edges.suffix in COMPRESSIONS:
@@ -62,8 +63,8 @@ def vertex_file(path: str) -> str:
 
 
 def _read_vertices(path: str, limit: int, max_unpacked: float | None) -> NDArray[np.int64]:
-    """Return the ids of the vertices, rising. Raises InputError for a vertex that is listed
-    twice.
+    """Return the ids of the vertices, rising. Raises InputError if there are none, or for a vertex
+    that is listed twice.
     """
     layout, parts, count = LineColumns(columns=1, places=(0, 0), id_hint=NAME_HINT), [], 0
     file = TextFile(path, max_unpacked)
@@ -71,7 +72,7 @@ def _read_vertices(path: str, limit: int, max_unpacked: float | None) -> NDArray
         for block in file.blocks():
             parts.append(as_numpy(layout.parse(file, block).column("src")))
             count += len(parts[-1])
-            check_room(3 * 8 * count, limit)  # the parts, all together, and sorted
+            check_room(3 * 8 * count, limit)  # in parts, joined, and sorted
     finally:
         file.close()
     ids = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)

@@ -1,8 +1,8 @@
-"""Conversion of a store to a matrix in the form of ``scipy.sparse.save_npz``: compressed rows with
-rising columns, which ``scipy.sparse.load_npz`` reads.
+"""Conversion of a store to a matrix in the format of ``scipy.sparse.save_npz``: compressed rows
+with rising columns, which ``scipy.sparse.load_npz`` reads.
 
-Rows and columns are the vertices by rising id; the array ``vertex`` beside those of SciPy holds the
-ids. Entries are weights, or ones. An undirected graph gives a symmetric matrix.
+Rows and columns are the vertices by rising id. An additional array ``vertex`` holds the ids.
+Entries are weights, or ones. An undirected graph gives a symmetric matrix.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from ..run.execute import Executor
 from ..run.plan import fits, held_now, too_little
 from .graph_file import STEP
 
-_ENTRY_BYTES = 2 * 8 + 2 * 4  # keys and weights, and what sorts them
-_VERTEX_BYTES = 8 + 4 + 2 * 8  # ids and places, ends of rows and where these are sought
+_ENTRY_BYTES = 2 * 8 + 2 * 4  # keys and weights, twice while they are sorted
+_VERTEX_BYTES = 8 + 4 + 2 * 8  # ids and places; ends of rows, and the keys to find them
 _UUID_CHARACTERS = 36
-_NAME_BYTES = 64  # of a string, as Python and Arrow hold it
+_NAME_BYTES = 64  # bytes of a string, as Python and Arrow hold it
 
 
 def write_matrix(store: Store, path: Path, executor: Executor, limit: int) -> int:
-    """Write the matrix; return the number of entries. limit: bytes of memory. Raises LimitError
-    where the limit is too small.
+    """Write the matrix. Returns the number of entries. limit: bytes of memory. Raises LimitError if
+    the limit is too small.
     """
     team = Team(executor.threads)
     need = _entries(store) * _ENTRY_BYTES + store.info.vertices * _VERTEX_BYTES
@@ -80,8 +80,8 @@ def _write(store: Store, vertices: pa.Table, path: Path, team: Team) -> None:
 def _sorted_entries(
     store: Store, row: NDArray[np.uint32], team: Team
 ) -> tuple[NDArray[np.uint64], NDArray]:
-    """Return the row and column of each entry in one rising key, and the entries. row: by global
-    id.
+    """Return a rising key for each entry (its row in the upper 32 bits, its column in the lower),
+    and the entries' values. row: by global id.
     """
     keys = np.empty(_entries(store), np.uint64)
     weighted = store.info.weights is not None

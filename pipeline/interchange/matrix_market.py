@@ -1,8 +1,8 @@
-"""Matrix Market's coordinate format (math.nist.gov/MatrixMarket/formats.html): an entry is an edge
-from its row to its column, numbered from 1.
+"""Matrix Market's coordinate format (math.nist.gov/MatrixMarket/formats.html). An entry is an edge
+from its row to its column; both are numbered from 1.
 
-A general matrix holds directed edges. A symmetric matrix is stored as one triangle: each undirected
-edge once.
+A general matrix holds directed edges. A symmetric matrix is stored as one triangle, with each
+undirected edge once.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from .text import TextFile
 _BANNER = "%%MatrixMarket matrix coordinate FIELD SYMMETRY"
 _WEIGHTS = {"pattern": None, "integer": WEIGHT_TYPES["int64"], "real": WEIGHT_TYPES["float64"]}
 _DIRECTED = {"general": True, "symmetric": False}
-_ROW_BYTES = 8  # that a vertex without edges counts for: the file holds nothing of it
+_ROW_BYTES = 8  # bytes to count for a vertex without edges, which the file does not list
 
 
 class MatrixMarket(EdgeLines):
-    """A square matrix; a row and column without entries is an isolated vertex."""
+    """A square matrix as a graph file. A vertex whose row and column have no entries is
+    isolated.
+    """
 
     def __init__(self, file: TextFile, limit: int) -> None:
         field, symmetry = _banner(file)
@@ -70,7 +72,7 @@ def _banner(file: TextFile) -> tuple[str, str]:
 
 
 def _size(file: TextFile) -> tuple[int, int]:
-    """Return the number of vertices and of entries."""
+    """Return the numbers of vertices and of entries."""
     while found := file.line():
         number, line = found
         words = line.split()
@@ -78,7 +80,7 @@ def _size(file: TextFile) -> tuple[int, int]:
             continue
         try:
             rows, columns, entries = (parse_integer(word, 0, 2**63 - 1) for word in words)
-        except (InputError, ValueError) as error:  # a word, or too few or too many of them
+        except (InputError, ValueError) as error:  # not a number, or not three of them
             told = f"the line must hold the numbers of rows, columns and entries, not {shown(line)}"
             raise file.error(number, told) from error
         if rows != columns:

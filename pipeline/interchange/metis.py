@@ -1,9 +1,9 @@
-"""METIS's graphs (its manual, 4.1.1): each line is a vertex and lists its neighbours, numbered from
+"""METIS's graphs (its manual, 4.1.1). Each line is a vertex and lists its neighbours, numbered from
 1.
 
-The header gives the number of vertices and of edges, whether a line begins with a size and weights
-of its vertex, which are not read, and whether an edge's weight follows each neighbour. An edge
-stands in the lines of both ends; the one in the line of the lesser end is taken. Lines may have any
+The header gives the numbers of vertices and of edges, whether a line begins with a size and weights
+of its vertex, which are ignored, and whether an edge's weight follows each neighbour. An edge is in
+the lines of both its ends; this module takes it from the line of the lesser end. Lines may have any
 length.
 """
 
@@ -32,15 +32,15 @@ from .text import LINE_BYTES, TextFile
 _COMMENT = re.compile(rb"(?m)^%.*\n?")
 _BLANKS = bytes(range(ord(" ") + 1))
 _LINES = bytes.maketrans(_BLANKS, b"\n" * len(_BLANKS))
-"""Each word on a line of its own."""
+"""Translation that puts each word on a line of its own."""
 
-_MOST = 2**62  # of what a header counts: sums of it fit 64 bits
+_MOST = 2**62  # greatest number in a header: sums of such numbers fit 64 bits
 _EXPECTED = "the header must give the numbers of vertices and edges"
 
 
 class Header(NamedTuple):
-    """Contents of a header. first: number of words of a line before its neighbours. step: number of
-    words for each neighbour.
+    """The contents of a header. first: number of words of a line before its neighbours. step:
+    number of words for each neighbour.
     """
 
     vertices: int
@@ -50,10 +50,10 @@ class Header(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The words of a part of the file. text: the lines, with blanks for comments. line_at: returns
-    the line number at a position of the text. ends: number of lines that end. starts: positions
-    where words begin. vertex: for each word the vertex of its line, from 1. place: position of each
-    word in its line, from 0.
+    """The words of a part of the file. text: the lines, with comments blanked out. line_at: returns
+    the line number at a position of the text. ends: number of line ends. starts: the position of
+    each word. vertex: the vertex of each word's line, from 1. place: the position of each word
+    among the words of its line, from 0.
     """
 
     text: bytes
@@ -65,7 +65,7 @@ class Words(NamedTuple):
 
 
 class Metis:
-    """A METIS file (graph_file.py)."""
+    """A METIS file. Implements GraphFile (graph_file.py)."""
 
     directed: bool | None = False
     notes = ()
@@ -76,17 +76,17 @@ class Metis:
         self._vertices = Vertices(range(1, self._header.vertices + 1), limit)
         self.bytes, self.held_bytes = file.bytes, self._vertices.bytes
         self.schema = schema_of(pa.int64(), pa.int64() if self._header.step == 2 else None)
-        self._lines = 0  # of vertices
+        self._lines = 0  # lines of vertices that were read
         self._lock = Lock()
         self._balance = EdgeBalance()
-        self._above = self._below = self._loops = 0  # entries by their ends, added up by any thread
+        self._above = self._below = self._loops = 0  # counts of entries; any thread adds to them
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield the edges of each block. Where a block's words stand depends on the blocks before;
-        their values do not.
+        """Yield the edges of each block. The vertex and place of a block's words depend on the
+        blocks before; their values do not.
         """
-        place = 0  # of the next word
-        kept = b""  # a neighbour whose weight stands in the next block
+        place = 0  # place of the next word in its line
+        kept = b""  # a neighbour whose weight is in the next block
         first_line = 1
         begins = True  # whether the next block begins a line
         for block in self._file.blocks(long_lines=True):
@@ -109,10 +109,10 @@ class Metis:
         if kept:
             word = kept.decode(errors="replace")
             raise self._file.error(first_line, f"no weight follows {shown(word)}")
-        self._lines += place > 0  # the last one has no end
+        self._lines += place > 0  # the last line may lack a line end
 
     def _check_weights(self, words: Words, place: int) -> None:
-        """Raise InputError for a line with fewer words than its vertex has weights; an empty line
+        """Raise InputError for a line with fewer words than its vertex has weights. An empty line
         is a vertex without edges. place: of the first word.
         """
         if not self._header.first or not words.ends:
@@ -204,7 +204,7 @@ class Metis:
         if not self._balance.even:
             told = "the lines of the two ends of an edge do not hold the same edges and weights"
             raise InputError(f"{self._file.path}: {told}")
-        entries = self._above + self._below + self._loops  # loops, which are rare, once or twice
+        entries = self._above + self._below + self._loops  # a self-loop may be listed once or twice
         if 2 * promised not in (entries, entries + self._loops):
             told = f"{entries:,} neighbours, but its header promises {promised:,} edges, two each"
             raise InputError(f"{self._file.path}: {told}")
@@ -215,7 +215,7 @@ class Metis:
 
 
 def _words(text: bytes, first_line: int, vertex: int, place: int) -> Words:
-    """Find the words of a text. vertex, place: those of the first word."""
+    """Find the words of a text. vertex, place: of the first word."""
 
     def line_at(start: int) -> int:
         return first_line + text.count(b"\n", 0, start)

@@ -1,6 +1,6 @@
 """Conversion of a result to text in the form of LDBC Graphalytics' reference answers: each line has
-a vertex and its value. A vertex that a breadth-first search has not reached is 9223372036854775807
-away; a vertex that no path leads to, ``infinity``.
+a vertex and its value. A vertex that a breadth-first search has not reached has the value
+9223372036854775807; a vertex that no path leads to, ``infinity``.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ..run.plan import fits, held_now, too_little
 from .graph_file import STEP
 
 ROWS = 1 << 18
-_ROW_BYTES = 128  # of numbers, as columns, as text, and as lines
+_ROW_BYTES = 128  # bytes of a row: its numbers as columns, as text, and as lines
 _UNREACHED = {"bfs": "9223372036854775807", "bfs-together": "9223372036854775807"}
 _NO_PATH = "infinity"
 
 
 def write_result_text(result: Result, path: Path, executor: Executor, limit: int) -> int:
-    """Write the text; return the number of lines. limit: bytes of memory. Raises LimitError where
-    the limit is too small, InputError for values that lines of two words cannot hold.
+    """Write the text. Returns the number of lines. limit: bytes of memory. Raises LimitError if the
+    limit is too small, InputError for values that a line of two words cannot hold.
     """
     if result.algorithm == "bfs-each":
         raise InputError(
@@ -59,7 +59,7 @@ def _write(result: Result, path: Path) -> None:
 
 
 def _as_text(ids: pa.Array) -> pa.Array:
-    """Return UUIDs, and bytes of UUIDs, as text; other ids unchanged."""
+    """Return UUIDs, as UUID type or as bytes, as text; other ids unchanged."""
     return strings(list(map(shown_id, ids.to_pylist()))) if is_bytes(ids.type) else ids
 
 

@@ -5,11 +5,12 @@
     entries     int64
     vertices    int64
     offsets     int64, vertices + 1
-    neighbours  int32, entries; of .wsg each with its weight, int32
+    neighbours  int32, entries; in .wsg each is followed by its weight, int32
 
-A directed graph has offsets and neighbours once more, of edges into each vertex. Of an undirected
-one each edge stands in the rows of both ends; the one in the row of the lesser end is taken. Both
-copies of the edges are read and compared: nothing else in the file tells that one is damaged.
+A directed graph has a second set of offsets and neighbours, for the edges into each vertex. In an
+undirected graph each edge is in the rows of both its ends; this module takes it from the row of the
+lesser end. Both copies of the edges are read and compared, since the file has no other means to
+detect damage.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ _ID = np.dtype("<i4")
 
 
 class SerializedGraph:
-    """A ``.sg`` or ``.wsg`` file (graph_file.py); its rows are read as they are needed."""
+    """A ``.sg`` or ``.wsg`` file. Implements GraphFile (graph_file.py). Its rows are read as they
+    are needed.
+    """
 
     held_bytes = 0
     notes = ()
@@ -89,8 +92,9 @@ class SerializedGraph:
         return np.frombuffer(data, dtype)
 
     def _offsets(self, start: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Yield the offsets from byte ``start`` on, in pieces with their first row; the last offset
-        of a piece is the first of the next piece.
+        """Yield the offsets from byte ``start`` on in pieces, each with the number of its first
+        row. The last offset of a piece is the first of the next piece. Raises InputError if they do
+        not rise.
         """
         end = 0
         for row in range(0, self._vertices, EDGES):
@@ -109,8 +113,8 @@ class SerializedGraph:
             yield row, offsets
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield the edges. Pieces of a directed graph's second half hold none, and are compared
-        with the first half.
+        """Yield the edges. Pieces of a directed graph's second half yield no edges; they are only
+        compared with the first half.
         """
         for start in (_HEADER.size, self._inverse) if self.directed else (_HEADER.size,):
             for row, offsets in self._offsets(start):
@@ -151,8 +155,8 @@ class SerializedGraph:
         return pa.record_batch([as_arrow(column) for column in columns], schema=self.schema)
 
     def _compare(self, columns: list[NDArray], sign: int) -> None:
-        """Add edges to the balance of both copies. sign: -1 where the rows are the edges'
-        targets.
+        """Add edges to the balance of both copies. sign: -1 if the rows are the targets of the
+        edges.
         """
         row, entry, *weights = columns
         ends = (row, entry) if sign > 0 else (entry, row)

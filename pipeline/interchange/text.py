@@ -1,6 +1,6 @@
 """Text files of any size, plain or compressed, in blocks of whole lines.
 
-A few bytes can unpack to any number of lines, and a line can have any length: this module limits
+A few bytes can unpack to any number of lines, and a line can have any length. This module limits
 both before they fill memory or take hours.
 """
 
@@ -19,15 +19,16 @@ from ...partition.errors import InputError, one_line
 
 BLOCK_BYTES = 2 << 20
 LINE_BYTES = 1 << 20
-"""No line of an edge is longer: what is longer is no text, or something else."""
+"""Most bytes of a line with an edge. A file with a longer line is no text, or not of its format."""
 
 HEADER_BYTES = 8 << 20
-"""A header stands within the first bytes, behind comments and blank lines."""
+"""Most bytes before the end of a header, comments and blank lines included."""
 
 UNPACKED_BYTES = 256 << 20
 UNPACKED_RATIO = 200
-"""A compressed file may unpack to so many bytes, or so many times its own, unless ``max_unpacked``
-says otherwise. Edges in lines compress 3 to 55 times, of grids and complete graphs too.
+"""Limits of unpacking: a compressed file may unpack to UNPACKED_BYTES, or to UNPACKED_RATIO times
+its size if that is more, unless ``max_unpacked`` sets another limit. Edge lists as text compress 3
+to 55 times, even those of grids and complete graphs.
 """
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
@@ -38,8 +39,8 @@ _LIFT = "if the file is right, give --max-unpacked SIZE, or none"
 
 
 class Block(NamedTuple):
-    """A block of lines. first_line: the number of the first line, from 1. bytes: number of bytes
-    read for the block from the file, which may be compressed.
+    """A block of lines. first_line: the number of its first line, from 1. bytes: the number of
+    bytes of the file, which may be compressed, that were read for the block.
     """
 
     text: bytes
@@ -51,7 +52,8 @@ class TextFile:
     """A text file that is read once, from its beginning. bytes: size of the file, compressed or
     not.
 
-    max_unpacked: bytes that the file may unpack to, ``math.inf`` for any number; None: by its size.
+    max_unpacked: bytes that the file may unpack to; ``math.inf`` for any number; None for a limit
+    by its size.
     """
 
     def __init__(self, path: str, max_unpacked: float | None = None) -> None:
@@ -70,11 +72,11 @@ class TextFile:
         usual = max(UNPACKED_BYTES, UNPACKED_RATIO * self.bytes)
         self._most = usual if max_unpacked is None else max_unpacked
         self._unpacked = 0  # bytes that were read
-        self._before = 0  # of them, in lines that were taken one by one
+        self._before = 0  # bytes of lines that were taken one by one
         self._text = b""
-        self._at = 0  # what lies before was taken
-        self._lines = 0  # that were taken
-        self._told = 0  # bytes of the file, by blocks
+        self._at = 0  # text before this position was taken
+        self._lines = 0  # number of lines that were taken
+        self._told = 0  # bytes of the file that blocks have reported
         if self._fill() and self._text.startswith(_BOM):
             self._at = len(_BOM)
 
@@ -101,10 +103,10 @@ class TextFile:
         return bool(more)
 
     def check_vertices(self, line: int, count: int, vertex_bytes: int = 0) -> None:
-        """Raise InputError for a header that promises more vertices than the file may hold.
+        """Raise InputError for a header that promises more vertices than the file can have.
 
-        vertex_bytes: bytes to count for a vertex without edges, where the file does not list such
-        vertices.
+        vertex_bytes: bytes to count for a vertex without edges, if the file does not list such
+        vertices; 0 if each vertex has a line.
         """
         told = f"the header promises {count:,} vertices"
         if vertex_bytes and vertex_bytes * count > self._most:
@@ -118,9 +120,10 @@ class TextFile:
         return InputError(f"{self.path}, line {line:,}: {what}")
 
     def line(self) -> tuple[int, str] | None:
-        """Return the next line's number, and the line without its end; None after the last line.
+        """Return the number of the next line, and the line without its end; None after the last
+        line.
 
-        This is for headers. Raises InputError where they are longer than HEADER_BYTES.
+        This function is for headers. Raises InputError if they are longer than HEADER_BYTES.
         """
         if self._before > HEADER_BYTES:
             told = f"the first {HEADER_BYTES:,} bytes hold no header"
@@ -145,11 +148,11 @@ class TextFile:
             raise self.error(self._lines + 1, told)
 
     def blocks(self, quoted: bool = False, long_lines: bool = False) -> Iterator[Block]:
-        """Yield the remaining lines.
+        """Yield the remaining lines in blocks.
 
-        quoted: whether a line continues after an end of line between quotation marks. long_lines:
+        quoted: whether a line continues after a line end between quotation marks. long_lines:
         whether lines may have any length; lines longer than BLOCK_BYTES are then cut between words,
-        and a word may not be as long.
+        and no word may be as long.
         """
         while True:
             end = self._end_of_lines(quoted)
@@ -170,11 +173,11 @@ class TextFile:
             self._lines += text.count(b"\n")
 
     def _end_of_lines(self, quoted: bool) -> int:
-        """Return the position after the last end of line outside of quotation marks; 0 without
-        one.
+        """Return the position after the last line end outside quotation marks; 0 if there is
+        none.
         """
         end = self._text.rfind(b"\n", self._at) + 1
         if quoted and end and self._text.count(b'"', self._at, end) % 2:
-            mark = self._text.rfind(b'"', self._at, end)  # which opens what is cut off
+            mark = self._text.rfind(b'"', self._at, end)  # opens the field that is cut off
             end = self._text.rfind(b"\n", self._at, mark) + 1
         return end

@@ -1,1 +1,3 @@
-"""Judging results by rules that make them right: searches, programs, paths, several sources."""
+"""Judges of results: rules that a right result fulfils, for searches, paths, programs and several
+sources.
+"""

@@ -1,6 +1,8 @@
-"""Validation of closeness, eccentricity and betweenness: rules in kernels/judging/programs.py.
+"""Validation of closeness, eccentricity and betweenness. The rules are in
+kernels/judging/programs.py.
 
-Kernels of the judge's own (distances.py) compute as many values again as the limits allow.
+The judge has kernels of its own (distances.py), which compute as many values again as the limits
+allow.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _ROUNDING = 1e-9
 """Relative rounding error of sums of values, added in any order."""
 
 _NOTHING = 1e-12
-"""Absolute rounding error of values that are 0, before they are scaled."""
+"""Absolute rounding error of values that should be 0, before they are scaled."""
 
 
 class DistancesVerdict(Verdict):
@@ -41,7 +43,7 @@ class DistancesVerdict(Verdict):
 
 class BetweennessVerdict(DistancesVerdict):
     """Verdict on betweenness. found_anew: number of sources whose paths were computed again.
-    sources: number of sources; None: not known.
+    sources: number of sources; None if unknown.
     """
 
     sources: int | None
@@ -52,9 +54,9 @@ def validate_closeness(
 ) -> DistancesVerdict:
     """Return the verdict on a closeness.
 
-    sources: the vertices that the result must list; None where they are not known. The batches have
-    undirected edges in both directions. Raises InputError where the result is of another kind of
-    edges, or of other ids.
+    sources: the vertices that the result must list; None if unknown. graph: its batches have
+    undirected edges in both directions. Raises InputError if the result is of a graph with another
+    kind of edges (directed or not), or with other ids.
     """
     n = len(graph.names.index)
 
@@ -93,10 +95,10 @@ def _validate_distances(
     most: float,
     along: bool,
 ) -> DistancesVerdict:
-    """Return the verdict on values that follow from distances.
+    """Return the verdict on values that are computed from distances.
 
-    values_of: computes the values from sums of distances. most: the greatest value. along: whether
-    distances are along edges, or against them.
+    values_of: computes the values from sums of distances. most: the greatest possible value. along:
+    whether distances are along edges, or against them.
     """
     check_kind(result, graph.directed)
     names, index = graph.names, graph.names.index
@@ -130,7 +132,7 @@ def _check_sources(
     sources: NDArray[np.uint32] | None,
     there: NDArray[np.bool_],
 ) -> list[RuleVerdict]:
-    """Return the rule that fails if the result lists other vertices than its sources. there: by
+    """Return the rule that is broken if the result lists other vertices than its sources. there: by
     rising id, whether the result lists the vertex.
     """
     names = graph.names
@@ -152,9 +154,9 @@ def validate_betweenness(
 ) -> BetweennessVerdict:
     """Return the verdict on a betweenness.
 
-    sources: the vertices whose paths were counted; None where they are not known: values are then
-    judged by their range alone. The graph has every edge once, undirected ones in both directions.
-    Raises InputError as ``validate_closeness`` does.
+    sources: the vertices whose paths were counted; None if unknown: values are then judged by their
+    range alone. The graph has every edge once, undirected edges in both directions. Raises
+    InputError as ``validate_closeness`` does.
     """
     check_kind(result, graph.directed)
     names, places, index = graph.names, graph.places, graph.names.index
@@ -167,7 +169,7 @@ def validate_betweenness(
     rules = read_column(graph, result, PlaceLookup(names), "betweenness", put)
     unknown = np.zeros(places, np.bool_)
     if sources is not None and len(sources) == 1 and len(index) > 2:
-        unknown[sources] = True  # no other source tells of the paths through it
+        unknown[sources] = True  # only another source could count the paths through it
     right = np.where(unknown, null, np.isfinite(value) & (value >= 0))
     add_rule(rules, names, BETWEENNESS_RULES, 1, ~right[index])
     leaving, entering = np.zeros(places), np.zeros(places)
@@ -183,7 +185,7 @@ def validate_betweenness(
     normalized = bool(result.info and result.info.options.get("normalized"))
     factor[:], factor[sources] = _factors(len(index), len(sources), graph.directed, normalized)
     told = np.where(right & ~unknown, value, 0.0)
-    told = np.divide(told, factor, out=told, where=~unknown)  # as the paths add up
+    told = np.divide(told, factor, out=told, where=~unknown)  # sums of shares of paths, not scaled
     anew = dependencies_anew(graph, sources)
     if anew is not None:
         wrong = np.abs(told - anew) > _ROUNDING * anew + _NOTHING
@@ -206,7 +208,7 @@ def _factors(vertices: int, sources: int, directed: bool, normalized: bool) -> t
     a source.
 
     NetworkX 3.6 scales sums in this way. Paths through a vertex begin at one of the other n - 1
-    vertices; a source does not count its own paths, so one source less contributes to its sum.
+    vertices. A source does not count its own paths, so one source less contributes to its sum.
     """
     others = vertices - 1
     if others < 2:

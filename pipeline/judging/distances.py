@@ -1,8 +1,8 @@
-"""Judges' own computation of sums of distances from vertices, and of shares of the shortest paths.
+"""Judges' own computation of sums of distances from vertices, and of shares of shortest paths.
 
-Rows in memory are searched, each thread with a group of sources; where rows do not fit the memory
-limit, edges are streamed once for each level. No more than ``MOST_LOOKED`` edges are examined: a
-result that takes more is judged in part (kernels/judging/distances.py).
+If rows fit the memory limit, they are searched, by each thread for a group of sources; otherwise
+edges are streamed once for each level. At most about ``MOST_LOOKED`` edges are examined: a result
+that would take more is judged in part (kernels/judging/distances.py).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from ...kernels.judging.distances import (
 from .graph import JudgedEdges
 
 MOST_LOOKED = 1 << 34
-"""Number of edges to examine for distances at most, a minute or two of one core."""
+"""Number of edges after which no more searches begin; they take a minute or two on one core."""
 
 WORD_BYTES = 3 * 8
 """Bytes for each vertex, for searches over streamed edges."""
 
 
 class DistanceSums(NamedTuple):
-    """Sums of distances from each source that was searched from. at: numbers of these sources.
-    reached: vertices reached, the source included. total: sum of their distances. farthest: the
-    greatest distance. All are int64.
+    """Sums of distances from the sources whose searches were done. at: indexes of these sources.
+    reached: number of vertices reached, the source included. total: sum of their distances.
+    farthest: the greatest distance. All are int64.
     """
 
     at: NDArray[np.int64]
@@ -44,7 +44,7 @@ class DistanceSums(NamedTuple):
 
 
 class _SearchBuffers:
-    """Buffers for the searches of one thread."""
+    """Buffers for the searches of one thread: three arrays of words, and two lists of vertices."""
 
     def __init__(self, places: int) -> None:
         self.words = [np.zeros(places, np.uint64) for _ in range(3)]
@@ -53,7 +53,8 @@ class _SearchBuffers:
 
 def sums_anew(graph: JudgedEdges, sources: NDArray[np.uint32], along: bool) -> DistanceSums:
     """Compute sums of distances from ``sources``, which are distinct vertices, along edges or
-    against them: for all sources, or for random groups, as many as ``MOST_LOOKED`` edges allow.
+    against them. Random groups of sources are searched until all are done or ``MOST_LOOKED`` edges
+    are examined.
     """
     width = max(
         1, min(TOGETHER, -(-len(sources) // graph.team.threads))
@@ -98,7 +99,7 @@ def _sums_streamed(
     along: bool,
     groups: list[NDArray[np.int64]],
 ) -> DistanceSums:
-    """Compute the sums with a pass over all edges for each level of a group."""
+    """Compute the sums with a pass over all edges for each level of a group of sources."""
     seen, here, then = (np.zeros(graph.places, np.uint64) for _ in range(3))
     done, all_sums, looked = 0, [np.zeros((3, 0), np.int64)], 0
     for group in groups:
@@ -125,7 +126,7 @@ def _sums_streamed(
 
 
 class _PathBuffers:
-    """Buffers for one thread's paths, and their sums."""
+    """Buffers for the shortest paths of one thread, and their sums (score)."""
 
     def __init__(self, places: int) -> None:
         self.depth = np.full(places, UNREACHED)
@@ -139,11 +140,11 @@ class _PathBuffers:
 def dependencies_anew(
     graph: JudgedEdges, sources: NDArray[np.uint32]
 ) -> NDArray[np.float64] | None:
-    """Compute the share of all shortest paths from ``sources`` that leads through each vertex, by
-    place.
+    """Compute the sum over ``sources`` of the shares of shortest paths that lead through each
+    vertex, by place.
 
-    None where that takes more than ``MOST_LOOKED`` edges, or rows that do not fit the memory limit.
-    The graph has every edge once.
+    Returns None if that would examine more than ``MOST_LOOKED`` edges, or if rows do not fit the
+    memory limit. The graph has every edge once.
     """
     if 2 * len(sources) * graph.edges > MOST_LOOKED:
         return None

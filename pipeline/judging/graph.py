@@ -1,4 +1,6 @@
-"""Graph that results are judged against: its edges, which can be read repeatedly, and its rows."""
+"""The graph that results are judged against: its edges, which can be read again and again, and its
+rows.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,10 @@ class Rows(NamedTuple):
 class JudgedEdges:
     """A graph that results are judged against.
 
-    places: below which the vertices' places in arrays lie. batches: of all edges, as often as it is
-    called, in any order; undirected ones in one direction or both. weighted_batches: the same with
-    weights (float64); None where there are none. edges: how many ``batches`` has. extra_bytes:
-    bytes that a judge may hold beside what it always does.
+    places: the length of arrays by place. batches: yields all edges at each call, in any order;
+    undirected edges in one direction or both. weighted_batches: the same with weights (float64);
+    None for a graph without weights. edges: the number of edges that ``batches`` yields.
+    extra_bytes: bytes that a judge may hold beyond what it always holds.
     """
 
     names: VertexNames
@@ -46,15 +48,17 @@ class JudgedEdges:
     team: Team = field(default_factory=lambda: Team(1))
 
     def take(self, wanted: int) -> bool:
-        """Whether so many bytes are to spare; they no longer are, then."""
+        """Take ``wanted`` bytes from the extra bytes. Returns False, and takes none, if there are
+        fewer.
+        """
         if wanted > self.extra_bytes:
             return False
         self.extra_bytes -= wanted
         return True
 
     def rows(self, along: bool) -> Rows | None:
-        """Return rows of all edges, or of all reversed edges; None where rows do not fit the memory
-        limit. The batches have undirected edges in both directions.
+        """Return rows of all edges, or of all reversed edges; None if rows do not fit the memory
+        limit. Batches must have undirected edges in both directions.
         """
         if not self.take((8 + 8) * (self.places + 1) + 4 * self.edges):
             return None
@@ -69,14 +73,16 @@ class JudgedEdges:
         return Rows(offsets, targets)
 
     def keep_batches(self) -> None:
-        """Hold all edges in memory, if they fit the limit: judges read them repeatedly."""
+        """Keep all edges in memory if they fit the limit, since judges read them again and
+        again.
+        """
         if self.take(8 * self.edges):
             kept = list(self.batches())
             self.batches = lambda: iter(kept)
 
 
 def judged_edges(store: Store, team: Team, extra_bytes: int = 0) -> JudgedEdges:
-    """Return the graph of a store: every edge once, undirected ones in both directions."""
+    """Return the graph of a store. It has every edge once, undirected edges in both directions."""
     info, names = store.info, names_of_store(store, team)
 
     def weighted() -> Iterator[Weighted]:

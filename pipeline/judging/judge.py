@@ -1,4 +1,6 @@
-"""How a question's results are judged: the function, and the data and memory that it takes."""
+"""The declaration of how a question's results are judged: the function, and the data and memory
+that it needs.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,14 @@ from ..results.result import Result
 class Judge(NamedTuple):
     """The judge of a question's results.
 
-    validate: makes the verdict on a result, given the graph and the result. graph: the form of the
-    graph for ``validate``: ``"search"``, a Judged (searches.py), which a store and edges in memory
-    give alike; ``"store"``, a Store; ``"edges"``, JudgedEdges (graph.py); ``"sources"``,
-    JudgedEdges, and after the result the places of the question's sources. scans: whether edges in
-    memory suffice, where the graph is ``"edges"``; else a store is built. vertex_bytes: memory for
-    each vertex beside the memory that judging a search takes. kernels: modules of the kernels that
-    ``validate`` calls. needs_weights: whether the graph must have weights to judge a result.
-    personalizes: whether ``validate`` takes the file that a result was personalized by.
+    validate: makes the verdict from the graph and the result. graph: the form of the graph for
+    ``validate``. ``"search"``: a Judged (searches.py), made of a store or of edges in memory.
+    ``"store"``: a Store. ``"edges"``: JudgedEdges (graph.py). ``"sources"``: JudgedEdges, and a
+    third argument with the places of the question's sources. scans: whether edges in memory suffice
+    if the graph is ``"edges"``; if not, a store is built. vertex_bytes: bytes for each vertex
+    beyond those for judging a search. kernels: modules of the kernels that ``validate`` calls.
+    needs_weights: tells whether the graph must have weights to judge a result. personalizes:
+    whether ``validate`` takes the file that a result was personalized by.
     """
 
     validate: Callable[..., Any]

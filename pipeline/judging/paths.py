@@ -1,8 +1,7 @@
-"""Validation of shortest paths: Graph500's rules for its third kernel.
+"""Validation of shortest paths by Graph500's rules for its third kernel. The rules are in
+kernels/judging/programs.py.
 
-The rules are in kernels/judging/programs.py.
-
-Streams the result's rows twice and the graph's edges, with their weights, once.
+The result's rows are streamed twice, and the graph's edges, with their weights, once.
 """
 
 from __future__ import annotations
@@ -28,11 +27,13 @@ from .programs import add_rule, read_column, rule_of, verdict_of
 from .searches import PlaceLookup, Verdict, check_kind, named
 
 PATHS_BYTES = 40
-"""Bytes for each vertex, beside the memory that judging a search takes."""
+"""Bytes for each vertex, beyond those for judging a search."""
 
 
 class PathsVerdict(Verdict):
-    """Verdict on shortest paths. farthest: the greatest distance."""
+    """Verdict on shortest paths. source: in the user's ids. reached: number of vertices reached.
+    farthest: the greatest distance.
+    """
 
     source: int | str
     reached: int
@@ -40,8 +41,8 @@ class PathsVerdict(Verdict):
 
 
 def validate_paths(store: Store, result: Result, team: Team) -> PathsVerdict:
-    """Return the verdict on shortest paths. Raises InputError where the result is of another kind
-    of edges, of other ids, or does not name its source.
+    """Return the verdict on shortest paths. Raises InputError if the result is of a graph with
+    another kind of edges (directed or not) or with other ids, or does not name its source.
     """
     if result.info is None:
         raise InputError(

@@ -1,6 +1,6 @@
-"""Validation of components and PageRank (kernels/judging/programs.py has the rules).
+"""Validation of components and PageRank. The rules are in kernels/judging/programs.py.
 
-The result's rows are streamed and, once or twice, the graph's edges; memory holds one to three
+The result's rows are streamed once, and the graph's edges once or twice. Memory holds one to three
 values for each vertex.
 """
 
@@ -43,10 +43,10 @@ from .searches import (
 )
 
 _SINGLE_ROUNDING = 1e-5
-"""Rounding error of sums where each value has 32 bits."""
+"""Rounding error of sums of 32-bit floats."""
 
 _BY_DEFAULT: dict[str, Option] = {"damping": 0.85, "tolerance": 1e-6, "max_iterations": 100}
-"""Options assumed for a PageRank without a record of its options."""
+"""Options assumed for a PageRank whose options are unknown."""
 
 _ROUNDING = 1e-9
 """Rounding error of sums of values that add up to 1, in any order."""
@@ -57,15 +57,17 @@ class ComponentsVerdict(Verdict):
 
 
 class PageRankVerdict(Verdict):
-    """Verdict on a PageRank. sum: of all values. change: of one more iteration, in L1."""
+    """Verdict on a PageRank. sum: of all values. change: of the values by one more iteration, in
+    the L1 norm.
+    """
 
     sum: float
     change: float
 
 
 def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict:
-    """Return the verdict on components. Raises InputError where the result is of another kind of
-    edges, or of other ids.
+    """Return the verdict on components. Raises InputError if the result is of a graph with another
+    kind of edges (directed or not), or with other ids.
     """
     check_kind(result, graph.directed)
     names = graph.names
@@ -79,7 +81,7 @@ def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict
     rules = read_column(graph, result, places_of, "component", put)
     index = names.index
     unnamed = component[index] == UNREACHED
-    component[index[unnamed]] = index[unnamed]  # each its own, for what follows
+    component[index[unnamed]] = index[unnamed]  # each its own, for the other rules
     stray = unnamed | (component[component[index]] != component[index])
     add_rule(rules, names, COMPONENT_RULES, 1, stray)
     rank = np.empty(graph.places, np.uint32)
@@ -102,8 +104,8 @@ def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict
 
 
 def is_by_weights(result: Result) -> bool:
-    """Return whether ranks follow the weights of edges, in a graph with weights. A result's graph
-    names the treatment of duplicates' weights, if the graph had weights.
+    """Return whether a PageRank follows the weights of edges, in a graph with weights. The graph's
+    fingerprint in the result names the treatment of duplicates if the graph had weights.
     """
     if result.info is None:
         return True
@@ -116,8 +118,8 @@ def validate_pagerank(
 ) -> PageRankVerdict:
     """Return the verdict on a PageRank.
 
-    personalize: the file of a personalised PageRank. The graph has every edge once. Raises
-    InputError as ``validate_components`` does, and where the file is not the result's.
+    personalize: the file of a personalized PageRank. The graph has every edge once. Raises
+    InputError as ``validate_components`` does, and if the file is missing or is not the result's.
     """
     check_kind(result, graph.directed)
     names, places = graph.names, graph.places
@@ -145,7 +147,7 @@ def validate_pagerank(
             add_weights(sources, weights, degree)
     keeps = options.get("dangling") != "none"
     lost = float(rank[index[degree[index] == 0]].sum()) if keeps else 0.0
-    share = np.divide(rank, degree, out=degree, where=degree > 0)  # 0 where there are none
+    share = np.divide(rank, degree, out=degree, where=degree > 0)  # 0 for vertices without edges
     came = np.zeros(places)
     if weighted is None:
         for sources, targets in graph.batches():
@@ -171,8 +173,8 @@ def validate_pagerank(
 
 
 def _allowed(options: dict[str, Option], damping: float) -> float:
-    """Return the greatest change that one more iteration may make: each iteration shrinks the
-    change by the damping at least, and the first change is 2 at most.
+    """Return the greatest change that one more iteration may make. Each iteration multiplies the
+    change by at most the damping, and the first change is at most 2.
     """
     tolerance, most = options.get("tolerance") or 0.0, options.get("max_iterations")
     most = options.get("iterations") or most or 0
@@ -207,10 +209,10 @@ def read_column(
     put: Callable[[NDArray[np.uint32], NDArray[np.bool_], pa.Array], None],
     every: bool = True,
 ) -> list[RuleVerdict]:
-    """Read a column batch by batch; return the rules that its rows break.
+    """Read a column batch by batch. Returns the rule about rows if it is broken.
 
-    put: called for each batch with the places of the graph's vertices, a mask of the rows that have
-    these places, and all values. every: whether each vertex must have a row.
+    put: called for each batch with the places of the rows that are vertices of the graph, a mask of
+    these rows, and all values of the column. every: whether each vertex must have a row.
     """
     seen = np.zeros(graph.places, np.uint8)
     strangers, example = 0, None
@@ -235,7 +237,9 @@ def add_rule(
     rule: int,
     wrong: NDArray[np.bool_],
 ) -> None:
-    """Add the rule if any vertex breaks it. wrong: whether the vertex does, by rising user id."""
+    """Add the rule to ``rules`` if any vertex breaks it. wrong: by rising user id, whether the
+    vertex breaks the rule.
+    """
     count = int(np.count_nonzero(wrong))
     if count:
         example = named(names, (int(names.index[np.argmax(wrong)]),))

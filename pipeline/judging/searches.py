@@ -1,7 +1,8 @@
-"""Validation of a search by Graph500's rules, against the edges of its graph.
+"""Validation of a search by Graph500's rules, against the edges of its graph. The rules are in
+kernels/bfs/check.py.
 
-All threads stream the result's rows and the graph's edges (one thread, where ids are strings);
-memory holds distances, parents and vertex names (kernels/bfs/check.py has the rules).
+All threads stream the result's rows (one thread, if ids are strings or bytes) and the graph's
+edges. Memory holds distances, parents and vertex names.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ from .judge import Judge
 ROWS_RULE = "every vertex of the graph has exactly one row, and nothing else has a row"
 
 
-_ROW = 160  # of a batch of a result: three columns, what they become, what is wrong with them
-_HASHED = 32  # of a string in Arrow's hash table, beside its characters
-_BLOCKS = 2  # of targets, of a thread
+_ROW = 160  # bytes of a row in a batch: three columns, their converted values, masks of faults
+_HASHED = 32  # bytes of a string in Arrow's hash table, beside its characters
+_BLOCKS = 2  # blocks of targets that a thread holds
 
 
 class RuleVerdict(TypedDict):
-    """A rule that a result breaks. rule: 0 for the rows, 1 to 5 for Graph500's. example: vertices,
-    in the user's ids.
+    """A rule that a result breaks. rule: 0 for the rule about rows, 1 to 5 for Graph500's rules.
+    example: vertices, in the user's ids.
     """
 
     rule: int
@@ -62,10 +63,10 @@ Judgement = Literal["all", "some", "none"]
 
 
 class Verdict(TypedDict):
-    """Verdict on a result. valid: whether no rule fails, and something was judged. judged: whether
-    all values were judged, or some, or none; unjudged: number of values that were judged only by
-    their range, or by a sum over all. same_graph: whether the result names this graph; None where
-    the result names no graph.
+    """Verdict on a result. valid: whether no rule is broken, and any value was judged. judged:
+    whether all values were judged, some, or none. unjudged: number of values that were judged only
+    by their range, or by a sum over all values. same_graph: whether the result names this graph;
+    None if it names no graph.
     """
 
     algorithm: str
@@ -88,14 +89,16 @@ class SearchVerdict(Verdict):
 EdgeCheck = Callable[
     [NDArray[np.int32], NDArray[np.uint32], int | None, NDArray[np.uint8]], Violations
 ]
-"""Check of a batch of edges by distance, parent and depth limit; it marks vertices that an edge
-joins to their parent (``check_rows``).
+"""Function that checks a batch of edges by distance, parent and depth limit, and marks the vertices
+that an edge joins to their parent (``check_rows``).
 """
 
 
 @dataclass
 class _Claim:
-    """Values of a result, by place, and the errors of its rows."""
+    """The values of a result, by place. rows: the verdict on its rows. violations: by its
+    values.
+    """
 
     distance: NDArray[np.int32]
     parent: NDArray[np.uint32]
@@ -107,8 +110,8 @@ class _Claim:
 class Judged:
     """A graph that results are judged against.
 
-    places: length of arrays by place. edges: checks of all edges, in batches that any thread may
-    take; undirected edges in both directions.
+    places: the length of arrays by place. edges: checks of all edges, in batches that any thread
+    may take; undirected edges are in both directions.
     """
 
     names: VertexNames
@@ -141,33 +144,33 @@ def _check_block(
 def judging_bytes(
     places: int, id_type: pa.DataType, texts: int, result: Result, threads: int
 ) -> int:
-    """Return the bytes that judging holds beside the graph's edges and names. texts: characters of
+    """Return the bytes that judging holds, beside the graph's edges and names. texts: characters of
     all ids.
     """
     rows = rows_at_once(id_type)
     reading = result.reading(rows)
     batch = _ROW * rows + reading.held
-    if _is_hashed(id_type):  # found by a hash of all of them, of so many characters at a time
+    if _is_hashed(id_type):  # a hash table of all ids, which each batch makes anew
         batch += texts + _HASHED * places + 4 * (TEXT_BYTES + reading.batch)
     else:
         batch += threads * _ROW * rows + LOOKUP_BYTES * places
-    ids = texts + id_bytes(id_type) * places  # by rising id; made of two more
+    ids = texts + id_bytes(id_type) * places  # by rising id; two more copies while they are made
     return (4 + 4 + 1 + 1) * places + max(TREE_BYTES * places, ids + max(batch, 2 * ids))
 
 
 def reading_store_bytes(
     n: int, id_type: pa.DataType, texts: int, table: int, offsets: int, threads: int
 ) -> int:
-    """Return the bytes that ``judged_store`` and its edges hold. table, offsets: bytes of the
-    largest such file.
+    """Return the bytes that ``judged_store`` and its edges hold. table: bytes of the vertex table.
+    offsets: bytes of the largest file of offsets.
     """
     ids = texts + id_bytes(id_type) * n
     return ids + (4 + 4) * n + max(table + ids, offsets + threads * _BLOCKS * BLOCK_BYTES)
 
 
 def rows_at_once(id_type: pa.DataType) -> int:
-    """Return the rows of a result to read at once: ids that are no integers are hashed anew for
-    each batch.
+    """Return the rows of a result to read at once. Batches are larger for ids that are no integers,
+    since each batch makes a hash table of all ids.
     """
     return 1 << 20 if _is_hashed(id_type) else 1 << 16
 
@@ -177,13 +180,13 @@ def _is_hashed(id_type: pa.DataType) -> bool:
 
 
 def validate_search(graph: Judged, result: Result, team: Team) -> SearchVerdict:
-    """Return the verdict on a search. Raises InputError where the result is of another kind of
-    edges, or of other ids.
+    """Return the verdict on a search. Raises InputError if the result is of a graph with another
+    kind of edges (directed or not), or with other ids.
     """
     names = graph.names
     check_kind(result, graph.directed)
     claim = _read(result, names, graph.places, team)
-    if result.info is None:  # written by another program: the source is where it says 0
+    if result.info is None:  # another program wrote it: its source has distance 0
         at_zero = np.flatnonzero(claim.distance == 0)
         source = int(at_zero[0]) if len(at_zero) else None
         max_depth = None
@@ -232,7 +235,9 @@ def validate_search(graph: Judged, result: Result, team: Team) -> SearchVerdict:
 
 
 def check_kind(result: Result, directed: bool) -> None:
-    """Raise InputError where the result is of another kind of edges than the graph's."""
+    """Raise InputError if the result is of directed edges and the graph of undirected ones, or the
+    reverse.
+    """
     if result.info is not None and result.info.directed != directed:
         kinds = ("undirected", "directed")
         raise InputError(
@@ -247,8 +252,8 @@ def named(names: VertexNames, vertices: tuple[int, ...]) -> list[int | str | Non
 
 
 class _Rows(NamedTuple):
-    """A batch of a result's rows, by place. known: whether the vertex is one of the graph;
-    strangers: ids that are no vertices; told: errors of the other rows.
+    """A batch of a result's rows, by place. known: whether the vertex is in the graph. strangers:
+    the ids that are no vertices. told: errors of the other rows.
     """
 
     vertex: NDArray[np.uint32]
@@ -267,7 +272,7 @@ def _read(result: Result, names: VertexNames, places: int, team: Team) -> _Claim
     strangers, example = 0, None
     read = partial(_rows_of, PlaceLookup(names))
     batches = result.batches(rows_at_once(names.id_type))
-    by = Team(1) if _is_hashed(names.id_type) else team  # these are hashed anew for each batch
+    by = Team(1) if _is_hashed(names.id_type) else team  # each batch hashes all ids
     for rows in by.stream(read, batches):
         put_rows(rows.vertex, rows.known, rows.distance, rows.parent, distance, parent, seen)
         violations += rows.told
@@ -280,10 +285,10 @@ def _read(result: Result, names: VertexNames, places: int, team: Team) -> _Claim
 def rows_verdict(
     names: VertexNames, seen: NDArray[np.uint8], strangers: int, stranger: object
 ) -> RuleVerdict:
-    """Return the verdict on the rows of a result. seen: number of rows of each place, 2 for more.
-    strangers: number of rows of ids that are no vertices; stranger: one such id.
+    """Return the verdict on the rows of a result. seen: number of rows of each place, 2 for two or
+    more. strangers: number of rows whose id is no vertex. stranger: one such id.
     """
-    seen = seen[names.index]  # not every place is a vertex's
+    seen = seen[names.index]  # some places belong to no vertex
     count = strangers
     example: list[int | str | None] = [shown_id(stranger)] if strangers else []
     for wrong in (seen > 1, seen == 0):
@@ -315,7 +320,9 @@ def _rows_of(places_of: PlaceLookup, batch: pa.RecordBatch) -> _Rows:
 
 
 class PlaceLookup:
-    """Lookup of a column of user ids: their places, and whether each is a vertex."""
+    """Lookup of a column of user ids. Returns their places, and a mask of the ids that are
+    vertices.
+    """
 
     def __init__(self, names: VertexNames) -> None:
         self._index = names.index
@@ -337,7 +344,7 @@ class PlaceLookup:
             )
         try:
             column = column.cast(id_type)
-        except pa.ArrowInvalid:  # some ids do not fit the graph's type: those are none of its own
+        except pa.ArrowInvalid:  # ids that do not fit the graph's type are no vertices
             fitting = [
                 value if isinstance(value, int) and in_range(value, id_type) else None
                 for value in column.to_pylist()
@@ -360,7 +367,7 @@ def _same_kind(found: pa.DataType, id_type: pa.DataType) -> bool:
 
 
 def _as_int64(ids: pa.Array) -> NDArray[np.int64]:
-    """Return integers as int64; unsigned ones of 64 bits keep their bits."""
+    """Return integers as int64; unsigned 64-bit integers keep their bits."""
     return as_numpy(ids).astype(np.uint64 if ids.type == pa.uint64() else np.int64).view(np.int64)
 
 

@@ -1,8 +1,8 @@
-"""Validation of searches from several sources (kernels/judging/programs.py has the rules).
+"""Validation of searches from several sources. The rules are in kernels/judging/programs.py.
 
 Rows of separate searches are read twice: first to count the rows of each source, then to hold the
-rows of as many sources as fit the memory limit, while all edges pass. A search from all sources
-together has one row for each vertex.
+rows of as many sources as fit the memory limit, while all edges are streamed. A search from all
+sources together has one row for each vertex.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from .programs import add_rule, read_column, rule_of, verdict_of
 from .searches import PlaceLookup, RuleVerdict, Verdict, check_kind, named, rows_at_once
 
 _FEWEST, _MOST = 4, 16
-"""Number of sources whose rows are held at a time, at least and at most; 16 fill a line of a
-processor's cache.
+"""Least and most sources whose rows are held at a time; 16 sources fill a line of a processor's
+cache.
 """
 
 _CLAIM_BYTES = 2 * 4
-"""Bytes for each vertex and each of these sources."""
+"""Bytes for each vertex and each source whose rows are held."""
 
 EACH_BYTES = _FEWEST * _CLAIM_BYTES + 24
-"""Bytes for each vertex, beside the memory that judging a search takes."""
+"""Bytes for each vertex, beyond those for judging a search."""
 
 
 class EachVerdict(Verdict):
@@ -50,8 +50,9 @@ class TogetherVerdict(Verdict):
 
 
 class _Rows:
-    """Rows of a result, in batches: for each row the place of its source (UNREACHED: no vertex),
-    the place of its vertex, whether that is a vertex, and the distance (-1: none).
+    """Rows of a result, in batches of four arrays. For each row: the place of its source (UNREACHED
+    if that is no vertex), the place of its vertex, whether that is a vertex, and the distance (-1
+    for none).
     """
 
     def __init__(self, graph: JudgedEdges, result: Result) -> None:
@@ -67,13 +68,13 @@ class _Rows:
         for batch in self._result.batches(self._rows):
             vertex, known = self._places(batch.column("vertex"))
             distance = as_numpy(batch.column("distance").cast(pa.int64()).fill_null(-1))
-            # The kernel is compiled for arrays that may be written to, which Arrow's are not.
+            # The kernel is compiled for writable arrays; Arrow's are read-only.
             known, distance = (np.require(array, requirements="W") for array in (known, distance))
             yield self._sources_of(batch.column("source")), vertex, known, distance
 
     def _sources_of(self, column: pa.Array) -> NDArray[np.uint32]:
-        """Return the places of a column of sources, by its distinct names: a source has many
-        rows.
+        """Return the places of a column of sources. Each distinct id is looked up once, since a
+        source has many rows.
         """
         column = stored(column)
         if not pa.types.is_dictionary(column.type):
@@ -84,13 +85,14 @@ class _Rows:
 
 
 def validate_each(graph: JudgedEdges, result: Result) -> EachVerdict:
-    """Return the verdict on separate searches. Raises InputError where the result is of another
-    kind of edges, or of other ids. The batches have undirected edges in both directions.
+    """Return the verdict on separate searches. Batches of the graph must have undirected edges in
+    both directions. Raises InputError if the result is of a graph with another kind of edges
+    (directed or not), or with other ids.
     """
     check_kind(result, graph.directed)
     rows = _Rows(graph, result)
     counts, strangers = np.zeros(graph.places, np.int64), 0
-    order: list[NDArray[np.uint32]] = []  # of each batch, the source of each run of rows
+    order: list[NDArray[np.uint32]] = []  # for each batch, the source of each run of equal sources
     for source in rows.sources():
         runs = source[np.flatnonzero(np.diff(source, prepend=source[:1] ^ np.uint32(1)))]
         order.append(runs[runs != UNREACHED])
@@ -108,8 +110,9 @@ def validate_each(graph: JudgedEdges, result: Result) -> EachVerdict:
 
 
 class _Claims:
-    """Values of a result for a group of sources at a time. counts: number of rows, by source.
-    strangers: number of rows whose source is no vertex. most: number of levels that were searched.
+    """The values of a result for a group of sources at a time. counts: number of rows of each
+    source. strangers: number of rows whose source is no vertex. most: number of levels that were
+    searched.
     """
 
     def __init__(
@@ -127,10 +130,10 @@ class _Claims:
         self._strangers = strangers
 
     def judge(self, sources: NDArray[np.uint32], together: bool) -> list[RuleVerdict]:
-        """Return the rules that the claims break.
+        """Return the rules that the values break.
 
-        together: whether all rows of each source are adjacent, with sources in this order.
-        Otherwise all rows are read again for each group of sources.
+        together: whether all rows of each source are adjacent, and the sources are in this order.
+        If not, all rows are read again for each group of sources.
         """
         graph, width = self._graph, _FEWEST
         while width < min(_MOST, len(sources)) and graph.take(_CLAIM_BYTES * graph.places):
@@ -140,7 +143,7 @@ class _Claims:
         claim = np.empty((graph.places, width), np.uint32)
         least = np.empty((graph.places, width), np.uint32)
         slot = np.full(graph.places, UNREACHED)
-        bad = np.zeros((2, graph.places), np.bool_)  # by source: its distances, and what is at 0
+        bad = np.zeros((2, graph.places), np.bool_)  # by source: bad distances, bad rows at 0
         looked, found = np.zeros(3, np.int64), np.zeros(3, np.int64)
         example: list[int | str | None] = []
         left, batch = iter(self._rows), None
@@ -186,8 +189,8 @@ class _Claims:
 
 
 def validate_together(graph: JudgedEdges, result: Result) -> TogetherVerdict:
-    """Return the verdict on a search from all sources together. Raises InputError as
-    ``validate_each`` does. The graph has undirected edges in both directions.
+    """Return the verdict on a search from all sources together. Batches of the graph must have
+    undirected edges in both directions. Raises InputError as ``validate_each`` does.
     """
     check_kind(result, graph.directed)
     names, index, most = graph.names, graph.names.index, _most(graph, result)
@@ -238,7 +241,7 @@ def validate_together(graph: JudgedEdges, result: Result) -> TogetherVerdict:
 
 
 def _most(graph: JudgedEdges, result: Result) -> int:
-    """Return the greatest distance that the search may have found."""
+    """Return the greatest distance that the search can have found."""
     asked = result.info.options.get("max_depth") if result.info else None
     return min(graph.places, int(asked)) if asked is not None else graph.places
 
@@ -246,8 +249,8 @@ def _most(graph: JudgedEdges, result: Result) -> int:
 def _check_sources(
     graph: JudgedEdges, result: Result, sources: NDArray[np.uint32], meanings: dict[int, str]
 ) -> list[RuleVerdict]:
-    """Return the rule that fails if the result has other sources than its record names. sources:
-    those of the result.
+    """Return the rule that is broken if the result has other sources than its record names, or
+    none. sources: those of the result.
     """
     said = result.info.options.get("sources") if result.info else None
     if not len(sources) or (

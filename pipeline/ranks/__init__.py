@@ -1,4 +1,4 @@
-"""How ranks meet, talk and fail: communicators, and one long Dask task for each rank.
+"""Communication of ranks: how they meet, exchange messages and fail. A rank is one long Dask task.
 
-Nothing here knows what ranks do together.
+This package does not know the work that ranks do together.
 """

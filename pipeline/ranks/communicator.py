@@ -1,8 +1,8 @@
-"""Communication between the ranks of a search: one small protocol, so that supersteps are written
-once.
+"""Communication between the ranks of a job, behind one small protocol, so that supersteps are
+written once.
 
-Every rank calls ``exchange`` in the same order, with one message for each other rank. ``exchange``
-either returns what all ranks sent, or raises RankError: no rank waits for one that will not come.
+Every rank calls ``exchange`` in the same order, with one message for each rank. ``exchange`` either
+returns the messages of all ranks or raises RankError: no rank waits for a rank that will not come.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ...kernels.gpu.device import DeviceMemoryError
 from ...partition.errors import DelegraphError, InputError
 
 Message = list[NDArray]
-"""Arrays of one dimension, any length and type; sender and receiver agree on what they are."""
+"""Arrays of one dimension, of any length and type. Sender and receiver agree on their meaning."""
 
 _FAILED = "failed: "
 
 
 class Failure(NamedTuple):
-    """The first failure of a job. lost: the rank is gone, and could not report its failure.
-    no_room: the rank's device memory was too small. bad_input: the error is one that a single
-    process would report, too.
+    """The first failure of a job. lost: whether the rank is gone and could not report its failure.
+    no_room: whether the rank's device memory was too small. bad_input: whether a single process
+    would report the same error.
     """
 
     rank: int
@@ -39,12 +39,12 @@ class Failure(NamedTuple):
 
     @property
     def told(self) -> str:
-        """Return the failure that the rank has reported of itself."""
+        """Return the failure as the rank itself has reported it."""
         return self.reason.removeprefix(_FAILED)
 
 
 class RankError(DelegraphError):
-    """Another rank failed, or is gone."""
+    """The error that a rank of the job has failed, or is gone."""
 
     def __init__(self, failure: Failure) -> None:
         step = f" in superstep {failure.superstep}" if failure.superstep else ""
@@ -72,12 +72,12 @@ class Communicator(Protocol):
     def size(self) -> int: ...
 
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
-        """Send ``messages[r]`` to each rank r. Returns the message of each rank to this one, by
-        rank.
+        """Send ``messages[r]`` to each rank r, and return the message that each rank has sent to
+        this one, by rank.
 
-        The message to itself comes back as it is. Once the call returns, sent messages may be
-        changed, and received ones are this rank's own. Raises RankError: then sent messages may
-        still be on their way.
+        A message to this rank itself is returned as it is. After the call, the caller may change
+        sent messages and owns received ones. Raises RankError; sent messages may then still be on
+        their way and must not be changed.
         """
         ...
 
@@ -86,14 +86,16 @@ class Communicator(Protocol):
         ...
 
     def abort(self, failure: Failure) -> None:
-        """Tell all other ranks, if they can be reached: their next exchange, or check, raises."""
+        """Tell all other ranks that can be reached about a failure: their next exchange or check
+        raises it.
+        """
         ...
 
     def close(self) -> None: ...
 
 
 def barrier(communicator: Communicator) -> None:
-    """Wait until all ranks have come so far. Raises RankError."""
+    """Wait until all ranks have called this function. Raises RankError."""
     communicator.exchange([[] for _ in range(communicator.size)])
 
 
@@ -117,9 +119,9 @@ class SingleCommunicator:
 
 
 class ThreadsCommunicator:
-    """Ranks that are threads of one process.
+    """A communicator for ranks that are threads of one process.
 
-    A thread cannot be gone without a word: one that fails aborts.
+    A thread cannot vanish silently: a thread that fails calls ``abort``.
     """
 
     def __init__(self, rank: int, group: ThreadGroup) -> None:
@@ -154,7 +156,7 @@ class ThreadsCommunicator:
 
 
 class ThreadGroup:
-    """State that ``size`` threads share; ``communicators``: one for each."""
+    """The state that ``size`` threads share. communicators: one for each thread."""
 
     def __init__(self, size: int) -> None:
         self.size = size

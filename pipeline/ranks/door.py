@@ -1,7 +1,8 @@
-"""The door of a rank: who shows the session's id at once comes in, and nobody else.
+"""The door of a rank: a connection that sends the session's id at once is let in, any other is
+closed.
 
-A stranger costs little: one read of at most as many bytes as the id has (and what the system's
-buffer held beside it), a second, and one of a few places. Nothing that it sends is decoded.
+A stranger costs little: one read of as many bytes as the id has (and what the system's buffer
+held), one second, and one of a few places. Nothing that a stranger sends is decoded.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from distributed.comm.core import listen
 from distributed.comm.registry import get_backend
 
 _STRANGER_SECONDS = 1.0
-_STRANGERS = 64  # at once; one more, and the oldest has to go
+_STRANGERS = 64  # at once; one more closes the oldest connection
 _AGAIN_SECONDS = 0.05
 
 
 class Door:
-    """Listens at ``host``, as "tcp://127.0.0.1"; ``address``: where others reach it.
+    """A listener at ``host``, such as "tcp://127.0.0.1". address: where other ranks reach it.
 
-    take_in: called with the connection of each who belongs to the session. arguments: of Dask's
-    listener. To be made, begun and closed in the loop's thread.
+    take_in: called with each connection that belongs to the session. arguments: of Dask's listener.
+    The door must be made, started and closed in the loop's thread.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Door:
             oldest.close()
         try:
             shown = await asyncio.wait_for(stream.read_bytes(len(self._id)), _STRANGER_SECONDS)
-        except OSError:  # it has left, or said nothing in time
+        except OSError:  # the stranger has left, or sent nothing in time
             shown = b""
         finally:
             self._strangers.pop(stream, None)
@@ -73,9 +74,11 @@ class Door:
 
 
 async def enter(address: str, session: str, timeout: float, arguments: dict[str, Any]) -> Any:
-    """Dask's connection to the door at ``address``. OSError where it does not open in time.
+    """Return a Dask connection to the door at ``address``. Raises OSError if the door does not open
+    in time.
 
-    It is tried again and again: a door that strangers throng may shut on one who belongs there.
+    The attempt is repeated: a door crowded by strangers may close even a connection that belongs to
+    the session.
     """
     scheme, place = parse_address(address)
     connector: Any = get_backend(scheme).get_connector()
@@ -107,5 +110,5 @@ async def _try(connector: Any, place: str, session: str, arguments: dict[str, An
 
 
 def _id_of(session: str) -> bytes:
-    """Return the session's id as it is shown at the door: one length for all ids."""
+    """Return the session's id as it is sent to the door, with the same length for all ids."""
     return hashlib.sha256(session.encode()).digest()

@@ -1,5 +1,5 @@
-"""Jobs that ranks do together on Dask workers. A job is data that goes to the workers; each worker
-runs it.
+"""Jobs that ranks do together on Dask workers. A job is data that is sent to the workers; each
+worker runs it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class Way(NamedTuple):
 
 
 class RankJob(Protocol):
-    """Frozen data that goes to the workers.
+    """A job as frozen data that is sent to the workers.
 
-    paths: that a worker has to see. device: "cuda", each rank on its worker's GPU, "cpu", or
-    "auto": on GPUs if all workers have one. device_limit: bytes on each; None for what is free.
-    timeout: seconds that ranks wait for one that shows no sign of life.
+    paths: paths that a worker must see. device: "cuda": each rank on its worker's GPU; "cpu"; or
+    "auto": on GPUs if all workers have one. device_limit: bytes on each GPU; None for all free
+    bytes. timeout: seconds that ranks wait for a rank that shows no sign of life.
     """
 
     @property
@@ -40,19 +40,21 @@ class RankJob(Protocol):
     def timeout(self) -> float: ...
 
     def for_device(self, device: str, why: str = "") -> RankJob:
-        """Return the same job for "cuda" or "cpu". One for devices alone raises, with ``why``."""
+        """Return the same job for "cuda" or "cpu". A job that must run on devices raises
+        LimitError, with ``why``, for "cpu".
+        """
         ...
 
     def fresh_attempt(self) -> RankJob:
-        """Return the same job, for an attempt that nothing of an earlier one disturbs."""
+        """Return the same job for a new attempt, which an earlier attempt cannot disturb."""
         ...
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
-        """Return the ways in which the rank can do the job, the best first, and compile what any of
-        them calls.
+        """Return the ways in which the rank can do the job, the best first, and compile the kernels
+        of all of them.
 
-        The bytes that the worker holds afterwards count as held beside the job. All ranks return as
-        many ways. Raises DeviceMemoryError where the device has no room for the job.
+        The bytes that the worker holds afterwards count as held beside the job. All ranks return
+        the same number of ways. Raises DeviceMemoryError if the device has no room for the job.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""The workers of a cluster, for one command at a time."""
+"""A lease of the workers of a cluster, which one command holds at a time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LOOK_SECONDS = 1.0
 
 @contextlib.contextmanager
 def lease(cluster: Cluster, timeout: float) -> Iterator[None]:
-    """Lease the workers for one search. Raises BusyError if another search keeps them for too
-    long.
+    """Lease the workers for one command. Raises BusyError if another command keeps them for longer
+    than ``timeout`` seconds.
     """
     from distributed import Semaphore
 
@@ -40,13 +40,13 @@ def lease(cluster: Cluster, timeout: float) -> Iterator[None]:
     try:
         yield
     finally:
-        if client.status == "running":  # else the lease has gone with the cluster
+        if client.status == "running":  # otherwise the lease is gone with the cluster
             wait_for([contact.call(semaphore._release(held))], _LOOK_SECONDS)
         semaphore.refresh_callback.stop()
 
 
 async def _free_from_the_dead(scheduler: Any) -> None:
-    """Give back the lease of a client that has left: the scheduler would keep it for 30 s more."""
+    """Release the lease of a client that has left: the scheduler would keep it for 30 s more."""
     holder = await scheduler.get_metadata(keys=[_NAME], default=None)
     if holder is not None:
         told = await scheduler.events(topic=holder["client"])

@@ -1,10 +1,10 @@
-"""Exchange of device arrays between ranks: by NCCL, from device to device, where each rank has a
-device of its own.
+"""Exchange of device arrays between ranks, from device to device by NCCL, if each rank has a device
+of its own.
 
 Another communicator brings ranks together, carries host arrays, and reports which rank has failed.
-NCCL knows no deadline, and any call of NCCL may wait for a rank that is gone, so all its calls are
-made in threads, and the rank's own thread watches the other ranks meanwhile. Without NCCL, the host
-carries device arrays.
+NCCL has no timeouts, and any NCCL call may wait for a rank that is gone. So all its calls are made
+in threads, while the rank's own thread watches the other ranks. Without NCCL, the host carries
+device arrays.
 """
 
 from __future__ import annotations
@@ -25,30 +25,32 @@ from ..run.devices import device_errors
 from .communicator import Communicator, Failure, Message, RankError, barrier, telling_others
 
 PATIENCE_SECONDS = 120.0
-"""That NCCL may take to connect all ranks; for bytes, it gets more."""
+"""Seconds that NCCL may take to connect all ranks. A transfer gets more time by its bytes."""
 
-_SLOWEST = 10e6  # bytes a second
-_GRACE_SECONDS = 10.0  # from abort until NCCL has to be done with what it did
+_SLOWEST = 10e6  # bytes a second of the slowest transfer that is waited for
+_GRACE_SECONDS = 10.0  # from abort until all NCCL calls must have ended
 _LOOK_SECONDS = 0.02
-_MOMENT_SECONDS = 1.0  # for the other communicator to notice what NCCL has
-_ON_HOST = -1  # in place of a length
+_MOMENT_SECONDS = 1.0  # for the other communicator to notice a failure that NCCL reports
+_ON_HOST = -1  # stands for the length of a host array
 
 Sent = Sequence[tuple[int, Array]]
-"""Ranks, and what goes to, or comes from, them."""
+"""Pairs of a rank and an array that is sent to it, or received from it."""
 
 
 class StuckError(RankError):
-    """NCCL does not give up its work for this rank, and nothing can make it.
+    """The error that NCCL does not end its work for this rank, and nothing can make it.
 
-    A thread waits in it, or its kernel holds the device: only the end of the process helps.
+    A thread waits in NCCL, or a kernel of NCCL holds the device: only the end of the process helps.
     """
 
 
 class NcclCommunicator:
-    """One rank; ``exchange`` takes device arrays beside others, and gives them as they were sent.
+    """The communicator of one rank whose ``exchange`` takes device arrays as well as host arrays. A
+    device array arrives as a device array.
 
-    communicator: what all else goes by; it is not closed here. device: this rank's. patience:
-    seconds, see above. NCCL is set up when device arrays are sent first, by all ranks together.
+    communicator: carries everything else; this class does not close it. device: this rank's.
+    patience: seconds, see PATIENCE_SECONDS. NCCL is set up when device arrays are first sent, by
+    all ranks together.
     """
 
     def __init__(
@@ -59,8 +61,8 @@ class NcclCommunicator:
         self._communicator = communicator
         self._device = device
         self._patience = patience
-        self._nccl: Any = None  # CuPy's module, where ranks use it
-        self._agreed = False  # whether to
+        self._nccl: Any = None  # CuPy's module, if ranks use NCCL
+        self._agreed = False  # whether ranks have decided on using NCCL
         self._made: Any = None
         self._ended = False
         self._lock = threading.Lock()
@@ -68,14 +70,14 @@ class NcclCommunicator:
 
     @property
     def by_nccl(self) -> bool:
-        """Return whether device arrays have gone by NCCL."""
+        """Return whether device arrays travel by NCCL."""
         return self._nccl is not None
 
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
         if self.size == 1:
             return list(messages)
         try:
-            # The others are told first, as they have to abort, too, for abort to come to an end.
+            # Other ranks are told first: abort ends only if they abort, too.
             with telling_others(self.rank, self._communicator), device_errors():
                 return self._exchange(messages)
         except RankError as error:
@@ -94,7 +96,7 @@ class NcclCommunicator:
             return
         try:
             self.check()
-            barrier(self._communicator)  # no other rank's device is still at it
+            barrier(self._communicator)  # no other rank's device still communicates
         except RankError as error:
             self._end(error.failure)
         else:
@@ -130,10 +132,10 @@ class NcclCommunicator:
             return came
 
     def _tell(self, messages: Sequence[Message]) -> tuple[bool, list[tuple[list[int], Message]]]:
-        """Exchange host arrays; for device arrays exchange lengths, and types as empty arrays.
+        """Exchange host arrays; of device arrays, exchange lengths, and types as empty arrays.
 
-        Returns whether any rank sends device arrays, and from each rank lengths and arrays. Device
-        arrays go along where ranks have agreed not to use NCCL.
+        Returns whether any rank sends device arrays, and the lengths and arrays of each rank. If
+        ranks have agreed not to use NCCL, device arrays are sent as host arrays.
         """
         some = any(_on_device(array) for message in messages for array in message)
         hosted = self._agreed and not self.by_nccl
@@ -148,7 +150,9 @@ class NcclCommunicator:
         return any(head[0] for head, _ in came), [(head[1:], bodies) for head, bodies in came]
 
     def _set_up(self, cupy: Any) -> None:
-        """Agree whether to use NCCL: not where two ranks share a device, or one has no NCCL."""
+        """Agree with all ranks on NCCL, and connect. It is not used if two ranks share a device, or
+        one has no NCCL.
+        """
         nccl = self._device.nccl
         place = np.frombuffer(place_of(cupy), np.uint8)
         facts = self._communicator.exchange([[np.array([nccl is not None]), place]] * self.size)
@@ -156,7 +160,7 @@ class NcclCommunicator:
         self._agreed = True
         if len(places) < self.size or not all(able[0] for able, _ in facts):
             return
-        # From here on rank 0 listens for the others, so it asks for the id once all will come.
+        # Making the id starts a listener on rank 0, so all ranks must be known to come.
         own = [np.frombuffer(nccl.get_unique_id() if self.rank == 0 else b"", np.uint8)]
         unique_id = self._communicator.exchange([own] * self.size)[0][0].tobytes()
         self._nccl = nccl
@@ -167,11 +171,11 @@ class NcclCommunicator:
     def _make(self, cupy: Any, unique_id: bytes) -> None:
         made = self._nccl.NcclCommunicator(self.size, unique_id, self.rank)
         with self._lock:
-            if self._ended:  # nobody waits for it any more
+            if self._ended:  # the rank has given up meanwhile
                 made.abort()
                 return
             self._made = made
-        # Two ranks are connected when they send for the first time: better now than in a search.
+        # NCCL connects two ranks at their first transfer: do it now, rather than in a search.
         sent = cupy.zeros(1, np.uint8)
         received = cupy.empty(self.size, np.uint8)
         others = [peer for peer in range(self.size) if peer != self.rank]
@@ -184,15 +188,15 @@ class NcclCommunicator:
     def _carry(self, sent: Sent, received: Sent) -> None:
         if not sent and not received:
             return
-        # What was to be sent may still be made, and memory that is received into still be read by
-        # what came before, on this thread's stream: NCCL's, which is another one, waits for that.
+        # This thread's stream may still write arrays to send, or read memory to receive into.
+        # NCCL has another stream, which waits for this one.
         self._ready.record()
         seconds = self._patience + sum(array.nbytes for _, array in (*sent, *received)) / _SLOWEST
         self._watch(lambda: self._send(sent, received), seconds)
 
     def _send(self, sent: Sent, received: Sent) -> None:
-        """Send and receive by NCCL until all arrays have arrived and been taken, so no array has to
-        be kept alive for NCCL.
+        """Send and receive by NCCL until all arrays are transferred, so no array must be kept alive
+        for NCCL afterwards.
         """
         nccl, made, stream = self._nccl, self._made, self._stream
         stream.wait_event(self._ready)
@@ -205,8 +209,8 @@ class NcclCommunicator:
         stream.synchronize()
 
     def _watch(self, call: Callable[[], None], seconds: float) -> None:
-        """Run a call that may never return from NCCL. Raises RankError, and leaves the call
-        behind.
+        """Run a call that may never return from NCCL. Raises RankError if it takes too long or
+        another rank fails; the call then stays behind in its thread.
         """
         doing = self._begin(call)
         until = time.monotonic() + seconds
@@ -250,9 +254,7 @@ class NcclCommunicator:
         return doing
 
     def _end(self, failure: Failure | None = None) -> None:
-        """End NCCL; after a failure, whatever it is doing. Raises StuckError if NCCL does not
-        end.
-        """
+        """End NCCL; after a failure, abort its calls. Raises StuckError if they do not end."""
         with self._lock:
             self._ended = True
             made, self._made = self._made, None
@@ -266,7 +268,7 @@ class NcclCommunicator:
 
 @contextlib.contextmanager
 def device_arrays(communicator: Communicator, device: Device) -> Iterator[NcclCommunicator]:
-    """Return a communicator of this rank that carries device arrays, too."""
+    """Yield a communicator of this rank that also carries device arrays."""
     ours = NcclCommunicator(communicator, device)
     try:
         with telling_others(communicator.rank, communicator), device_errors():

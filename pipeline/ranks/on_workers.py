@@ -1,10 +1,9 @@
-"""Ranks on Dask workers: one long task a worker, pinned there, which runs all supersteps.
+"""Ranks on Dask workers: one long task for each worker, pinned there, which runs all supersteps.
 
-Nothing here waits for ever. Workers answer before anything begins; ranks tell each other that they
-are alive (tcp.py), and the first failure ends them all; the client watches the cluster meanwhile.
-Graph state is in the store alone, so a search that lost a rank is simply done again, once, on the
-workers that are left. One search at a time has the workers of a cluster. What ranks do is a RankJob
-(jobs.py).
+No call waits for ever. Workers must answer before anything begins. Ranks send each other signs of
+life (tcp.py), and the first failure ends all ranks. The client watches the cluster meanwhile. All
+graph state is in the store, so a job that lost a rank is simply run again, once, on the remaining
+workers. One job at a time has the workers of a cluster. The work of ranks is a RankJob (jobs.py).
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ _LOG = logging.getLogger("delegraph")
 
 
 class Done(NamedTuple):
-    """A finished job. job: the attempt that finished. results: by rank. notes: lines about a rank
-    that was lost, or devices that could not be used. devices: where the job ran; None for CPUs.
-    workers: the workers that did the job, by rank.
+    """A finished job. job: the attempt that finished. results: by rank. notes: lines about a lost
+    rank, or about devices that could not be used. devices: the devices that the job ran on, as
+    text; None for CPUs. workers: the addresses of the workers that did the job, by rank.
     """
 
     job: RankJob
@@ -43,7 +42,7 @@ class Done(NamedTuple):
 
 
 class _NoRoomError(DelegraphError):
-    """The ranks' shares do not fit their devices."""
+    """The error that ranks' shares do not fit their devices."""
 
 
 def workers_of(cluster: Cluster) -> list[str]:
@@ -58,14 +57,15 @@ def run_on_workers(
     check_room: Any,
     asked: Callable[[], bool] = lambda: False,
 ) -> Done:
-    """Run a job on the workers at these addresses, a rank each; once more if a worker is lost.
+    """Run a job on the workers at these addresses, a rank on each; once more if a worker is lost.
 
-    check_room: called with the number of ranks, the most that a worker holds before any work, and
-    the most that a rank takes, by way; gives the place of the way that all take, or raises what a
-    user should see if there is too little memory. asked: called again and again while ranks run;
-    whether ranks are to save what they have done, and end.
-    Raises DelegraphError naming rank and host where a rank fails; InputError, as one process does,
-    where what it reads is wrong.
+    check_room: called with the number of ranks, the most bytes that a worker holds before any work,
+    and the most bytes that a rank takes, for each way. It returns the index of the way that all
+    ranks take, or raises an error for the user if there is too little memory. asked: called again
+    and again while ranks run; returns whether ranks must save their state and end.
+
+    Raises DelegraphError, which names rank and host, if a rank fails; InputError, as in one
+    process, if the input is wrong.
     """
     lost = False
     notes: list[str] = []
@@ -89,7 +89,7 @@ def run_on_workers(
                 lost, workers = True, left
                 some = f"{len(left)} remaining worker{'s'[: len(left) > 1]}"
                 notes.append(f"{told}: started again on {some}")
-                _LOG.warning(notes[-1])  # it may take long: told now, not only at the end
+                _LOG.warning(notes[-1])  # the second attempt may take long, so the user is told now
 
 
 def _attempt(
@@ -135,18 +135,19 @@ def _attempt(
         return Done(job, results, [], devices, list(workers))
     except BaseException as error:
         stop(cluster, workers)
-        if isinstance(error, RankError) and error.failure.no_room:  # what had looked to be there
+        if isinstance(error, RankError) and error.failure.no_room:  # too little after all
             raise _NoRoomError(str(error)) from error
         raise
 
 
 def stop(cluster: Cluster, workers: Sequence[str]) -> None:
-    """Make the ranks on these workers end: cancelling a running task does not.
+    """End the ranks on these workers. Cancelling their tasks would not end them, since tasks run
+    on.
 
-    A worker that does not answer is not waited for.
+    The call does not wait for a worker that does not answer.
     """
     client = cluster.client
-    with suppress(LostError):  # nor does a client that is closed
+    with suppress(LostError):  # the client is closed
         calls = [
             cluster.contact.call(client._run(stop_ranks, workers=[worker], on_error="ignore"))
             for worker in workers
@@ -164,8 +165,9 @@ def _gather(
 ) -> list[Any]:
     """Run a task on each of the workers and return the results by rank. Raises RankError.
 
-    timeout: seconds that a worker may show no sign of life. seconds: time for all workers; None: as
-    long as the workers are alive and no rank fails. meanwhile: called twice a second.
+    timeout: seconds without a sign of life after which a worker is lost. seconds: time for all
+    tasks; None: as long as the workers are alive and no rank fails. meanwhile: called about twice a
+    second.
     """
     contact, began = cluster.contact, time.monotonic()
     futures = [
@@ -194,7 +196,7 @@ def _gather(
             for rank, (future, worker) in enumerate(zip(futures, workers, strict=True)):
                 if future.done() and fetching is None:
                     continue
-                if worker not in silent:  # what it has given is gone, too
+                if worker not in silent:  # its result is gone, too
                     raise RankError(Failure(rank, "is gone: its worker has ended", True))
                 if silent[worker] > timeout:
                     told = f"has shown no sign of life for {silent[worker]:.0f} s"
@@ -211,6 +213,6 @@ def _gather(
 
 
 def _first(errors: Sequence[RankError]) -> Failure:
-    """Return the most exactly known of the failures that several ranks report."""
+    """Return the failure that is known most exactly, of those that several ranks report."""
     failures = [error.failure for error in errors]
     return min(failures, key=lambda failure: (failure.lost, failure.superstep is None))

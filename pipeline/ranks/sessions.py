@@ -1,6 +1,7 @@
-"""The worker's side of ranks on Dask workers: each keeps the sessions that it has a rank of.
+"""The worker's side of ranks on Dask workers: each worker keeps the sessions that it has a rank of.
 
-A rank ends when its client has lost interest in it: has given up, was interrupted, or is gone.
+A rank ends when its client no longer waits for it: the client has given up, was interrupted, or is
+gone.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ _LOOK_SECONDS = 0.1
 
 
 class Seen(NamedTuple):
-    """A worker's view of the job's files and device. missing: a path that the worker does not see.
-    device: the worker's GPU; None: no_device says why.
+    """A worker's view of the job's files and device. missing: a path that the worker does not see;
+    None if it sees all. device: the worker's GPU; None if it has no usable one. no_device: the
+    reason for that.
     """
 
     missing: str | None
@@ -41,8 +43,8 @@ class Seen(NamedTuple):
 
 class Ready(NamedTuple):
     """A rank that other ranks can reach. baseline: bytes that its worker holds before any work.
-    ways: the ways in which the rank can do the job. no_room: why the rank cannot work on the
-    device.
+    ways: the ways in which the rank can do the job. no_room: the reason why the rank cannot work on
+    its device; empty if it can.
     """
 
     address: str
@@ -53,8 +55,8 @@ class Ready(NamedTuple):
 
 @dataclass
 class _Session:
-    """A job that this worker has a rank of. patience: seconds until the other ranks must have
-    come.
+    """A job that this worker has a rank of. patience: a timer that drops the session if the other
+    ranks do not come in time; None on a single rank.
     """
 
     communicator: Any
@@ -75,7 +77,7 @@ def look(job: RankJob) -> Seen:
 
 
 def get_ready(session: str, rank: int, size: int, worker: str, job: RankJob) -> Ready:
-    """Compile, and listen for the other ranks. The session is forgotten unless the job begins in
+    """Compile, and listen for the other ranks. The session is dropped unless the job begins in
     time.
     """
     from .tcp import TcpCommunicator
@@ -102,15 +104,16 @@ def get_ready(session: str, rank: int, size: int, worker: str, job: RankJob) -> 
 
 
 def _reached(worker: Any) -> tuple[str, tuple[dict[str, Any], dict[str, Any]]]:
-    """Return where ranks of a worker listen, and the arguments of their connections: the worker's
-    own, by TLS or not.
+    """Return the address at which ranks of a worker listen, and the arguments of their connections.
+    These are the worker's own, with or without TLS.
 
-    On loopback nobody but the system's owner listens in, and the door opens to those alone who know
-    the session, which came by TLS: there is no need to pay for it in every superstep.
+    On loopback, connections have no TLS. Only the system's owner can listen in there, and the door
+    lets in only those that know the session, which was sent by TLS. So supersteps need not pay for
+    encryption.
     """
     scheme, _, place = worker.address.partition("://")
     host = place.rpartition(":")[0]
-    with contextlib.suppress(ValueError):  # a name
+    with contextlib.suppress(ValueError):  # the host is a name
         if ip_address(host.strip("[]")).is_loopback:
             return f"tcp://{host}", ({}, {})
     security = worker.security
@@ -129,12 +132,12 @@ def stop_ranks() -> None:
     for session, ours in list(_sessions.items()):
         if ours.communicator.size > 1:
             ours.communicator.fail(Failure(ours.communicator.rank, "was stopped"))
-            if ours.patience is not None:  # it had not begun
+            if ours.patience is not None:  # the job had not begun
                 threading.Thread(target=_forget, args=[session], daemon=True).start()
 
 
 def end_rank(session: str) -> None:
-    """Make the rank of a session save its state, and end. The worker's own loop runs this
+    """Ask the rank of a session to save its state and end. The worker's own loop runs this
     function.
     """
     if session in _sessions:
@@ -168,10 +171,11 @@ def run_rank(session: str, addresses: Sequence[str], job: RankJob) -> Any:
 
 @contextlib.contextmanager
 def _while_wanted(communicator: Any) -> Iterator[None]:
-    """End this rank once the scheduler has taken its task back: that alone does not stop a task.
+    """End this rank when the scheduler has taken its task back, which alone does not stop a running
+    task.
 
-    A rank that is alone asks no other rank whether to go on: its process ends, if a nanny starts
-    another.
+    A single rank asks no other rank whether to continue. Its process is ended instead, if a nanny
+    starts another one.
     """
     from dask.context import thread_state
 
@@ -196,9 +200,9 @@ def _while_wanted(communicator: Any) -> Iterator[None]:
 
 
 def _end_process(error: StuckError) -> NoReturn:
-    """End the process; its nanny starts another one. A thread, or a kernel, that nobody can stop
+    """End the process; its nanny starts another one. A thread or a kernel that cannot be stopped
     would disturb the next job, above all on this device. The other ranks know the failure already;
-    the client sees this worker end, and does not begin again on it.
+    the client sees that this worker has ended, and does not use it again for this job.
     """
     print(f"delegraph: {error}; NCCL is stuck, so this worker ends", file=sys.stderr, flush=True)
     os._exit(1)

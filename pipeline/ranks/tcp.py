@@ -1,10 +1,10 @@
-"""Communication over TCP between ranks in processes of their own, by the library that Dask's
-workers use.
+"""Communication over TCP between ranks in separate processes, with the library that Dask's workers
+use.
 
-Every rank listens, and connects to every other one; what it sends goes over its own connections.
-A thread runs these, so that a rank shows that it is alive while it computes: a peer of which
-nothing has come for ``timeout`` seconds is lost, however long a superstep takes. Large messages
-come in pieces, each of which is a sign of life.
+Every rank listens, and connects to every other rank; it sends over the connections that it has
+made. A thread serves the connections, so a rank shows signs of life while it computes. A rank from
+which nothing has come for ``timeout`` seconds is lost, however long a superstep takes. Large
+messages are sent in pieces, each of which is a sign of life.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from .door import Door, enter
 
 Result = TypeVar("Result")
 
-_SIGNS = 8  # of life, within the timeout
+_SIGNS = 8  # signs of life that a rank sends within the timeout
 _LOOK_SECONDS = 0.05
 _PIECE_BYTES = 4 << 20
-_FEW_BYTES = 1 << 16  # that are copied in less time than arrays are announced one by one
+_FEW_BYTES = 1 << 16  # a smaller message is sent as one copy, faster than array by array
 
 
 class TcpCommunicator:
-    """The TCP communicator of one rank; ``address``: where the other ranks reach it.
+    """The TCP communicator of one rank. address: where the other ranks reach it.
 
-    session: id of the search; connections of another session are turned away. host: where to
-    listen, as "tcp://127.0.0.1". arguments: of connections (a Dask worker's security).
+    session: the id of the job; connections that do not send it are closed. host: where to listen,
+    such as "tcp://127.0.0.1". arguments: of connections (a Dask worker's security).
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class TcpCommunicator:
         self._boxes: list[queue.SimpleQueue[Message]] = [queue.SimpleQueue() for _ in range(size)]
         self._seen = [time.monotonic()] * size
         self._failure: Failure | None = None
-        self._gone: set[int] = set()  # that have said goodbye
+        self._gone: set[int] = set()  # ranks that have said goodbye
         self._incoming: set[Any] = set()
         self._outgoing: dict[int, Any] = {}
         self._locks: dict[int, asyncio.Lock] = {}
@@ -73,7 +73,7 @@ class TcpCommunicator:
         self.address: str = self._door.address
 
     def join(self, addresses: Sequence[str]) -> None:
-        """Connect to all other ranks, whose addresses stand by rank. Raises RankError."""
+        """Connect to all other ranks. addresses: by rank. Raises RankError."""
         self._seen = [time.monotonic()] * self.size
         self._finish([self._call(self._connect(peer, addresses[peer])) for peer in self._others])
         self._beating = self._call(self._begin_beating()).result()
@@ -87,7 +87,7 @@ class TcpCommunicator:
         return came
 
     def check(self) -> None:
-        """Raise RankError also if a rank has not shown that it is alive for too long."""
+        """Raise RankError if a rank has failed, or has shown no sign of life for too long."""
         if self._failure is None:
             now = time.monotonic()
             for peer in self._others:
@@ -98,8 +98,8 @@ class TcpCommunicator:
             raise RankError(self._failure)
 
     def fail(self, failure: Failure) -> None:
-        """Make the next exchange, or check, of this rank raise ``failure``, unless an earlier
-        failure is pending.
+        """Make the next exchange or check of this rank raise ``failure``, unless an earlier failure
+        is pending.
         """
         if self._failure is None:
             self._failure = failure
@@ -138,7 +138,7 @@ class TcpCommunicator:
                     self.fail(Failure(peer, "has left", True))
 
     def _finish(self, calls: Sequence[Future[None]]) -> None:
-        """Wait until calls are done. Raises RankError."""
+        """Wait until the calls are done. Raises RankError."""
         for call in calls:
             while not call.done():
                 with contextlib.suppress(TimeoutError):
@@ -150,14 +150,14 @@ class TcpCommunicator:
         self.check()
 
     def _wait(self, calls: Sequence[Future[None]]) -> None:
-        """Wait for calls that help if they succeed, but not for long."""
+        """Wait a second at most for calls whose success is not essential."""
         until = time.monotonic() + min(1.0, self._timeout)
         for call in calls:
             with contextlib.suppress(Exception):
                 call.result(max(0.0, until - time.monotonic()))
             call.cancel()
 
-    # What follows runs in the loop's thread.
+    # The methods below run in the loop's thread.
 
     async def _open_door(self, host: str) -> Door:
         door = Door(self._session, host, self._receive, self._listen_arguments)
@@ -170,7 +170,7 @@ class TcpCommunicator:
             self._locks[peer] = asyncio.Lock()
             self._outgoing[peer] = comm
             await comm.write({"rank": self.rank})
-        except OSError as error:  # and what distributed makes of it
+        except OSError as error:  # or distributed's subclass of it
             self.fail(Failure(peer, f"cannot be reached: {error}", True))
 
     async def _begin_beating(self) -> asyncio.Task[None]:
@@ -192,10 +192,11 @@ class TcpCommunicator:
             self._lose(peer)
 
     async def _send_all(self, peer: int, message: Message) -> None:
-        """Small messages at once, the smallest as one; of larger ones the lengths and types, then
-        the arrays.
+        """Send a message to a rank. A small message is sent at once, the smallest in one piece; of
+        a larger one, the lengths and types are sent before the arrays.
 
-        Ends once the system has taken all of it: until then Tornado holds views of the arrays.
+        The call ends when the system has taken all bytes: until then Tornado holds views of the
+        arrays.
         """
         size = sum(array.nbytes for array in message)
         kinds = [(array.dtype.str, len(array)) for array in message]
@@ -214,10 +215,11 @@ class TcpCommunicator:
         await self._drain(peer)
 
     async def _drain(self, peer: int) -> None:
-        """Wait until nothing of what has been written waits in this process.
+        """Wait until no written bytes are left in this process.
 
-        Mostly nothing does: what the socket has room for is gone when a write returns. (Dask's own
-        write does not wait for the rest. A connection that is no stream has no such buffer.)
+        Mostly none are: a write returns after the socket has taken the bytes it has room for.
+        (Dask's own write does not wait for the rest. A connection that is no stream has no such
+        buffer.)
         """
         stream = getattr(self._outgoing.get(peer), "stream", None)
         if stream is not None and stream.writing():
@@ -227,7 +229,7 @@ class TcpCommunicator:
                 self._lose(peer)
 
     async def _receive(self, comm: Any) -> None:
-        """Take what comes over a connection that another rank has made."""
+        """Receive messages over a connection that another rank has made."""
         self._incoming.add(comm)
         peer = None
         try:
@@ -261,7 +263,7 @@ class TcpCommunicator:
             comm.abort()
 
     def _greeted(self, hello: Any) -> int | None:
-        """Return the rank that says hello."""
+        """Return the rank in a greeting; None if it is no other rank."""
         return hello["rank"] if hello.get("rank") in self._others else None
 
     def _lose(self, peer: int) -> None:
@@ -269,7 +271,7 @@ class TcpCommunicator:
             self.fail(Failure(peer, "is gone", True))
 
     async def _flush(self, comm: Any) -> None:
-        """Close a connection once all is sent."""
+        """Close a connection after all written bytes are sent."""
         await comm.close()
 
     async def _hang_up(self) -> None:
@@ -302,7 +304,7 @@ class _Coming:
 
 
 def _arrays_in(body: bytes, kinds: Sequence[tuple[str, int]]) -> Message:
-    """Split a message into its arrays, each followed by its gap."""
+    """Split the body of a small message into its arrays, each of which is followed by its gap."""
     whole, at, arrays = np.frombuffer(body, np.uint8).copy(), 0, []
     for kind, length in kinds:
         size = length * np.dtype(kind).itemsize
@@ -317,7 +319,7 @@ def _is_plain(array: Any) -> bool:
 
 
 def _gap(array: NDArray) -> int:
-    """Return the bytes of padding behind an array that align the next array."""
+    """Return the bytes of padding after an array that align the next one to 16 bytes."""
     return -array.nbytes % 16
 
 

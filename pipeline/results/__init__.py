@@ -1,1 +1,1 @@
-"""Outputs of a run: names of vertices, results, checkpoints."""
+"""Results of a run and its checkpoints: names of vertices, columns, files, supersteps."""

@@ -26,27 +26,32 @@ from .names import PARENT_BYTES, Names
 from .result import ResultInfo, parts_of
 
 _LEAST_ROWS = 1 << 16
-"""Least rows of a row group, where vertices have fewer pieces."""
+"""Least rows of a row group, where the pieces of the vertices have fewer."""
 
 
 class Distances(Protocol):
-    """Distances of a batch of searches: by place in the arrays of a graph, or by another order once
-    ``put_in`` has put them in it.
+    """Distances of a batch of searches. They are indexed by place in the arrays of a graph, or in
+    another order after ``put_in`` has permuted them.
     """
 
     def put_in(self, order: NDArray[np.uint32]) -> None: ...
 
     def counts(self, inside: slice) -> NDArray[np.int64]:
-        """Return how many of the given vertices each search has reached."""
+        """Return how many of the vertices in the slice each search has reached."""
         ...
 
     def of(self, search: int, inside: slice) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
-        """Return which of the given vertices a search has reached, and their distances."""
+        """Return which vertices of the slice one search has reached (a mask), and the distances of
+        the reached ones.
+        """
         ...
 
 
 class InBits:
-    """Distances as bits. reached: words, a bit by search. bits: words, too, from the lowest on."""
+    """Distances of up to 64 searches as bits. reached: uint64 (n,), bit ``i`` set where search
+    ``i`` has reached the vertex. bits: one array of words for each bit of the distance, the lowest
+    bit first; bit ``i`` of a word belongs to search ``i``.
+    """
 
     def __init__(self, reached: NDArray[np.uint64], bits: list[NDArray]) -> None:
         self._reached = reached
@@ -55,7 +60,7 @@ class InBits:
     def put_in(self, order: NDArray[np.uint32]) -> None:
         self._reached = self._reached[order]
         for i, words in enumerate(self._bits):
-            self._bits[i] = words[order]  # one after the other: each takes the place of one
+            self._bits[i] = words[order]  # one at a time, so that only one copy is in memory
 
     def counts(self, inside: slice) -> NDArray[np.int64]:
         counts = np.zeros(64, np.int64)
@@ -72,7 +77,9 @@ class InBits:
 
 
 class Plain:
-    """Distances as unsigned numbers, by search; the greatest one of their type: not reached."""
+    """Distances as unsigned numbers, an array for each search. The greatest number of the dtype
+    means that the vertex is not reached.
+    """
 
     def __init__(self, distances: list[NDArray]) -> None:
         self._distances = distances
@@ -95,10 +102,11 @@ def _there(distance: NDArray) -> NDArray[np.bool_]:
 
 
 class RowsBySource:
-    """Rows found by a batch of searches, by source.
+    """Rows that a batch of searches yields, ordered by source.
 
-    ids: of the sources, rising. parts: for each file, its pieces of the vertices of each source,
-    all pieces of the first source first. count: of all rows.
+    ids: the sources' user ids, rising. parts: for each file, a range of numbers that count the
+    pieces of the vertices source by source: all pieces of the first source come first. count: the
+    number of all rows.
     """
 
     def __init__(self, names: Names, ids: pa.Array, distances: Distances) -> None:
@@ -120,7 +128,9 @@ class RowsBySource:
         return pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
 
     def batches(self, part: range) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a file in batches: of a piece each, or of several short pieces."""
+        """Yield the rows of a file in batches. A batch has the rows of one piece, of several short
+        pieces, or of a part of a piece if the source's id is long.
+        """
         some: list[pa.RecordBatch] = []
         most = max(_LEAST_ROWS, *self.names.pieces)
         for batch in self._batches_of_pieces(part):
@@ -136,7 +146,7 @@ class RowsBySource:
         held, vertex = -1, self._ids[:0]
         for place in part:
             source, number = divmod(place, len(self.names.pieces))
-            if number != held:  # the same for all sources of a small graph
+            if number != held:  # a small graph has one piece, which all sources share
                 vertex, held = self.names.piece(number)[0], number
             there, distance = self._distances.of(source, self._pieces[number])
             reached = vertex.take(as_arrow(np.flatnonzero(there)))
@@ -147,7 +157,7 @@ class RowsBySource:
                 yield pa.record_batch([*arrays, as_arrow(distance[rows])], schema=self.schema)
 
     def _rows_of(self, source: int) -> int:
-        """Return the number of rows made at once: fewer where the source has a long name."""
+        """Return the most rows that are made at once: fewer if the source has a long string id."""
         name = self._ids[source : source + 1].nbytes
         return max(1, PARENT_BYTES // name) if is_string(self.names.id_type) else 1 << 62
 
@@ -163,9 +173,10 @@ def write_rows(
     first: int,
     step: Callable[[Callable[[int], str], Iterable[int]], list[str]],
 ) -> list[str]:
-    """Write the rows into files from number ``first`` on and return the digest of each file.
+    """Write the rows into files that are numbered from ``first`` on, and return the digest of each
+    file.
 
-    step: calls a function for each file.
+    step: calls a function for each file number and returns the results.
     """
     schema = rows.schema.with_metadata(mark("result", **asdict(info)))
 
@@ -189,6 +200,6 @@ def part_name(number: int) -> str:
 
 
 def remove_files(folder: Path, first: int) -> None:
-    """Remove files from number ``first`` on, which an earlier attempt may have written."""
+    """Remove the files from number ``first`` on, which an earlier attempt may have left."""
     for path in sorted(folder.glob("part-*.parquet"))[first:]:
         path.unlink()

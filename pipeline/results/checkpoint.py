@@ -1,13 +1,14 @@
-"""Checkpoints of a run: what it has found so far, on disk, so that a killed one goes on.
+"""Checkpoints of a run: its state on disk, so that a killed run can resume.
 
     search.json                     steps done, and the files with their checksums
     distance-00007.npy, parent-00007.npy, supersteps-00007.parquet        of a search at level 7
 
-The files get names of their own and are on the disk before ``search.json``, which is replaced
-as a whole, names them: whenever the process dies, it names whole files, old ones or new ones.
-All else that a search needs follows from these: its frontier are the vertices at distance
-``level``. A program saves what it goes on from (``save_state``): by global id, whoever has worked
-on it, so several ranks go on from what one process has saved, and the other way round.
+Each save gives its files new names and syncs them to the disk before it replaces ``search.json``,
+which names them. So ``search.json`` names whole files, old or new, whenever the process dies. A
+search needs nothing else: its frontier is the set of vertices at distance ``level``. A program
+saves its own state (``save_state``) by global id, whichever rank has computed it, so several ranks
+can resume from the state that one process has saved, and one process from the state of several
+ranks.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ _NAME = "search.json"
 
 
 class Saved(NamedTuple):
-    """A search saved between two levels; arrays as in superstep.Found, ``level`` of the
-    frontier.
+    """A search saved between two levels. distance, parent: as in found.Found. level: the level of
+    the frontier.
     """
 
     distance: NDArray[np.int32]
@@ -57,7 +58,9 @@ class Saved(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """An array to save of which ``pieces`` gives one part after another."""
+    """An array to save that is made in parts. pieces: yields the parts in order; together they have
+    ``length`` elements of ``dtype``.
+    """
 
     dtype: np.dtype
     length: int
@@ -69,7 +72,7 @@ class Pieces(NamedTuple):
 
 
 class SavedArray(NamedTuple):
-    """An array on disk that was whole when it was checked."""
+    """An array on disk. Its checksums were right when the checkpoint was loaded."""
 
     path: Path
     record: FileRecord
@@ -79,16 +82,16 @@ class SavedArray(NamedTuple):
         return read_array(self.path, self.record, Team(1))
 
     def pieces(self) -> Iterator[tuple[int, NDArray]]:
-        """Yield blocks of elements, each with the index of its first element. Raises InputError for
-        damage.
+        """Return an iterator over blocks of elements, each with the index of its first element. The
+        iterator raises InputError for damage.
         """
         path, record, values = self.path, self.record, Values(self.dtype)
         return (read_array_block(path, record, values, k) for k in range(len(record.xxh3)))
 
 
 class State(NamedTuple):
-    """The state that a run resumes from, after ``done`` steps. arrays: by name. facts: values that
-    JSON holds.
+    """The state that a run resumes from, after ``done`` steps. arrays: by name. facts: JSON values.
+    supersteps: None if the run has saved none.
     """
 
     done: int
@@ -98,13 +101,13 @@ class State(NamedTuple):
 
 
 class Checkpoint:
-    """The checkpoint of one run in a folder, which holds nothing else.
+    """The checkpoint of one run, in a folder of its own.
 
-    seconds: how often to save. search: says what is run, and over what; a checkpoint of
-    another run is ignored, as a damaged one is. saving: called before each save.
-    loaded: called with the steps that are done where a run goes on. passed: called by a search
-    after its levels, with the level and the vertices found there. damaged: called with a line for
-    the user where a checkpoint is not as it was written.
+    seconds: the time between two saves. search: a text that identifies the run and its input; a
+    checkpoint with another text is ignored, as a damaged one is. saving: called before each save.
+    loaded: called with the number of steps done when a run resumes. passed: called by a search
+    after its levels, with the level and the number of vertices found there. damaged: called with a
+    line for the user if the checkpoint is damaged.
     """
 
     def __init__(
@@ -128,14 +131,15 @@ class Checkpoint:
 
     @property
     def place(self) -> tuple[Path, float, str]:
-        """Return the folder, seconds and search of a checkpoint by which another process saves this
-        run.
+        """Return the folder, seconds and search from which another process can make a checkpoint
+        for this run.
         """
         return self._folder.resolve(), self._seconds, self._search
 
     def ask_elsewhere(self) -> bool:
-        """Return whether the other process that saves here has to save and end. Called now and then
-        meanwhile.
+        """Return whether the other process that saves this run must save and end. The process that
+        waits for the other one calls this function now and then. If the other process has saved,
+        ``saving`` is called.
         """
         if (self._folder / _NAME).exists():
             self._saving()
@@ -156,7 +160,7 @@ class Checkpoint:
         level: int,
         supersteps: SuperstepLog,
     ) -> None:
-        """Save a search."""
+        """Save a search at ``level``: its distances, parents and supersteps."""
         self.save_state(level, {"distance": distance, "parent": parent}, None, supersteps)
 
     def save_state(
@@ -166,10 +170,10 @@ class Checkpoint:
         facts: Any = None,
         supersteps: SuperstepLog | None = None,
     ) -> None:
-        """Replace the folder's content. Copies no array. Every save has the same arrays, and pieces
-        are asked for in the order of their arrays.
+        """Replace the saved state in the folder. No array is copied. Every save has the same
+        arrays; pieces are requested array by array, in the order of ``arrays``.
 
-        Raises KeyboardInterrupt afterwards where a signal has asked for an end.
+        Raises KeyboardInterrupt after the save if a signal has asked the process to end.
         """
         self._saving()
         self._folder.mkdir(exist_ok=True)
@@ -209,8 +213,8 @@ class Checkpoint:
         sync_to_disk(self._folder)
 
     def load(self, vertices: int) -> Saved | None:
-        """Return the saved state of this search of a graph with so many vertices; None if nothing
-        whole was saved.
+        """Return the saved state of this search over a graph with ``vertices`` vertices; None if no
+        undamaged state was saved.
         """
         kinds = {"distance": (np.int32, vertices), "parent": (np.uint32, vertices)}
         state = self.load_state(kinds)
@@ -221,8 +225,8 @@ class Checkpoint:
         return Saved(distance, parent, state.done, state.supersteps)
 
     def load_state(self, kinds: Mapping[str, tuple[DTypeLike, int]]) -> State | None:
-        """Return the saved state of this run, with arrays of these types and lengths; None if
-        nothing whole was saved.
+        """Return the saved state of this run; None if no undamaged state was saved. kinds: the
+        dtype and length of each array, by name.
         """
         if not (self._folder / _NAME).exists():
             return None
@@ -248,7 +252,7 @@ class Checkpoint:
         self._damaged(f"the checkpoint is damaged ({error}): the search starts from the beginning")
 
     def look(self) -> None:
-        """Report damage to a checkpoint that another process will resume from."""
+        """Verify a checkpoint that another process will resume from, and report damage."""
         if not (self._folder / _NAME).exists():
             return
         try:
@@ -263,8 +267,8 @@ class Checkpoint:
         self._loaded(done)
 
     def _document(self) -> dict[str, Any]:
-        """Return the content of ``search.json``. Raises ValueError and other errors where it is
-        damaged.
+        """Return the content of ``search.json``. Raises ValueError, or another error, if the
+        content is damaged.
         """
         document = json.loads((self._folder / _NAME).read_bytes())
         if document.pop("xxh3") != _digest(document):
@@ -275,7 +279,9 @@ class Checkpoint:
         return self._folder / Path(entry["file"]).name, FileRecord.from_json(entry)
 
     def _look_at(self, entry: dict, dtype: DTypeLike, length: int) -> SavedArray:
-        """Read the whole checkpoint once: a run may resume from whole state alone."""
+        """Return a saved array after reading it once to verify its checksums: a run must resume
+        from undamaged state only. Raises ValueError for another length, InputError for damage.
+        """
         path, record = self._file(entry)
         if record.length(dtype) != length:
             raise ValueError(f"{path}: it belongs to another graph")

@@ -1,4 +1,4 @@
-"""Columns of a result beside ``vertex``: the values that an algorithm gives each vertex."""
+"""Columns of a result other than ``vertex``: the values that an algorithm computes for vertices."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from .names import Names
 
 
 class Column(NamedTuple):
-    """A column of a result. values: by place in the arrays of a graph. vertices: whether the values
-    are places themselves, and written as user ids. missing: the value that becomes null; None where
-    there is none. repeats: whether few values stand in many rows.
+    """A column of a result. values: indexed by place in the arrays of a graph. vertices: whether
+    the values are places of vertices, which are written as user ids. missing: the value that is
+    written as null; None if no value is. repeats: whether the column has few distinct values, so
+    that a Parquet dictionary pays.
     """
 
     name: str
@@ -30,7 +31,7 @@ Columns = Sequence[Column]
 
 
 def schema_of(names: Names, columns: Columns) -> pa.Schema:
-    """Return a result's schema: ``vertex``, the columns, and metadata for pandas."""
+    """Return the schema of a result: ``vertex``, the columns, and metadata for pandas."""
     fields = [pa.field("vertex", names.id_type, nullable=False)]
     for column in columns:
         kind = names.id_type if column.vertices else pa.from_numpy_dtype(column.values.dtype)
@@ -39,9 +40,9 @@ def schema_of(names: Names, columns: Columns) -> pa.Schema:
 
 
 def _pandas_metadata(fields: Sequence[pa.Field]) -> dict[bytes, bytes]:
-    """Return the key-value metadata by which pandas reads integers that may be null as its nullable
-    integers rather than as floats, which do not hold all of 64 bits. Other columns, and other
-    readers, are not affected.
+    """Return the key-value metadata by which pandas reads nullable integers as its nullable integer
+    types rather than as floats, which cannot hold all 64-bit integers. The metadata changes nothing
+    for other columns and other readers.
     """
     columns = [
         {

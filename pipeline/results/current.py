@@ -1,4 +1,4 @@
-"""Whether an existing result is the result that a command asks for."""
+"""Checks whether an existing result is the result that a command asks for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .result import Option, ResultInfo, open_result
 
 
 def wanted_of(info: ResultInfo) -> dict[str, str]:
-    """Return the choices that decide a result, in the user's words."""
+    """Return the choices that decide a result, by the words that messages use for them."""
     return {
         "the command": info.algorithm,
         "the graph": info.graph,
@@ -39,8 +39,8 @@ def _option_text(value: Option) -> str:
 
 
 def all_supersteps(record: Any, output: AnyPath) -> list[SuperstepRecord]:
-    """Return all supersteps of an existing result. Raises InputError where its record does not list
-    all.
+    """Return all supersteps of an existing result. Raises InputError if its record lists only some
+    of them.
     """
     if record["supersteps_between"] is not None:
         raise InputError(
@@ -51,8 +51,8 @@ def all_supersteps(record: Any, output: AnyPath) -> list[SuperstepRecord]:
 
 
 def done_already(output: AnyPath, wanted: ResultInfo) -> AnswerRecord:
-    """Return the record of an existing result. Raises InputError, with the difference in words, if
-    the result is another one.
+    """Return the record of an existing result. Raises InputError, which names the difference, if
+    another command or another graph has made the result, or if it is damaged.
     """
     info = open_result(output).info
     theirs = {} if info is None else wanted_of(info)
@@ -62,10 +62,10 @@ def done_already(output: AnyPath, wanted: ResultInfo) -> AnswerRecord:
         if info is not None and theirs == ours and record["graph"]["fingerprint"] == info.graph:
             check_undamaged(output, record)
             if info.algorithm == "bfs":
-                record.setdefault("supersteps_between", None)  # of a version that listed them all
+                record.setdefault("supersteps_between", None)  # older versions listed all
             return record
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise_failure(os.fspath(output), error)  # else it is not ours, or gone
+        raise_failure(os.fspath(output), error)  # else the output is not ours, or gone
     told = f", from another command: {difference(theirs, ours)}" if theirs != ours else ""
     raise InputError(
         f"{output} exists{told}; name another output, move it away, or replace it with --overwrite"

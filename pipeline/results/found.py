@@ -1,4 +1,4 @@
-"""The outcome of a search, and what its supersteps did."""
+"""The outcome of a search: distances, parents, and the log of its supersteps."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .superstep_log import SuperstepLog
 class Found:
     """The outcome of a search.
 
-    distance: int32 (n,), -1 where unreached. parent: uint32 (n,), UNREACHED for the source and
-    where unreached.
+    distance: int32 (n,), -1 for vertices not reached. parent: uint32 (n,), UNREACHED for the source
+    and for vertices not reached.
     """
 
     distance: NDArray[np.int32]

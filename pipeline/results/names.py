@@ -1,8 +1,8 @@
-"""Names of vertices: user ids and the places of vertices in a search's arrays, to find the source,
-to write results, and to judge them.
+"""Names of vertices: their user ids, and their places in a search's arrays. Names find the source,
+and serve to write and to judge results.
 
-Writing goes through the vertices in *pieces* of rising ids; beside a piece, what it takes to
-decode parents is held.
+Results are written in *pieces* of vertices, by rising id. Decoding parents needs the ids of all
+vertices, so these stay in memory while pieces are written.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from ...partition.store.store import Store
 ROW_GROUP = 1 << 20
 _FILES, _LEAST_ROWS, _MOST_ROWS = 16, 1 << 18, 1 << 21
 PARENT_BYTES = 1 << 22
-"""Bytes of parents' characters that are written at once, in rows of one piece."""
+"""Most bytes of parents' characters that are written at once, as rows of one piece."""
 
 
 class Names(Protocol):
     """Names of vertices, as writing a result needs them.
 
-    id_type: of user ids, as results have them. pieces: vertices in each piece. piece: user ids
-    (``id_type``) of the vertices in one, rising, and their places in the search's arrays (uint32).
-    decode: user ids, as ``id_type``, of an Arrow array of places (nulls stay nulls). widths: bytes
-    (int64) of the ids at some places; None where ids are no strings. find: place of a user id, or
-    None. prepare: load what decode needs, beforehand, by as many threads as files are written at
-    once.
+    id_type: the type of user ids in results. pieces: the number of vertices in each piece. piece:
+    the user ids (``id_type``) of a piece's vertices, rising, and the vertices' places in the
+    search's arrays (uint32). decode: the user ids (``id_type``) for an Arrow array of places; nulls
+    stay nulls. widths: the bytes (int64) of the ids at these places; None unless ids are strings.
+    find: the place of a user id, or None. prepare: loads everything that decode needs, with as many
+    threads as files are written at once.
     """
 
     @property
@@ -61,8 +61,8 @@ class Names(Protocol):
 class VertexNames:
     """Names held in memory.
 
-    index: uint32 (n,); place in the search's arrays of each vertex, by rising user id.
-    decoded, measured, found: ``decode``, ``widths`` and ``find`` of Names.
+    index: uint32 (n,), the place of each vertex in the search's arrays, by rising user id. decoded,
+    measured, found: implement ``decode``, ``widths`` and ``find`` of Names.
     """
 
     id_type: pa.DataType
@@ -77,7 +77,7 @@ class VertexNames:
 
     @cached_property
     def _cuts(self) -> list[int]:
-        """Return the bounds of the pieces: where each begins, and where the last one ends."""
+        """Return the bounds of the pieces: the start of each piece, and the end of the last one."""
         cuts = [0]
         rows = min(ROW_GROUP, file_rows(len(self.index)))
         for start in range(0, len(self.index), rows):
@@ -101,11 +101,12 @@ class VertexNames:
         return self.found(value)
 
     def prepare(self, at_once: int) -> None:
-        """Load nothing: the names are in memory."""
+        """Do nothing: the names are in memory already."""
 
 
 def file_rows(vertices: int) -> int:
-    """Return the rows of each file of a result: few enough that many threads can write files.
+    """Return the number of rows in each file of a result. The number is small enough for many
+    threads to write files at once.
 
     >>> [file_rows(n) for n in (1000, 1 << 24, 1 << 30)]
     [262144, 1048576, 2097152]
@@ -115,12 +116,12 @@ def file_rows(vertices: int) -> int:
 
 
 def id_bytes(id_type: pa.DataType) -> int:
-    """Return the bytes of an id in memory, without the characters of a string."""
+    """Return the bytes that one id takes in memory; a string takes 8 beside its characters."""
     return 8 if is_string(id_type) else id_type.bit_width // 8
 
 
 def names_of_store(store: Store, team: Team) -> VertexNames:
-    """Return names for arrays by global id, all of them in memory."""
+    """Return the names of a store's vertices, all in memory, for arrays by global id."""
     table = store.vertices(team, ["vertex", "global_id"])
     vertex = table["vertex"]
     id_type = vertex.type

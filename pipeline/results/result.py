@@ -1,4 +1,4 @@
-"""Results: a folder of Parquet files, and the run's record beside it."""
+"""Results: a folder of Parquet files, with the record of the run."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ from .store_names import names_bytes
 
 _WRITER_BYTES = (
     24 << 20
-)  # of a Parquet file in the making, by measurement, however short its pieces
+)  # measured bytes of one Parquet writer; pieces of any length take about as much
 
 Option = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
 class ResultInfo:
-    """The essentials of a result, kept in its files' key-value metadata: a result alone can be
-    validated.
+    """The facts that identify a result. They are stored in the key-value metadata of its files, so
+    a result can be validated without its record.
 
     graph: the graph's fingerprint. options: the algorithm's options that decide the result.
+    version: the version of delegraph that has written the result.
     """
 
     algorithm: str
@@ -54,8 +55,9 @@ class ResultInfo:
 def batches_of(
     names: Names, piece: int, columns: Columns, only: NDArray[np.bool_] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one piece of the vertices: at once, unless vertices that the rows name have
-    long names. only: the places of vertices to write; None for all.
+    """Yield the rows of one piece of the vertices: in one batch, or in several if the ids of
+    vertices in the columns (such as parents) are long. only: a mask of the places to write; None
+    for all.
     """
     vertex, at = names.piece(piece)
     if only is not None:
@@ -93,10 +95,12 @@ def write_result(
     projected_bytes: int = 0,
     only: NDArray[np.bool_] | None = None,
 ) -> None:
-    """Write ``vertex`` and the columns, every vertex once, by rising id.
+    """Write ``vertex`` and the columns by rising id, with a row for every vertex or for those in
+    ``only``.
 
-    at_once: files that are written at the same time. projected_bytes: held meanwhile. only: the
-    places of vertices to write; None for all.
+    at_once: the number of files that are written at the same time; None: as many as the executor
+    has threads. projected_bytes: bytes held meanwhile. only: a mask of the places to write; None
+    for all.
     """
     schema = schema_of(names, columns)
     schema = schema.with_metadata({**(schema.metadata or {}), **mark("result", **asdict(info))})
@@ -121,7 +125,8 @@ def write_result(
 
 
 def parts_of(pieces: Sequence[int]) -> list[range]:
-    """Return the pieces of each file: as many rows as ``file_rows`` says at most, or one piece.
+    """Return the range of pieces that each file gets. A file has at most ``file_rows`` rows, or a
+    single piece.
 
     >>> parts_of([1 << 17] * 3 + [1 << 22])
     [range(0, 2), range(2, 3), range(3, 4)]
@@ -138,8 +143,8 @@ def parts_of(pieces: Sequence[int]) -> list[range]:
 
 
 def writing_bytes(store: Store, tasks: int) -> int:
-    """Return the bytes that writing a store's result holds, with so many files at once, its columns
-    of up to eight bytes a vertex included.
+    """Return the bytes that writing a store's result holds when ``tasks`` files are written at
+    once. The result's columns are included, at up to eight bytes a vertex.
     """
     return store.info.vertices * (4 + 4) + names_bytes(store, tasks) + tasks * _WRITER_BYTES
 
@@ -159,12 +164,14 @@ COLUMNS: dict[str, dict[str, Callable[[pa.DataType], bool] | None]] = {
     name: {column: _OF_TYPE[kind] for column, kind in form.columns.items()}
     for name, form in FORMS.items()
 }
-"""Columns of each form beside ``vertex``, with a check of their type; None: the type of the ids."""
+"""Columns of each form other than ``vertex``, each with a check of its type; None for a column of
+ids.
+"""
 
 
 @dataclass(frozen=True)
 class Result:
-    """An opened result. algorithm: deduced from its columns where ``info`` does not name it."""
+    """An opened result. algorithm: deduced from the columns if ``info`` is None."""
 
     files: tuple[str, ...]
     schema: pa.Schema
@@ -180,8 +187,8 @@ class Result:
     def batches(
         self, rows: int, columns: tuple[str, ...] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield all columns, or chosen ones, in batches of about so many rows; of fewer, about
-        TEXT_BYTES, where ids are long.
+        """Yield all columns, or the named ones, in batches of about ``rows`` rows. Batches with
+        long ids are shorter: about TEXT_BYTES each.
         """
         some: list[pa.RecordBatch] = []
         for batch in self._read(rows, columns or self.columns):
@@ -212,15 +219,15 @@ class Result:
                 raise InputError(f"{path}: cannot be read: {one_line(error)}") from error
 
     def reading(self, rows: int) -> Reading:
-        """Return the bytes that ``batches`` of so many rows hold."""
+        """Return the bytes that ``batches`` of this many rows hold."""
         metadata = ((path, read_metadata(source_of(path))) for path in self.files)
         return of_all(reading_of(path, facts, self.columns, rows) for path, facts in metadata)
 
 
 def open_result(path: AnyPath) -> Result:
-    """Open a folder (or file) of results; reads footers only.
+    """Open a result: a folder of Parquet files, or one file. Only footers are read.
 
-    Raises InputError if it holds no Parquet with the columns of one.
+    Raises InputError if there is no Parquet file with the columns of a result.
     """
     files = _files_at(named(path))
     if not files:
@@ -242,7 +249,7 @@ def open_result(path: AnyPath) -> Result:
 
 
 def _files_at(name: str) -> dict[str, int]:
-    """Return the files of a result, with their bytes; none where there is no result."""
+    """Return the paths and sizes in bytes of a result's files; an empty dict if there is none."""
     if is_remote(name):
         return files_of(url_of(name))
     path = Path(name)
@@ -253,8 +260,8 @@ def _files_at(name: str) -> dict[str, int]:
 
 
 def _algorithm_of(schema: pa.Schema) -> str:
-    """Return the first algorithm whose columns a result of another program has, else the first of
-    all.
+    """Return the algorithm of a result that does not name it: the first one whose columns the
+    result has; if there is none, the first algorithm of all.
     """
     whole = (name for name, columns in COLUMNS.items() if columns.keys() <= set(schema.names))
     return next(whole, next(iter(COLUMNS)))
@@ -272,12 +279,14 @@ def _check_columns(file: str, schema: pa.Schema, algorithm: str) -> None:
 
 
 def _info(metadata: dict[bytes, bytes] | None) -> ResultInfo | None:
-    """Return the essentials; None where another program has dropped them."""
+    """Return the facts that the metadata holds; None if another program has dropped them or they
+    name no known algorithm.
+    """
     facts = facts_of(metadata, "result")
     try:
         if facts is None:
             return None
-        if "algorithm" not in facts:  # of a version that knew one alone
+        if "algorithm" not in facts:  # older versions had only bfs
             options = {name: facts.pop(name) for name in ("source", "max_depth")}
             facts |= {"algorithm": "bfs", "options": options}
         info = ResultInfo(**facts)

@@ -1,5 +1,6 @@
-"""Lines for the user about rows of the input that do not count, or not as other programs count
-them: self-loops, and duplicates of an edge; and about weights that 32 bits do not hold exactly.
+"""Lines for the user about self-loops, duplicates and weights of the input. They tell which rows do
+not count, which rows other programs count differently, and which weights were rounded because 32
+bits do not hold them exactly.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from .result import ResultInfo
 _COMBINED = {"min": "the least", "max": "the greatest", "sum": "the sum"}
 
 SUM_ROUNDING = 2.0**-24
-"""Rounding of a sum of weights that becomes a float of 32 bits, as a share of the sum."""
+"""Relative error of a sum of weights that is rounded to a 32-bit float."""
 
 
 def row_notes(graph: GraphRecord, info: ResultInfo | None = None) -> list[str]:
-    """Describe what was done with self-loops, duplicates and weights, if there were any. info: of a
-    new result whose algorithm may ignore weights; None for a store. The record may come from an
-    older version, whose records have none of these facts.
+    """Return lines that tell what was done with self-loops, duplicates and weights, if there are
+    any. info: of a new result, whose algorithm may ignore weights; None for a store. The record may
+    come from an older version whose records lack these facts.
     """
     elsewhere = {} if info is None else FORMS[info.algorithm].elsewhere
     weights = graph.get("weights") if info is None or _goes_by_weights(info) else None

@@ -1,8 +1,8 @@
 """Names of a store's vertices, streamed from its vertex table.
 
-Finding a vertex reads a few row groups. Writing reads each row group once for its piece, and
-holds the user ids of all vertices once, to decode parents: by global id where they are of one size,
-else the strings in one buffer by rising id, and the place in it of each global id.
+Finding a vertex reads a few row groups. Writing a result reads each row group once for its piece.
+Decoding parents holds the user ids of all vertices once: ids of one size in an array by global id;
+strings in one buffer by rising id, with an array of each global id's place in that buffer.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ from .names import PARENT_BYTES, id_bytes
 
 
 class StoreNames:
-    """Names (names.py) for arrays by global id. The table's checksums are verified here."""
+    """Names (names.py) for arrays by global id. The constructor verifies the checksums of the
+    vertex table.
+    """
 
     def __init__(self, store: Store, team: Team) -> None:
         self._path, self._info = store.path / VERTICES, store.info
@@ -107,12 +109,12 @@ class StoreNames:
         self._ids()
 
     def _ids(self) -> NDArray | tuple[pa.Array, NDArray[np.uint32]]:
-        with self._lock:  # several tasks write; one of them loads
+        with self._lock:  # several tasks write at once, and only one must load the ids
             return self._texts if is_string(self.id_type) else self._numbers
 
     def _all_pieces(self) -> Iterator[tuple[pa.Array, NDArray[np.uint32]]]:
-        """Yield the value of ``piece`` for one piece after the other; together they have every
-        vertex once.
+        """Yield ``piece`` of every row group in turn, and verify that ids rise and that every
+        vertex occurs once.
         """
         seen = np.zeros(self._vertices, np.bool_)
         last: list[pa.Array] = []
@@ -127,7 +129,7 @@ class StoreNames:
 
     @cached_property
     def _numbers(self) -> NDArray:
-        """Return user ids, integers or 16 bytes each, by global id."""
+        """Return the user ids by global id: integers, or 16 bytes each."""
         ids: NDArray = np.empty(self._vertices, numpy_type(storage_type(self.id_type)))
         for vertex, index in self._all_pieces():
             ids[index] = as_numpy(stored(vertex))
@@ -135,8 +137,8 @@ class StoreNames:
 
     @cached_property
     def _texts(self) -> tuple[pa.Array, NDArray[np.uint32]]:
-        """Return user ids (large_string) by rising id, and the place of each global id among
-        them.
+        """Return the user ids (large_string) by rising id, and each global id's place among them
+        (uint32).
         """
         offsets = np.zeros(self._vertices + 1, np.int64)
         text = np.empty(self._text_bytes, np.uint8)
@@ -159,19 +161,19 @@ class StoreNames:
         return pa.Array.from_buffers(pa.large_string(), self._vertices, buffers), position
 
 
-_WIDTHS = 32  # of a row: the places of strings, their ends and widths, added up
+_WIDTHS = 32  # bytes of a row for the places of strings, their ends, widths and running sums
 
 
 def text_bytes(store: Store) -> int:
-    """Return a bound on the bytes of all ids' characters in a store; 0 for ids of one size."""
+    """Return a bound on the bytes of all ids' characters in a store; 0 unless ids are strings."""
     if not is_string(type_named(store.info.id_type)):
         return 0
     return _text_bytes(read_metadata(store.path / VERTICES))
 
 
 def _text_bytes(metadata: pq.FileMetaData) -> int:
-    """Return a bound on the ids' characters: the unpacked bytes of their pages, lengths
-    included.
+    """Return a bound on the bytes of the ids' characters: the uncompressed bytes of the column's
+    pages, which also hold lengths.
     """
     return sum(_texts_of_groups(metadata))
 
@@ -183,8 +185,8 @@ def _texts_of_groups(metadata: pq.FileMetaData) -> list[int]:
 
 
 def names_bytes(store: Store, threads: int) -> int:
-    """Return the bytes that finding the source and writing a result hold at most, beside the
-    result's arrays.
+    """Return the most bytes that finding the source and writing a result hold, beyond the result's
+    arrays.
     """
     metadata = read_metadata(store.path / VERTICES)
     schema = metadata.schema.to_arrow_schema()
@@ -195,7 +197,7 @@ def names_bytes(store: Store, threads: int) -> int:
     if is_string(id_type):
         texts = _texts_of_groups(metadata)
         held = sum(texts) + n * (8 + 4)
-        # Pages hold a length of four bytes beside each. All else in a group may be one vertex's id.
+        # A page has a four-byte length for each string; all other bytes may be one vertex's id.
         texts = [max(0, own - 4 * rows) for own, rows in zip(texts, groups, strict=True)]
         parents = PARENT_BYTES + max(texts, default=0)
         texts = [
@@ -204,16 +206,18 @@ def names_bytes(store: Store, threads: int) -> int:
     else:
         held = n * width
         texts = [0] * len(groups)
-    held += n  # a byte each, while it is checked that each stands there once
-    # Of a row in the piece that a task writes: read and decoded id, place; parent's place and id,
-    # distance; all once more as encoded pages; what marks nulls.
+    held += n  # a byte for each vertex, to check that every vertex occurs once
+    # Bytes of a row in the piece that a task writes: the vertex's id, as read and as decoded, and
+    # its place; the parent's place and id; the distance; twice, for the encoded pages; null masks.
     rest = 2 * (3 * width + 3 * 4) + 4
     pieces = [text + rows * rest for text, rows in zip(texts, groups, strict=True)]
     return held + min(threads, len(groups)) * max(pieces, default=0)
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:
-    """Return the identity of a file; another file under its name has another identity."""
+    """Return the device, inode and modification time (ns) of a file, which differ if the file was
+    replaced or rewritten; None if there is no file.
+    """
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -1,6 +1,7 @@
-"""The supersteps of a search, however many: a graph may have a level for each of its vertices.
+"""The log of a search's supersteps. A path graph has as many levels as vertices, so the log must be
+small.
 
-The latest supersteps stand in arrays; older ones are packed, about a dozen bytes each.
+The latest supersteps are kept in arrays; older ones are compressed to about a dozen bytes each.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from ...partition.input.arrow import as_arrow, as_numpy, strings
 from ..questions.bfs import SuperstepRecord
 
 PACKED = 1 << 14
-"""Supersteps that are packed together."""
+"""Number of supersteps that are compressed together."""
 
 _NESTED = ("direction", "bytes_sent")
 _NUMBERS = ("level", "frontier", "found", "edges_examined", "bytes_read", "blocks_skipped")
 
 
 class SuperstepLog(Sequence[SuperstepRecord]):
-    """Log of superstep records in order, to be appended to and read again."""
+    """A sequence of superstep records that only grows."""
 
     def __init__(self, steps: Iterable[SuperstepRecord] = ()) -> None:
         self._packs: list[bytes] = []
@@ -42,7 +43,9 @@ class SuperstepLog(Sequence[SuperstepRecord]):
     def add(
         self, level: int, direction: str, frontier: int, found: int, examined: int, seconds: float
     ) -> None:
-        """Add a superstep that treats all edges alike, read nothing from disk and sent nothing."""
+        """Append a superstep that has one direction for all edges, reads nothing from disk and
+        sends no messages.
+        """
         latest = self._make_room()
         latest.numbers.extend((level, frontier, found, examined, 0, 0))
         latest.seconds.append(seconds)
@@ -81,9 +84,9 @@ class SuperstepLog(Sequence[SuperstepRecord]):
         return isinstance(other, Sequence) and list(self) == list(other)
 
     def tables(self, places: range | None = None) -> Iterator[pa.Table]:
-        """Yield tables of the supersteps at the given places, by default all. A row for each
-        superstep, a column for each number, each subgraph's direction, each kind of message; tables
-        may differ in their columns.
+        """Yield tables of the supersteps in ``places``; None for all. A table has a row for each
+        superstep, and a column for each number, for each subgraph's direction and for each kind of
+        message. Tables may differ in their columns.
         """
         wanted = range(len(self)) if places is None else places
         for i in range(len(self._packs) + 1):
@@ -95,20 +98,20 @@ class SuperstepLog(Sequence[SuperstepRecord]):
 
     @property
     def schema(self) -> pa.Schema:
-        """Return the schema of a table with all columns."""
+        """Return a schema with the columns of all tables."""
         return pa.unify_schemas([_Latest().table().schema, *(t.schema for t in self.tables())])
 
     @property
     def found(self) -> NDArray[np.int64]:
-        """Return the number of vertices that each superstep found."""
+        """Return the number of vertices that each superstep found, as int64."""
         nothing = np.empty(0, np.int64)
         return np.concatenate([nothing, *(as_numpy(some["found"]) for some in self.tables())])
 
 
 class _Latest:
-    """The latest supersteps, column by column. kinds: for each, the number in ``_kind_numbers`` of
-    its directions and of the kinds of sent messages, whose bytes stand one after the other in
-    ``sent``.
+    """The latest supersteps, column by column. numbers: ``_NUMBERS`` of each superstep in turn.
+    kinds: for each superstep, the number in ``_kind_numbers`` of its directions and its kinds of
+    messages. sent: the bytes of each kind of message, superstep by superstep.
     """
 
     def __init__(self) -> None:
@@ -141,7 +144,7 @@ class _Latest:
 
 
 def records_of(table: pa.Table) -> list[SuperstepRecord]:
-    """Return the records of a table of supersteps. Raises KeyError for another table."""
+    """Return the records in a table of supersteps. Raises KeyError for any other table."""
     columns = {name: table[name].to_pylist() for name in table.column_names}
     nested: dict[str, dict[str, list[Any]]] = {name: {} for name in _NESTED}
     for full, values in columns.items():

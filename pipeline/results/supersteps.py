@@ -1,9 +1,10 @@
-"""Records of many supersteps of a search: shortened in a run's record, complete in a Parquet file.
+"""Records of a search's supersteps: shortened in a run's record, complete in a Parquet file.
 
-A record lists up to MOST_LISTED supersteps. Of more it lists the first and the last ENDS, and the
-sums of the supersteps between. A file (``bfs --profile FILE.parquet``, and in a checkpoint) has a
-row for each superstep, with a column for each number, and for each subgraph's direction and each
-kind of message (``direction.all``, ``bytes_sent.normals``).
+A run's record lists up to MOST_LISTED supersteps. If there are more, the record lists the first and
+the last ENDS supersteps, and sums over the supersteps between them. A Parquet file (of ``bfs
+--profile FILE.parquet``, or in a checkpoint) has a row for each superstep, with a column for each
+number, for each subgraph's direction and for each kind of message (``direction.all``,
+``bytes_sent.normals``).
 """
 
 from __future__ import annotations
@@ -38,12 +39,14 @@ Item = TypeVar("Item")
 MOST_LISTED = 1000
 ENDS = 100
 _WAIT_SECONDS = 60.0
-"""For another search that writes the same file: what was found is not given up for that."""
+"""Longest wait for another search that writes the same file. Without a wait, a finished search
+would fail.
+"""
 
 
 class Shortened(NamedTuple):
-    """Supersteps as a record lists them. listed: all supersteps, or those at both ends. between:
-    the sums of the unlisted supersteps, if any.
+    """The supersteps in a run's record. listed: all supersteps, or only the first and the last
+    ENDS. between: sums over the supersteps that are not listed; None if all are.
     """
 
     listed: list[SuperstepRecord]
@@ -51,9 +54,7 @@ class Shortened(NamedTuple):
 
 
 def ends(items: Sequence[Item]) -> list[Item]:
-    """Return all supersteps, or where there are more than MOST_LISTED, the first and the last
-    ENDS.
-    """
+    """Return all items, or only the first and the last ENDS if there are more than MOST_LISTED."""
     return list(items) if len(items) <= MOST_LISTED else [*items[:ENDS], *items[-ENDS:]]
 
 
@@ -94,7 +95,9 @@ def _add(between: BetweenRecord, table: pa.Table) -> None:
 
 
 def write_supersteps(path: Path, steps: SuperstepLog) -> None:
-    """Write a row for each superstep; the file is whole, and on the disk, or not there."""
+    """Write a file with a row for each superstep. The file appears whole and synced to the disk, or
+    not at all.
+    """
     schema = steps.schema
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, schema.with_metadata(mark("supersteps"))) as writer:
@@ -110,7 +113,9 @@ def write_supersteps(path: Path, steps: SuperstepLog) -> None:
 
 
 def read_supersteps(data: bytes | memoryview) -> SuperstepLog:
-    """Read the file of ``write_supersteps``. Raises ValueError, or KeyError, for any other file."""
+    """Read a file that ``write_supersteps`` has written. Raises ValueError or KeyError for any
+    other file.
+    """
     log = SuperstepLog()
     with pq.ParquetFile(pa.BufferReader(data)) as file:
         for batch in file.iter_batches(PACKED, use_threads=False):
@@ -119,11 +124,12 @@ def read_supersteps(data: bytes | memoryview) -> SuperstepLog:
 
 
 class Profile:
-    """The file that a user asks for with ``--profile``; checked before any work."""
+    """The file that a user asks for with ``--profile``. Its path is checked before any work."""
 
     def __init__(self, path: str | os.PathLike[str], graph: str | Path, output: AnyPath) -> None:
-        """Check the file. graph: the input path. output: the result's path. The profile may stand
-        inside neither.
+        """Check the path. graph: the path of the input. output: the path of the result. Raises
+        InputError if the profile is inside either of them, has a wrong suffix, or would replace a
+        file that delegraph did not write.
         """
         refuse_remote(path, "--profile must be a path of this machine")
         self.path = Path(path).absolute()

@@ -1,4 +1,6 @@
-"""Vertices that a user names: in a Parquet file with ``vertex`` and maybe ``weight``, or typed."""
+"""Vertices that a user names, typed or in a Parquet file with a column ``vertex`` and an optional
+``weight``.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,16 @@ from ...partition.numbers import shown
 from .names import Names
 
 WEIGHT_BYTES = 64
-"""Bytes of a named vertex with an id of eight bytes, while it is read, sorted and found."""
+"""Bytes that a named vertex with an eight-byte id takes while the file is read, sorted and looked
+up.
+"""
 
 _ROWS_AT_ONCE = 1 << 16
 
 
 def typed(value: object) -> str:
-    """Return an id as a user would type it: 16 bytes as a UUID. Raises InputError for a number that
-    is no id.
+    """Return an id as a user would type it; 16 bytes become the text of a UUID. Raises InputError
+    for an integer that no id type holds.
     """
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise InputError(f"source {shown(value)} is outside every id type")
@@ -51,8 +55,8 @@ def typed(value: object) -> str:
 
 
 class VertexWeights(NamedTuple):
-    """Named vertices with weights. vertex: user ids, each once. weight: float64, none negative, at
-    least one positive. given: where the user named them, for messages.
+    """Named vertices with weights. given: the place where the user named them, for messages.
+    vertex: user ids, each once. weight: float64, none negative, at least one positive.
     """
 
     given: str
@@ -62,12 +66,12 @@ class VertexWeights(NamedTuple):
     @property
     def shares(self) -> NDArray[np.float64]:
         """Return the weights scaled so that they add up to 1."""
-        scaled = self.weight / self.weight.max()  # the sum of what is given may be infinite
+        scaled = self.weight / self.weight.max()  # so that no sum of weights overflows
         return scaled / scaled.sum()
 
     @property
     def digest(self) -> str:
-        """Return a digest of the vertices and weights, whatever the order of rows."""
+        """Return a digest of the vertices and weights that does not depend on the order of rows."""
         order = compute("array_sort_indices", self.vertex)
         named = xxhash.xxh3_128()
         for start in range(0, len(order), _ROWS_AT_ONCE):
@@ -79,7 +83,7 @@ class VertexWeights(NamedTuple):
 
     def places(self, names: Names) -> NDArray[np.uint32]:
         """Return the places of the vertices in the arrays of a graph. Raises InputError for a
-        vertex that is not there.
+        vertex that the graph does not have.
         """
         places = np.zeros(len(self.vertex), np.uint32)
         found = np.zeros(len(self.vertex), np.bool_)
@@ -100,14 +104,16 @@ class VertexWeights(NamedTuple):
 
 
 def digest_of(vertex: pa.Array) -> str:
-    """Return a digest of the named vertices, whatever their weights."""
+    """Return a digest of the vertices alone: every weight counts as 1."""
     return VertexWeights("", stored(vertex), np.ones(len(vertex))).digest
 
 
 class VertexFile:
-    """A file of named vertices, local or in an object store, read once, when first needed.
+    """A file of named vertices, local or in an object store. The file is read at the first
+    ``read``.
 
-    weighted: whether ``weight`` means something; else all vertices are alike.
+    weighted: whether the column ``weight`` counts; otherwise it is ignored and every vertex weighs
+    1.
     """
 
     def __init__(self, path: str, weighted: bool = False) -> None:
@@ -116,7 +122,9 @@ class VertexFile:
         self._read: VertexWeights | None = None
 
     def read(self, id_type: pa.DataType) -> VertexWeights:
-        """Read the file. id_type: of the graph. Raises InputError for a bad weight or vertex."""
+        """Read the file, or return what an earlier call has read. id_type: the graph's id type.
+        Raises InputError for a bad weight or vertex.
+        """
         if self._read is None:
             self._read = _read_weights(self.path, self._columns, id_type)
         return self._read
@@ -155,7 +163,9 @@ def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> Vert
 
 
 def _read_ids(where: str, column: pa.Array, id_type: pa.DataType) -> pa.Array:
-    """Read ids as large_string, integers or 16 bytes."""
+    """Return the ids as large_string, integers or 16 bytes. Raises InputError for nulls, or if the
+    ids do not fit the graph's id type.
+    """
     if column.null_count:
         raise InputError(f"{where}: holds nulls")
     given = column_type(where, column.type, False, "vertex")
@@ -173,7 +183,9 @@ def _read_ids(where: str, column: pa.Array, id_type: pa.DataType) -> pa.Array:
 
 
 def _check_rows(path: str, rows: int) -> None:
-    """Raise InputError for more rows than a graph has vertices, or than memory takes."""
+    """Raise InputError if there are more rows than a graph can have vertices, or than fit in
+    memory.
+    """
     if rows > MAX_VERTICES:
         raise InputError(
             f"{path}: {rows:,} rows; a graph can have at most {MAX_VERTICES:,} vertices"
@@ -187,7 +199,9 @@ def _check_rows(path: str, rows: int) -> None:
 
 
 class TypedVertices:
-    """Vertices as a user typed them. given, weight: as in VertexWeights; None: all alike."""
+    """Vertices that a user typed. given, weight: as in VertexWeights. If ``weight`` is None, every
+    vertex weighs 1.
+    """
 
     def __init__(
         self, ids: Sequence[Id | UUID], given: str, weight: Sequence[float] | None = None
@@ -202,8 +216,8 @@ class TypedVertices:
             ) from None
 
     def read(self, id_type: pa.DataType) -> VertexWeights:
-        """Read the typed ids. id_type: of the graph. Raises InputError for a text that is no id of
-        the graph.
+        """Parse the typed ids. id_type: the graph's id type. Raises InputError for a text that is
+        no id of this type, an id that occurs twice, and bad weights.
         """
         if not self._ids:
             raise InputError(f"{self._given}: no vertices are given")

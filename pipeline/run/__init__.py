@@ -1,1 +1,1 @@
-"""Where tasks run and what they may hold: executor, clusters, devices, budgets, records."""
+"""The means of a run: executor, clusters, devices, budgets of memory, records."""

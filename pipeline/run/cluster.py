@@ -1,7 +1,7 @@
-"""Dask clusters: local worker processes, or one that is there already.
+"""Dask clusters: local worker processes, or an existing cluster.
 
-Workers read the input and the scratch folder by the same paths as this process, so they have to
-share its file systems; that is checked before any work.
+Workers read the input and the scratch folder by the same paths as this process, so they must share
+its file systems. That is checked before any work.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ WORKERLESS_SECONDS = 60
 _LOOK_SECONDS = 1
 _MOST_FILE_BYTES = 1 << 20
 """Most bytes of the file that a scheduler writes."""
-_RETURN_SECONDS = 5  # of a worker whose rank nobody wanted any more (ranks/sessions.py)
+_RETURN_SECONDS = 5  # for a worker to start again after its rank was dropped (ranks/sessions.py)
 _NEEDED = ["delegraph", "numba", "numpy", "pyarrow", "xxhash"]
 
 
 class Cluster:
-    """Workers of a Dask cluster.
+    """The workers of a Dask cluster.
 
-    workers: number of workers. threads: of each worker. baseline: measured bytes that each worker
-    holds after ``warm_up``. timeout: seconds without a sign of life.
+    workers: the number of workers. threads: of each worker. baseline: measured bytes that each
+    worker holds after ``warm_up``. timeout: seconds without a sign of life.
     """
 
     def __init__(self, client: Any, local: bool, timeout: float) -> None:
@@ -63,7 +63,9 @@ class Cluster:
         self.baseline = 0
 
     def check_alike(self) -> None:
-        """Raises InputError naming a worker that cannot do what this process asks for."""
+        """Raise InputError, which names a worker, unless all workers have the packages and the
+        version of this process.
+        """
         asking = {"op": "versions", "packages": _NEEDED}
         called = self.client.scheduler.broadcast(msg=asking, on_error="ignore")
         with cluster_errors():
@@ -74,7 +76,9 @@ class Cluster:
                 raise InputError(f"worker {worker} {lacks}: install the same version there")
 
     def check_sees(self, folder: Path, inputs: Sequence[str]) -> None:
-        """Raises DelegraphError naming a worker that does not see our files."""
+        """Raise DelegraphError, which names a worker, unless all workers see this process's
+        files.
+        """
         token = folder / f".seen-{uuid.uuid4().hex}"
         token.write_bytes(b"")
         try:
@@ -85,11 +89,13 @@ class Cluster:
             token.unlink()
 
     def warm_up(self, task: Callable[[], None]) -> None:
-        """Compile on every worker what tasks will call, then measure what a worker holds."""
+        """Compile on every worker the kernels that tasks will call, then measure what a worker
+        holds.
+        """
         self.baseline = max(self.ask_all(_warm_up, task).values())
 
     def ask_all(self, function: Callable[..., Result], *args: Any) -> dict[str, Result]:
-        """Return each worker's answer by address. Workers that go away meanwhile are left out."""
+        """Return each worker's answer by address. Workers that leave meanwhile are left out."""
         answers: dict[str, Result] = {}
         while True:
             left = [worker for worker in self.contact.look() if worker not in answers]
@@ -100,7 +106,7 @@ class Cluster:
                 answered = self.contact.wait(called, left)
             for worker, answer in answered.items():
                 if isinstance(answer, OSError) and answer.errno is None:
-                    continue  # it is gone, or asked again
+                    continue  # the worker is gone, or will be asked again
                 if isinstance(answer, Exception):
                     raise answer
                 answers[worker] = answer
@@ -115,7 +121,9 @@ class Cluster:
         at_once: int,
         done: Callable[[int], None],
     ) -> list[Result]:
-        """See execute.Pool. A task whose worker dies runs again on another one."""
+        """Run a task on each item as execute.Pool.run does. A task whose worker dies runs again on
+        another worker.
+        """
         from distributed.scheduler import KilledWorker
 
         left = iter(enumerate(items))
@@ -145,7 +153,7 @@ class Cluster:
             self.contact.drop(list(running))
 
     def _result(self, future: Any) -> Any:
-        """Return the result of a task that has ended. Its worker may be silent by now."""
+        """Return the result of a task that has ended. Its worker may have fallen silent since."""
         if future.status == "error":
             raise self.contact.error_of(future)
         return self.contact.wait(self.client._gather([future]))[0]
@@ -178,18 +186,18 @@ def open_cluster(
     """
     with contextlib.ExitStack() as stack:
         if options.workers:
-            stack.enter_context(fork_server(devices))  # it imports while this process does
+            stack.enter_context(fork_server(devices))  # imports in parallel
         import dask.config
-        import distributed  # noqa: F401  # which gives its loggers levels
+        import distributed  # noqa: F401  # sets levels of its loggers
 
-        # What goes wrong is told in one line, by us; a cluster tells of each connection that ends.
+        # This package reports errors in one line; Dask would log each connection that ends.
         for name in ["asyncio", *logging.root.manager.loggerDict]:
             if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
                 logging.getLogger(name).setLevel(logging.CRITICAL)
         timeout = options.timeout
         there: Any
         if options.workers:
-            stack.enter_context(dask.config.set(FORKED))  # also for workers that are begun again
+            stack.enter_context(dask.config.set(FORKED))  # also for restarted workers
             there = stack.enter_context(local_cluster(options.workers, threads, devices, timeout))
         else:
             there = options.scheduler or _address_in(str(options.scheduler_file))
@@ -231,9 +239,9 @@ def _check_address(address: str) -> None:
 
 @contextlib.contextmanager
 def _connected(there: Any, timeout: float) -> Iterator[Any]:
-    """Return a client of the cluster, or of the cluster at an address.
+    """Yield a client of the cluster at an address, or of a Dask cluster object.
 
-    Raises BusyError where nobody answers at the address, InputError where it is no address.
+    Raises BusyError if no scheduler answers at the address, InputError if the text is no address.
     """
     from distributed import Client
 
@@ -244,7 +252,7 @@ def _connected(there: Any, timeout: float) -> Iterator[Any]:
         client = begin(lambda: Client(there, timeout=seconds)).result(seconds + 1)
     except (ValueError, TypeError) as error:
         raise InputError(f"{there} is not the address of a Dask scheduler: {error}") from error
-    except (OSError, AssertionError) as error:  # Dask's own, where an answer is cut off
+    except (OSError, AssertionError) as error:  # AssertionError: an answer was cut off
         why = str(error) or f"not within {seconds:g} s"
         raise BusyError(f"no Dask scheduler answers at {there}: {why}") from error
     try:
@@ -255,7 +263,8 @@ def _connected(there: Any, timeout: float) -> Iterator[Any]:
 
 
 def unlike(packages: dict[str, str | None]) -> str:
-    """Return how a worker's packages, by name, differ from this process's needs; empty if nothing.
+    """Return how a worker's packages, by name, fall short of this process's needs; empty if they do
+    not.
 
     >>> unlike({"delegraph": "0.0", "numba": None})
     'lacks numba'

@@ -1,8 +1,8 @@
-"""Talking with a Dask cluster: nothing here waits for ever, whatever has stopped or gone.
+"""Communication with a Dask cluster that never waits for ever, whatever has stopped or gone.
 
-Dask's own calls that wait (``wait``, ``Future.exception``, ``Future.cancel``) do so for ever where
-another thread closes the client meanwhile: its loop ends, and with it what was to wake them. So
-coroutines of the client's loop are called here instead, and waited for a little at a time.
+Dask's own waiting calls (``wait``, ``Future.exception``, ``Future.cancel``) wait for ever if
+another thread closes the client meanwhile: the client's loop ends, and nothing wakes them. So this
+module runs coroutines of the client's loop, and waits for them a little at a time.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from ...partition.errors import DelegraphError, LostError
 Result = TypeVar("Result")
 
 CLOSE_SECONDS = 5
-"""How long what is closed in good order may take."""
+"""Seconds that an orderly close may take."""
 
 _LOOK_SECONDS = 0.5
 _GONE = "the cluster is gone; run the same command again"
 
 
 class Contact:
-    """Signs of life of a cluster. timeout: seconds without a sign of life of the scheduler, or of a
-    worker that is waited for.
+    """Calls to a cluster that watch for signs of life. timeout: seconds without a sign of life of
+    the scheduler, or of a worker that is waited for.
     """
 
     def __init__(self, client: Any, timeout: float) -> None:
@@ -40,7 +40,7 @@ class Contact:
         self._seen: dict[str, tuple[float, float]] = {}
 
     def call(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
-        """Begin work of the client's loop. Raises LostError where the loop has ended."""
+        """Start a coroutine in the client's loop. Raises LostError if the loop has ended."""
         try:
             return asyncio.run_coroutine_threadsafe(work, self._client.loop.asyncio_loop)
         except RuntimeError as error:
@@ -48,8 +48,8 @@ class Contact:
             raise LostError(_GONE) from error
 
     def submit(self, task: Callable[..., Any], *arguments: Any, **where: Any) -> Any:
-        """Submit a task to the cluster and return Dask's future. Raises LostError where the client
-        is closed.
+        """Submit a task to the cluster and return Dask's future. Raises LostError if the client is
+        closed.
         """
         from distributed.client import ClosedClientError
 
@@ -74,17 +74,17 @@ class Contact:
         return self.wait(future._exception(), [])
 
     def drop(self, futures: Sequence[Any]) -> None:
-        """Cancel tasks whose results nobody wants any more. Returns at once."""
-        with contextlib.suppress(LostError):  # nor is anybody there to do them
+        """Cancel tasks whose results are no longer needed. Returns at once."""
+        with contextlib.suppress(LostError):  # no cluster, no tasks
             self.call(self._client._cancel(futures))
 
     def wait(
         self, work: Coroutine[Any, Any, Result], workers: Iterable[str] | None = None
     ) -> Result:
-        """Wait for work of the client's loop, however long it takes, and return its result.
+        """Run a coroutine in the client's loop, wait however long it takes, and return its result.
 
-        Raises LostError where the scheduler, or one of ``workers``, shows no sign of life
-        meanwhile. None: all workers that are there.
+        Raises LostError if the scheduler, or one of ``workers``, shows no sign of life meanwhile.
+        workers: None for all present workers.
         """
         call = self.call(work)
         try:
@@ -95,8 +95,8 @@ class Contact:
             call.cancel()
 
     def check(self, workers: Iterable[str] | None = None) -> list[str]:
-        """Return the workers that are there. Raises LostError where the scheduler, or one of
-        ``workers``, is silent. None: any worker.
+        """Return the present workers. Raises LostError if the scheduler, or one of ``workers``, is
+        silent. workers: None for all present workers.
         """
         silent = self.look()
         for worker in silent if workers is None else workers:
@@ -108,7 +108,7 @@ class Contact:
         return list(silent)
 
     def workers(self) -> dict[str, Any]:
-        """Return what the scheduler knows of each worker, by address. Raises LostError."""
+        """Return the scheduler's facts about each worker, by address. Raises LostError."""
         self._check_running()
         asked = self.call(self._client.scheduler.identity(n_workers=-1))
         until = time.monotonic() + self._timeout
@@ -124,8 +124,8 @@ class Contact:
             return asked.result()["workers"]
 
     def look(self) -> dict[str, float]:
-        """Return for how many seconds the scheduler has heard nothing of each worker, by
-        address.
+        """Return for each worker, by address, the seconds since the scheduler has last heard from
+        it.
         """
         found, now = self.workers(), time.monotonic()
         for address, worker in found.items():
@@ -140,7 +140,7 @@ class Contact:
 
 @contextlib.contextmanager
 def cluster_errors() -> Iterator[None]:
-    """Turn the errors that Dask raises where the scheduler goes away into a LostError."""
+    """Turn the errors that Dask raises when the scheduler is lost into a LostError."""
     try:
         yield
     except DelegraphError:
@@ -152,13 +152,13 @@ def cluster_errors() -> Iterator[None]:
 
 
 def begin(work: Callable[[], Result]) -> Future[Result]:
-    """Run ``work`` in a thread of its own, for which nobody has to wait, and return a future of its
-    result.
+    """Run ``work`` in its own daemon thread, and return a future of its result. The process can end
+    without waiting for the thread.
 
-    Ctrl-C reaches neither the thread of ``work`` nor processes that ``work`` starts: it ends the
-    calling thread, and that ends the processes.
+    Ctrl-C reaches neither the thread of ``work`` nor the processes that ``work`` starts. It ends
+    the calling thread, which then ends these processes.
     """
-    resource_tracker.ensure_running()  # it would let Ctrl-C through to the thread that starts it
+    resource_tracker.ensure_running()  # started later, it would unblock Ctrl-C
     begun: Future[Result] = Future()
 
     def run() -> None:

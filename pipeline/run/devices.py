@@ -1,4 +1,4 @@
-"""The device that a command runs on, as a user names it: auto, cpu, cuda or cuda:N."""
+"""The device of a command by the name that a user gives: auto, cpu, cuda or cuda:N."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def choose_device(
     """Return the device that a user chose; None for the CPU.
 
     limit: bytes that may be held on the device; None for all free bytes. "auto" takes the first
-    device if it is usable. notes: receives why the device is unusable, where a limit was given and
-    a GPU was therefore expected. Raises InputError where a device was named and is missing.
+    device if it is usable. notes: receives the reason if the device is unusable and a limit was
+    given, which shows that a GPU was expected. Raises InputError if a named device is missing.
     """
     check_choice(device)
     if device == "cpu":
@@ -47,18 +47,18 @@ def choose_device(
 
 
 def has_device_each(device: str, workers: int) -> bool:
-    """Whether so many local workers get a device each, as a user chose.
+    """Return whether each of the local workers gets a device of its own, by the user's choice.
 
-    Asks the driver alone: CuPy and a context would take a second, and this process has no use for
-    them. Workers report whether their devices work. Raises InputError where devices were named and
-    are missing, or are fewer than the workers.
+    Asks the driver only: importing CuPy and making a context would take a second, and this process
+    needs neither. Workers report whether their devices work. Raises InputError if named devices are
+    missing, or are fewer than the workers.
     """
     if device == "cpu":
         return False
     try:
         if find_spec("cupy") is None:
             raise DeviceError("CuPy is missing: pip install 'cupy-cuda13x[ctk]' (or 12x)")
-        # (Whether it is there and works; it is no requirement, and the cluster's module calls it.)
+        # (A check that it can be imported. It is not a requirement; the cluster's module uses it.)
         import dask_cuda  # pyright: ignore[reportMissingImports]  # noqa: F401
 
         count = driver.count_devices()
@@ -73,9 +73,8 @@ def has_device_each(device: str, workers: int) -> bool:
 
 @contextlib.contextmanager
 def device_errors() -> Iterator[None]:
-    """A DeviceError of the block becomes a DelegraphError, which a user sees as one line.
-
-    A device whose memory is too small raises a LimitError, as this process does.
+    """Turn a DeviceError of the block into a DelegraphError, which a user sees as one line, and a
+    DeviceMemoryError into a LimitError.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Signals that ask a run to save what it has done, and to end.
+"""Signals that ask a run to save its state, and to end.
 
 The program's handlers call ``ask``. A run that saves its state checks for a request each time that
 it might save.
@@ -12,13 +12,19 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 SAVE_SECONDS = 20
-"""How long that may take: schedulers kill what has not ended 30 s after they asked."""
+"""Seconds that a save may take. Job schedulers kill a process that has not ended 30 s after their
+request.
+"""
 
 LIFELINE = "DELEGRAPH_LIFELINE"
-"""In a job's environment: the descriptor of a socket that is closed when its batch is gone."""
+"""Name of a variable in a job's environment: the descriptor of a socket that is closed when the
+batch is gone.
+"""
 
 KEEP = "DELEGRAPH_KEEP"
-"""There where the process may be given other jobs on the same graph, which is kept for them."""
+"""Name of a variable in a job's environment. It is set if the process may get more jobs on the same
+graph, so the process keeps the graph.
+"""
 
 _end_requested = threading.Event()
 _may_save = _run_will_save = _saved = False
@@ -36,37 +42,35 @@ def watching() -> Iterator[None]:
 
 
 def asked() -> bool:
-    """Return whether to save and end. A run that calls this function is counted as one that will do
-    so.
-    """
+    """Return whether to save and end. A run that calls this function promises to do so."""
     global _run_will_save
     _run_will_save = _may_save
     return _end_requested.is_set()
 
 
 def ask() -> bool:
-    """Ask for an end. Returns whether a run saves its state first, and raises KeyboardInterrupt
-    then.
+    """Request the end of the run. Returns whether the run saves its state first and then raises
+    KeyboardInterrupt.
     """
     _end_requested.set()
     return _may_save and _run_will_save
 
 
 def end_if_asked() -> None:
-    """End the run if a signal asked for it. Called once a state is saved."""
+    """End the run if a signal has requested it. Called after a state is saved."""
     if _end_requested.is_set():
         end()
 
 
 def end() -> NoReturn:
-    """End the run, whose state is saved."""
+    """End the run by KeyboardInterrupt, and note that its state is saved."""
     global _saved
     _saved = True
     raise KeyboardInterrupt
 
 
 def forget() -> None:
-    """Forget the request: a worker goes on to other work when a rank has ended."""
+    """Forget the request. A worker does so after a rank has ended, and then does other work."""
     _end_requested.clear()
 
 

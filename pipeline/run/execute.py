@@ -1,4 +1,4 @@
-"""Execution of a plan's steps as tasks: on threads of this process, or as Dask tasks on a
+"""Execution of a plan's steps as tasks, on threads of this process or as Dask tasks on a
 cluster.
 """
 
@@ -16,10 +16,11 @@ from .records import StepRecord
 
 Result = TypeVar("Result")
 Progress = Callable[[str, int, int], None]
-"""Called with a step's name, its work done and its work in all; from any thread.
+"""Function that is called with a step's name, its work done and its whole work, from any thread.
 
-Work is rows of the input where a step's items have such a size, else tasks. What follows a colon in
-the name is what the last piece of work gave: names and numbers, as "search: change 1e-5, level 3".
+Work is counted in rows of the input if a step's items have such a size, else in tasks. The text
+after a colon in the name has results of the last piece of work, as in "search: change 1e-5, level
+3".
 """
 
 
@@ -33,13 +34,15 @@ class Pool(Protocol):
         at_once: int,
         done: Callable[[int], None],
     ) -> list[Result]:
-        """Run ``task`` on each item, in order, ``at_once`` at a time, and call ``done`` for each
-        that ends.
+        """Run ``task`` on each item, in order, ``at_once`` at a time. Call ``done`` with the item's
+        index when its task ends. Returns the results in the order of items.
         """
         ...
 
     def check_sees(self, folder: Path, inputs: Sequence[str]) -> None:
-        """Raise DelegraphError naming a worker that does not see our files."""
+        """Raise DelegraphError, which names a worker, unless all workers see this process's
+        files.
+        """
         ...
 
 
@@ -67,16 +70,17 @@ class Threads:
                 future.result()
             return [future.result() for future in futures]
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)  # an error is not kept waiting
+            pool.shutdown(wait=False, cancel_futures=True)  # an error is raised at once
 
     def check_sees(self, folder: Path, inputs: Sequence[str]) -> None:
-        """Accept the files: this process sees its own."""
+        """Do nothing: this process sees its own files."""
 
 
 class Executor:
-    """Runs one step after another, each as independent tasks, and keeps a record of them.
+    """An executor runs one step after another, each as independent tasks, and keeps a record of the
+    steps.
 
-    pool: where tasks of ``spread`` run; those of ``step`` always run in this process.
+    pool: where tasks of ``spread`` run; tasks of ``step`` always run in this process.
     """
 
     def __init__(
@@ -101,11 +105,12 @@ class Executor:
         at_once: int | None = None,
         sizes: Sequence[int] | None = None,
     ) -> list[Result]:
-        """Run ``task`` on each item, in order, on threads. ``projected_bytes``: held at most.
+        """Run ``task`` on each item, in order, on threads. projected_bytes: the most that the step
+        holds.
 
-        Tasks must not touch what another task writes; a task may run again. Calls with the name of
-        the step before continue that step; ``total``: the work of all such calls. sizes: work of
-        each item, 1 each by default.
+        A task must not touch anything that another task writes; a task may run again. A call with
+        the name of the last step continues that step; ``total`` is the work of all such calls.
+        sizes: the work of each item; 1 each by default.
         """
         return self._run(Threads(), name, task, items, projected_bytes, total, at_once, sizes)
 
@@ -122,8 +127,8 @@ class Executor:
         at_once: int | None = None,
         sizes: Sequence[int] | None = None,
     ) -> list[Result]:
-        """Run ``task`` on each item like ``step``, but where the pool runs tasks: the task and its
-        results must be picklable.
+        """Run ``task`` on each item like ``step``, but in the pool, so the task and its results
+        must be picklable.
         """
         return self._run(self.pool, name, task, items, projected_bytes, None, at_once, sizes)
 

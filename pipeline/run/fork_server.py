@@ -1,9 +1,9 @@
-"""The fork server: the process that local workers are forked from. It imports what workers need
-once, for all of them.
+"""The fork server: the process from which local workers are forked. It imports the modules that
+workers need once for all of them.
 
-The server may begin before this process knows more than that there will be workers, and imports
-while this process does. It differs from multiprocessing's own fork server, which the user may have:
-Dask begins its workers by our start method where ``FORKED`` is set.
+The server can start as soon as this process knows that there will be workers; both then import at
+the same time. It is apart from multiprocessing's own fork server, which the user's program may use.
+Dask starts its workers by this package's start method if ``FORKED`` is in its configuration.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .semaphores import remove_dead_semaphores, semaphore_mark
 _METHOD = "delegraph"
 
 FORKED = {"distributed.worker.multiprocessing-method": _METHOD}
-"""The key of Dask's configuration that names the workers' start method."""
+"""Dask configuration that names the workers' start method."""
 
 _PACKAGE = __name__.partition(".")[0]
 _PRELOADED = f"{_PACKAGE}.pipeline.run.preloaded"
@@ -45,12 +45,12 @@ _IMPORTED = (
 )
 _IMPORTED_FOR_DEVICES = ("dask_cuda", "cupy")
 _ENVIRONMENT = {
-    # What Dask has in the environment of workers before they begin (distributed.yaml).
+    # Variables that Dask sets for workers before they start (distributed.yaml).
     "MALLOC_TRIM_THRESHOLD_": "65536",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
-    # The folder of the user is no place of modules.
+    # Modules must not be imported from the user's folder.
     "PYTHONSAFEPATH": "1",
 }
 
@@ -65,7 +65,7 @@ _server: _Server | None = None
 def fork_server(devices: bool) -> Iterator[None]:
     """Keep the fork server running, or starting, until the last caller has left the block.
 
-    devices: whether workers get GPUs.
+    devices: whether workers get GPUs. It counts only for the caller that starts the server.
     """
     global _holders, _server
     held = False
@@ -87,13 +87,17 @@ def fork_server(devices: bool) -> Iterator[None]:
 
 
 def server_folder() -> str | None:
-    """Return the folder for files of the server and its workers. It is removed with the server."""
+    """Return the folder for files of the server and its workers, which is removed with the server;
+    None if there is no server.
+    """
     return None if _server is None else _server.folder
 
 
 def server_bytes() -> int:
-    """Return the bytes that the server holds. It shares some of these pages with workers."""
-    from ...partition.disk.memory import held_bytes  # not while there is more to begin
+    """Return the bytes that the server holds; 0 if there is no server. It shares some of these
+    pages with workers.
+    """
+    from ...partition.disk.memory import held_bytes  # imported late, not at the start
 
     process = None if _server is None else _server.process
     return held_bytes(process) if process else 0
@@ -108,7 +112,7 @@ class _Server(forkserver.ForkServer):
         self._descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         self._imported = _IMPORTED + _IMPORTED_FOR_DEVICES * devices
         self.set_forkserver_preload([_PRELOADED])
-        # Where this process ends without closing anything.
+        # For a process that ends without closing the server.
         self._finalizer = util.Finalize(self, self._temporary.cleanup, exitpriority=0)
 
     @property
@@ -116,19 +120,19 @@ class _Server(forkserver.ForkServer):
         return vars(self)["_forkserver_pid"]
 
     def ensure_running(self) -> None:
-        """Start the server unless it runs, also where it has been killed."""
+        """Start the server unless it is running; start it again if it was killed."""
         told = {
             "DELEGRAPH_PRELOADED": " ".join(self._imported),
             "DELEGRAPH_FOLDER": self.folder,
         }
-        resource_tracker.ensure_running()  # it unblocks SIGINT, which is blocked after that
-        # A socket's path has 107 bytes; that of the folder may have more.
+        resource_tracker.ensure_running()  # first, since it unblocks SIGINT
+        # A socket's path has at most 107 bytes; the folder's path may have more.
         folder = f"/proc/{os.getpid()}/fd/{self._descriptor}"
         with _sockets_in_folder(folder), _environment({**_ENVIRONMENT, **told}), _ctrl_c_blocked():
             super().ensure_running()
 
     def end(self) -> None:
-        """End the server at once, without waiting for processes that it has forked."""
+        """Kill the server at once, without waiting for processes that it has forked."""
         if self.process:
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(self.process, signal.SIGKILL)
@@ -138,7 +142,7 @@ class _Server(forkserver.ForkServer):
 
 
 class _Popen(popen_forkserver.Popen):
-    """Process starter like multiprocessing's own, which forks from our server."""
+    """A process starter like multiprocessing's own, which forks from this package's server."""
 
     method = _METHOD
 
@@ -154,7 +158,7 @@ class _Popen(popen_forkserver.Popen):
         finally:
             context.set_spawning_popen(None)
         self.sentinel, to_child = server.connect_to_new_process(vars(self)["_fds"])
-        kept = os.dup(to_child)  # by its end the child knows of this process's
+        kept = os.dup(to_child)  # tells the child by closing that this process has ended
         ends = kept, self.sentinel
         self.finalizer = util.Finalize(self, vars(util)["close_fds"], ends)
         with open(to_child, "wb", closefd=True) as file:
@@ -179,16 +183,16 @@ vars(context)["_concrete_contexts"].setdefault(_METHOD, _Context())
 
 
 def _mark_semaphores(mark: str) -> None:
-    """Set how names of new semaphores begin. Dask makes several for each worker, and the names
-    remain where all processes are killed before every worker has opened them.
+    """Set the prefix of the names of new semaphores. Dask makes several for each worker, and their
+    names remain if all processes are killed before every worker has opened them.
     """
     vars(current_process())["_config"]["semprefix"] = mark
 
 
 @contextlib.contextmanager
 def _sockets_in_folder(folder: str) -> Iterator[None]:
-    """Put the sockets in our folder. Multiprocessing's own folder would remain where a process is
-    killed.
+    """Make multiprocessing put its sockets in ``folder``, within the block. Its own folder would
+    remain if a process is killed.
     """
     settings = vars(current_process())["_config"]
     before = settings.get("tempdir")
@@ -201,7 +205,7 @@ def _sockets_in_folder(folder: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ctrl_c_blocked() -> Iterator[None]:
-    """Keep Ctrl-C from processes that begin in the block, and from all that they fork: this process
+    """Block Ctrl-C for processes that start in the block, and for all that they fork: this process
     ends them.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])

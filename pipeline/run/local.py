@@ -1,7 +1,7 @@
-"""Dask workers that are processes of this one.
+"""Dask workers that are child processes of this one.
 
-The workers' ports are on loopback, which other users of the machine can reach, so workers talk by
-TLS, with temporary keys that nobody else has.
+The workers' ports are on loopback, which other users of the machine can reach. So workers talk over
+TLS, with temporary keys that no other process has.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .fork_server import server_folder
 _WITH_PAGES = ("scheduler", "worker")
 
 START_SECONDS = 20
-"""How long a worker may take to start, besides the timeout."""
+"""Seconds that a worker may take to start, in addition to the timeout."""
 
 
 @contextlib.contextmanager
 def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> Iterator[Any]:
     """Start Dask's cluster of worker processes, which share ``threads`` and end with the block.
 
-    devices: whether each worker gets a GPU. Raises BusyError where a worker does not begin in time,
-    DelegraphError where a library is missing.
+    devices: whether each worker gets a GPU. Raises BusyError if the workers do not start in time,
+    or end while they start; DelegraphError if a library is missing.
     """
     seconds = timeout + START_SECONDS
     options: dict[str, Any] = {
@@ -54,7 +54,7 @@ def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> 
             raise DelegraphError(
                 f"local workers cannot start: {str(error).splitlines()[0]}"
             ) from error
-        except Exception as error:  # Dask has many ways to say so
+        except Exception as error:  # Dask raises many kinds of errors here
             if time.monotonic() < started + seconds:
                 raise BusyError(
                     f"{workers} local workers ended while they started: run the same command again "
@@ -82,8 +82,8 @@ def _start(options: dict[str, Any], devices: bool) -> Any:
 def _unname(before: Collection[Any]) -> None:
     """Remove the names of semaphores made since ``before``, the finalizers of that time.
 
-    Every process that shares the semaphores has opened them by now. The names would remain after
-    all processes are killed.
+    Every process that shares these semaphores has opened them by now. The names would remain if all
+    processes were killed.
     """
     for key, finalizer in list(_finalizers().items()):
         if key not in before and finalizer._callback is SemLock._cleanup:  # pyright: ignore
@@ -95,14 +95,14 @@ def _finalizers() -> dict[Any, Any]:
 
 
 def _started(options: dict[str, Any], devices: bool) -> Any:
-    # Pages about itself, which Dask serves to anyone who asks; and a folder of the scheduler's,
-    # which would stay among temporary files.
+    # Turn off Dask's web pages, which anyone could read, and put the scheduler's folder where it
+    # is removed.
     settings: dict[str, Any] = {f"distributed.{who}.http.routes": [] for who in _WITH_PAGES}
     with dask.config.set({**settings, "temporary-directory": server_folder()}):
         if devices:
             from dask_cuda import LocalCUDACluster  # pyright: ignore[reportMissingImports]
 
-            # No memory of its own for Dask: nothing passes through it; the plan keeps the limit.
+            # Dask needs no memory limit: no data passes through it, and the plan keeps the limit.
             return LocalCUDACluster(memory_limit=None, data=dict, **options)
         from distributed import LocalCluster
 
@@ -115,7 +115,7 @@ def _workers() -> set[Any]:
 
 
 def end_workers(besides: Iterable[Any] = ()) -> None:
-    """End the remaining workers, stopped ones too, except the given ones."""
+    """Kill the remaining worker processes, stopped ones too, except those in ``besides``."""
     for child in _workers().difference(besides):
         child.kill()
         child.join(CLOSE_SECONDS)

@@ -7,15 +7,17 @@ from pathlib import Path
 
 
 def peak_bytes() -> int:
-    """Return the most bytes held so far: the resident set's high-water mark."""
+    """Return the most bytes that this process has held so far: the high-water mark of its resident
+    set.
+    """
     try:
-        # (getrusage would tell that of the process that started this one, if it was larger.)
+        # (getrusage would return the peak of the parent process if that was larger.)
         with open("/proc/self/status") as file:
             return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM:"))
     except (OSError, StopIteration):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes, where /proc is not
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes, without /proc
 
 
 def forget_peak() -> None:
-    """Reset the peak to what is held now. Raises OSError where the system does not allow it."""
+    """Reset the peak to the bytes held now. Raises OSError if the system does not allow it."""
     Path("/proc/self/clear_refs").write_text("5")

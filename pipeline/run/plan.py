@@ -1,5 +1,5 @@
-"""The plan of a run: what each step holds and writes, and whether that fits, known before the run
-begins.
+"""The plan of a run: the bytes that each step holds and writes, and whether they fit, known before
+the run begins.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from ...partition.input.pages import Reading
 from ...partition.store.grid import Grid
 
 SLACK = 8 << 20
-"""Bytes by which the memory that a process holds before any work may vary."""
+"""Bytes by which the memory that a process holds before any work may vary from run to run."""
 
 
 @dataclass(frozen=True)
 class StepPlan:
-    """A step of ``tasks`` tasks, each holding ``task_bytes`` at most, ``at_once`` at a time.
+    """A step of ``tasks`` tasks, which hold at most ``task_bytes`` each and run ``at_once`` at a
+    time.
 
-    shared_bytes: held once, however many tasks run. disk_bytes: written to scratch.
-    final_bytes: written to the output. Device bytes are 0 on a CPU.
+    shared_bytes: held once, however many tasks run. disk_bytes: written to scratch. final_bytes:
+    written to the output. device_bytes: held on a device; 0 on a CPU.
     """
 
     name: str
@@ -42,12 +43,12 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts known of a graph before a step runs; bounds where a fact has not been counted.
+    """Facts of a graph known before a step runs; a fact that has not been counted is a bound.
 
-    id_bytes: of one id in memory; of a string beside its characters. encoded: whether ids go
+    id_bytes: of one id in memory; for strings without their characters. encoded: whether ids go
     through a dictionary. exact: whether ``domain`` and ``vertices`` were counted. grid: None for
-    the delegate layout. reading: what that holds; ``distinct`` is exact where the rest is.
-    weight_bytes: of an edge's weight; 0 where there are none.
+    the delegate layout. reading: the bytes that reading holds; its ``distinct`` is exact if
+    ``exact`` is set. weight_bytes: of an edge's weight; 0 without weights.
     """
 
     rows: int
@@ -70,7 +71,9 @@ class Facts:
 
 @dataclass(frozen=True)
 class Shape:
-    """The way a build is cut: spans of ids, rows of a batch; or all in memory."""
+    """The way a build splits its data. spans: ranges of ids. batch_rows: rows of a batch.
+    in_memory: whether the data stay in memory between steps.
+    """
 
     spans: int = 1
     batch_rows: int = 1 << 22
@@ -79,10 +82,10 @@ class Shape:
 
 @dataclass(frozen=True)
 class Budget:
-    """limit: bytes that the process tree may hold. baseline: what it holds before any work.
-
-    workers: processes that run tasks, with ``threads`` threads each; 0: threads of this process.
-    per_worker: whether the limit holds for each worker (a cluster that was there before).
+    """The memory that a run may use. limit: bytes that the process tree may hold. baseline: bytes
+    that it holds before any work. workers: processes that run tasks, with ``threads`` threads each;
+    0: this process runs them. per_worker: whether the limit holds for each worker, as in an
+    existing cluster.
     """
 
     limit: int
@@ -98,7 +101,7 @@ class Budget:
 
     @property
     def apart(self) -> int:
-        """Return the number of groups of processes that have the limit each."""
+        """Return the number of groups of processes to which the limit applies separately."""
         return self.workers if self.per_worker else 1
 
     @property
@@ -110,9 +113,9 @@ class Budget:
 class Plan:
     """The steps of a build or a search, in order, under a budget.
 
-    facts: of a graph to be built; None for a search, whose store is known exactly. device: where
-    steps with device bytes run, in words; None for the CPU. notes: lines for the user, about
-    devices that cannot be used.
+    facts: of a graph to be built; None for a search, whose store is known exactly. device: the name
+    of the device that steps with device bytes run on; None for the CPU. notes: lines for the user
+    about devices that cannot be used.
     """
 
     budget: Budget
@@ -152,9 +155,10 @@ class Plan:
 
 
 def check_space(wanted: Sequence[tuple[Path, int]], scratch: bool = True) -> None:
-    """Raise DelegraphError where a disk has less room than will be written into its folders.
+    """Raise DelegraphError if a disk has less free space than will be written to its folders.
 
-    scratch: whether the bytes include scratch files, which may be put elsewhere.
+    wanted: folders, each with the bytes to be written there. scratch: whether the bytes include
+    scratch files, which may be put elsewhere.
     """
     places: dict[int, tuple[Path, int]] = {}
     for path, size in wanted:
@@ -176,7 +180,9 @@ def fits(need: int, limit: int) -> bool:
 
 
 def too_little(step: str, need: int, limit: int, held: int | None = None) -> LimitError:
-    """Return the error for ``need`` bytes that do not fit beside those held before any work."""
+    """Return the LimitError for ``need`` bytes that do not fit beside the bytes held before any
+    work.
+    """
     held = held_now() if held is None else held
     least = held + need + SLACK
     told = format_bytes(least)

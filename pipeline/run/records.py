@@ -1,7 +1,7 @@
-"""The run's record: what ran, on what, how long, and what every superstep did.
+"""The run's record: what ran, on which input, how long, and what every superstep did.
 
-Written beside every output (``distances/`` -> ``distances.run.json``). These types are its
-schema; a test holds the records against them and docs/reference/run-record.md explains each key.
+It is written beside every output (``distances/`` -> ``distances.run.json``). These types are its
+schema; a test holds the records against them, and docs/reference/run-record.md explains each key.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ class PhasesRecord(TypedDict):
 
 
 class WeightsRecord(TypedDict):
-    """Rounding of weights. rounded: rows whose weight 32 bits do not hold exactly. greatest_change:
-    the largest change of one weight, as a share of the weight. None for a store that does not say.
+    """Facts of an edge list's weights. rounded: the number of rows whose weight 32 bits do not hold
+    exactly. greatest_change: the largest change of one weight by rounding, as a share of the
+    weight. Both are None for a store that does not state them.
     """
 
     column: str
@@ -67,9 +68,9 @@ class WeightsRecord(TypedDict):
 
 
 class GraphRecord(TypedDict):
-    """Sizes of a graph. rows: of the input, of which ``self_loops`` were left out and
-    ``duplicates`` repeat an edge; ``duplicates`` is None where not counted, as in a scan of an edge
-    list. weights: None where none are held.
+    """Sizes of a graph. rows: of the input; ``self_loops`` of them were left out, and
+    ``duplicates`` of them repeat an edge. duplicates: None if not counted, as in a scan of an edge
+    list. weights: None without weights.
     """
 
     fingerprint: str
@@ -105,8 +106,8 @@ def graph_record(info: GraphInfo) -> GraphRecord:
 
 
 class CommandRecord(TypedDict):
-    """The fields of every record. files: of the output, by name, size and digest; a store's files
-    stand in its manifest.
+    """The fields of every record. files: the output's files, with size and digest by name; empty
+    for a store, whose manifest has them.
     """
 
     schema_version: int
@@ -122,7 +123,7 @@ class CommandRecord(TypedDict):
 class AnswerRecord(CommandRecord):
     """The record of a question about a graph.
 
-    inputs: size and time of an edge list's first files. notes: lines shown to the user.
+    inputs: size and time of the first files of an edge list. notes: lines shown to the user.
     """
 
     ranks: int
@@ -134,10 +135,8 @@ class AnswerRecord(CommandRecord):
 
 
 class BuildRecord(CommandRecord):
-    """The record of a store's preparation. inputs: size and time of each file. seconds: of the
-    whole preparation.
-
-    notes: lines shown to the user.
+    """The record of building a store. inputs: size and time of each file. seconds: of the whole
+    build. notes: lines shown to the user.
     """
 
     graph: GraphRecord
@@ -147,7 +146,7 @@ class BuildRecord(CommandRecord):
 
 
 class GenerateRecord(CommandRecord):
-    """The record of a generated edge list. recipe: all that its rows depend on."""
+    """The record of a generated edge list. recipe: all values that its rows depend on."""
 
     recipe: dict[str, str | int | float]
     rows: int
@@ -159,9 +158,9 @@ class ConvertRecord(CommandRecord):
     a result to such a file.
 
     written: "edge list", "matrix" or "text", of ``rows`` rows, entries or lines. options: the
-    options not left at their defaults. isolated: rows that are the self-loop of a vertex without
-    edges. directed: null where the format does not say. notes: lines shown to the user. bytes: of
-    the written files.
+    options not left at their defaults. isolated: the number of rows that are the self-loop of a
+    vertex without edges. directed: null if the format does not say. notes: lines shown to the user.
+    bytes: of the written files.
     """
 
     inputs: dict[str, str]
@@ -178,7 +177,8 @@ class ConvertRecord(CommandRecord):
 
 
 def file_facts(size: int, modified: int) -> str:
-    """Return an input file's size and time in words; modified: its time, in nanoseconds.
+    """Return an input file's size and modification time as text. size: in bytes. modified: in
+    nanoseconds since 1970.
 
     >>> file_facts(2100, 0)
     '2,100 bytes of 1970-01-01 00:00:00.000000'
@@ -244,7 +244,9 @@ class Clock:
 
     @contextmanager
     def phase(self, name: Literal["load", "compile", "search", "write"]) -> Iterator[None]:
-        """Time a phase. Seconds of a nested phase count for the nested phase alone."""
+        """Time a phase. The seconds of a phase nested in another one count for the nested phase
+        only.
+        """
         started, before, self._inside = time.perf_counter(), self._inside, 0.0
         try:
             yield

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from distributed import Client
 
 TIMEOUT_SECONDS = 60.0
-"""How long a cluster is waited for, by default, that shows no sign of life."""
+"""Default time to wait for a cluster that shows no sign of life."""
 
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """The choice of where tasks run: ``workers`` local processes, or an existing cluster, named by
-    its scheduler's address, by the file that the scheduler wrote, or by a ``distributed.Client``,
-    which stays open.
+    """The choice of where tasks run: ``workers`` local processes, or an existing cluster. An
+    existing cluster is named by its scheduler's address, by the file that the scheduler wrote, or
+    by a ``distributed.Client``, which stays open.
 
     Without any of these choices, tasks run in this process. timeout: seconds without a sign of life
-    of a scheduler, a worker or a rank, after which it is given up.
+    after which a scheduler, a worker or a rank is given up.
     """
 
     workers: int | None = None
@@ -53,7 +53,7 @@ class ClusterOptions:
         return bool(self.workers or self.scheduler or self.scheduler_file)
 
     def absolute(self, path: str | Path) -> str | Path:
-        """Return a path that tasks can use: workers may have begun in another folder than this
+        """Return a path that tasks can use: workers may have started in another folder than this
         process.
         """
         return Path(path).absolute() if self.any and not is_remote(path) else path
@@ -61,12 +61,12 @@ class ClusterOptions:
 
 @dataclass(frozen=True)
 class Resources:
-    """Resources that a run may use, and how the run treats what an earlier attempt left.
+    """Resources that a run may use, and whether it resumes an earlier attempt.
 
-    memory_limit: bytes, of the process tree, or of each worker of an existing cluster; None for
-    the default. scratch: a folder for what lies between steps; one that is given is used even
-    where memory would do. restart: start over. device: "cpu", "cuda", "cuda:1" and so on, or "auto"
-    (devices.py). device_memory_limit: bytes on that device; None for what is free.
+    memory_limit: bytes, of the process tree, or of each worker of an existing cluster; None for the
+    default. scratch: a folder for files between steps; if given, it is used even if memory would
+    do. restart: start over instead of resuming. device: "cpu", "cuda", "cuda:1" and so on, or
+    "auto" (devices.py). device_memory_limit: bytes on that device; None for all free bytes.
     """
 
     memory_limit: int | None = None
@@ -96,8 +96,8 @@ class Resources:
         return self.memory_limit or default_limit()
 
     def chosen_device(self, notes: list[str] | None = None) -> Device | None:
-        """Return this process's device; None for the CPU, and where the workers of a cluster do the
-        work. notes: as in choose_device.
+        """Return this process's device; None for the CPU, or if workers of a cluster do the work.
+        notes: as in choose_device.
         """
         if self.cluster.any:
             return None

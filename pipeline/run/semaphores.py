@@ -1,4 +1,6 @@
-"""Semaphores of processes that were killed: their names in shared memory tell whose they were."""
+"""Removal of semaphores of killed processes, whose names in shared memory tell which process made
+them.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ def semaphore_mark() -> str:
 def remove_dead_semaphores(place: Path = _SHARED_MEMORY) -> None:
     """Remove the names of this user's semaphores whose processes are gone.
 
-    Names from another namespace of process ids, as in a container, stay: nobody here knows of those
-    processes.
+    Names from another namespace of process ids (such as a container's) stay, since this process
+    cannot know whether those processes run.
     """
     here = _namespace()
     with contextlib.suppress(OSError), os.scandir(place) as entries:
@@ -45,8 +47,8 @@ def _namespace() -> int:
 
 
 def _began(process: int) -> int:
-    """Return when a process began, in ticks since the machine did; 0 for a process that is not
-    there.
+    """Return the start time of a process, in clock ticks since boot; 0 if there is no such
+    process.
     """
     try:
         told = Path(f"/proc/{process}/stat").read_text()

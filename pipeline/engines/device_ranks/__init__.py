@@ -1,1 +1,1 @@
-"""A rank on a GPU: what it loads of a store and what it leaves, by layout."""
+"""Ranks on GPUs: the parts of a store that a rank loads, and its results, for each layout."""

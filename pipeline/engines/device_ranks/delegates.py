@@ -1,4 +1,4 @@
-"""A rank on a device in the layout of delegates: what it loads from a store, and what it leaves."""
+"""A rank on a device in the layout of delegates: what it loads from a store, and what it finds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .needs import Needs
 
 @dataclass(frozen=True)
 class DelegatesOfRank:
-    """See layouts.LayoutOfRank."""
+    """A rank in the layout of delegates. Implements layouts.LayoutOfRank."""
 
     store: Store
     rank: int
@@ -40,7 +40,9 @@ class DelegatesOfRank:
 
     @property
     def subgraphs(self) -> list[str]:
-        """Hubs first: a row's delegates come before its normal vertices."""
+        """Return the names of the subgraphs, with delegates as targets first: in a row, delegates
+        (hubs) come before normal vertices.
+        """
         info = self.store.info
         names = kept_subgraphs(info.grid, info.directed)
         return sorted(names, key=lambda name: ends_of(name)[1] == "n")
@@ -61,8 +63,8 @@ class DelegatesOfRank:
         return self._delegates + normals, ghosts
 
     def needs(self, device: Device) -> Needs:
-        """Return the bytes that stay on the device: nn, and all but the targets of dd, dn
-        and nd.
+        """Return the bytes that a rank needs. All arrays must be on the device, the targets of nn
+        included, except the targets of dd, dn and nd.
         """
         info, delegates = self.store.info, self._delegates
         nn, forward, reverse = self._target_bytes
@@ -84,13 +86,13 @@ class DelegatesOfRank:
                 *delegate_mail.shared(self.ranks, delegates, own, numbers),
             ]
         )
-        offsets = 8 * 2 * (own * (2 if info.directed else 1) + normals)  # and where rows go on
-        kinds = 4 if info.directed else 2  # of subgraphs with a row for each delegate
+        offsets = 8 * 2 * (own * (2 if info.directed else 1) + normals)  # and fill positions
+        kinds = 4 if info.directed else 2  # subgraphs that have a row for each delegate
         parts = len(self._parts)
         stored_offsets = 8 * (kinds * delegates * parts + 3 * (own + parts))
         columns = 4 * (1 + NEXT) * own
-        # A ghost's number stands with its owner, too; while they are numbered, a bitmap of all
-        # vertices, and the numbers of delegates.
+        # The owner of a ghost keeps its number, too. Numbering the ghosts needs a bitmap of all
+        # vertices and the numbers of delegates.
         numbering = 4 * 2 * ghosts + info.vertices // 4 + 4 * delegates
         held = nn + offsets + stored_offsets + columns + numbering + searching
         targets = [forward, reverse] if info.directed else [forward]
@@ -107,8 +109,8 @@ class DelegatesOfRank:
         return DelegateLayout(device, rows)
 
     def result(self, search: Search[DelegateLayout], communicator: Communicator) -> RankResult:
-        """Distances of delegates come to rank 0 from their owners, parents from those who found
-        them.
+        """Return the rank's result. Rank 0 receives the distances of delegates from their owners,
+        and their parents from the ranks that found them.
         """
         rows, numbering = search.layout.rows, search.layout.rows.numbering
         rank, end = self.rank, numbering.first_normal
@@ -135,7 +137,9 @@ class DelegatesOfRank:
         return RankResult(parts, Part(distance[numbers], parents[numbers]))
 
     def found(self, level: DelegateLevel) -> int:
-        """Delegates once: all ranks have them."""
+        """Return the vertices found in a level. Delegates count on rank 0 only, since all ranks
+        have them.
+        """
         return level.normals if self.rank else level.found
 
     def step(self, direction: str) -> tuple[dict[str, str], int]:
@@ -148,12 +152,16 @@ class DelegatesOfRank:
 
     @property
     def _delegates(self) -> int:
-        """Their numbers at most: those of each partition begin at a multiple of ALIGNED."""
+        """Return a bound on the numbers of delegates: those of each partition begin at a multiple
+        of ALIGNED.
+        """
         return aligned(self.store.info.delegates) + self.store.info.partitions * ALIGNED
 
     @property
     def _target_bytes(self) -> tuple[int, int, int]:
-        """Return the bytes of targets of nn, of the other rows, and of their transposes."""
+        """Return the bytes of the targets of nn, of the other forward subgraphs, and of their
+        reverses.
+        """
         store, info = self.store, self.store.info
         sums = [0, 0, 0]
         for name in kept_subgraphs(info.grid, info.directed):
@@ -166,8 +174,8 @@ class DelegatesOfRank:
 def _parts(
     numbering: DelegateNumbering, rank: int, partition: int, *every: NDArray
 ) -> Iterator[NDArray]:
-    """Return a partition's part of all rows that a rank has; values of delegates' rows say
-    nothing.
+    """Yield, for each array, the values of a partition's vertices. Values at delegates are
+    meaningless.
     """
     _, first, vertices, skipped = numbering.normal_segments(rank)[partition]
     for values in every:

@@ -1,5 +1,5 @@
 """A rank on a device in a grid of partitions (layouts 2d and 1d): what it loads from a store, and
-what it leaves.
+what it finds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .needs import Needs
 
 @dataclass(frozen=True)
 class GridOfRank:
-    """See layouts.LayoutOfRank."""
+    """A rank in a grid of partitions. Implements layouts.LayoutOfRank."""
 
     store: Store
     rank: int
@@ -49,7 +49,9 @@ class GridOfRank:
         return known.own_numbers, known.numbers - known.own_numbers
 
     def needs(self, device: Device) -> Needs:
-        """Return the bytes that stay on the device: all but the targets of the rank's tiles."""
+        """Return the bytes that a rank needs. All arrays except the targets of its tiles must be on
+        the device.
+        """
         store, info = self.store, self.store.info
         known = self._numbering.known(self.rank)
         own, rows, numbers = known.own_numbers, known.row_numbers, known.numbers
@@ -76,8 +78,8 @@ class GridOfRank:
         )
         offsets = 8 * len(names) * (3 * rows + len(parts) * (rows + 1))
         columns = 4 * (1 + NEXT) * rows
-        empty = rows  # a byte each, while what rows are empty is looked up
-        # What others say of a partition, where the host carries it: bitmap, list, what is wanted.
+        empty = rows  # a byte for each row, while empty rows are looked up
+        # Messages about a partition that come through the host: bitmap, list, wanted vertices.
         told = inboxes_of(Letters(self._numbering), self.rank)
         inboxes = 3 * sum(aligned(known.at[p].vertices) // 8 for _, p in told)
         held = offsets + columns + empty + inboxes + searching

@@ -1,6 +1,6 @@
-"""A rank on a device, whatever the layout of the store: what it loads, and what it leaves.
+"""A rank on a device in any layout of the store: what it loads, and what it finds.
 
-delegates.py and grid.py bring what differs.
+delegates.py and grid.py have the parts that differ between layouts.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .delegates import DelegatesOfRank
 from .grid import GridOfRank
 from .needs import Needs
 
-_SLACK = 96 << 20  # small arrays, what the pool rounds up
+_SLACK = 96 << 20  # bytes for small arrays, and for what the memory pool rounds up
 
 
 class Maker(Protocol):
-    """DelegateRowsMaker, GridRowsMaker."""
+    """The interface of DelegateRowsMaker and GridRowsMaker."""
 
     def count(self, partition: int, name: str, offsets: NDArray) -> None: ...
 
@@ -46,9 +46,9 @@ class Maker(Protocol):
 
 
 class LayoutOfRank(Protocol):
-    """The parts of a rank's work that differ with the layout.
+    """The parts of a rank's work that differ between layouts.
 
-    subgraphs: names, in the order in which they are loaded.
+    subgraphs: their names, in the order in which they are loaded.
     """
 
     @property
@@ -56,7 +56,9 @@ class LayoutOfRank(Protocol):
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """Return the most vertices that the rank knows: delegates and own vertices; ghosts."""
+        """Return bounds on the vertices that the rank knows: on delegates and own vertices
+        together, and on ghosts.
+        """
         ...
 
     @property
@@ -67,25 +69,27 @@ class LayoutOfRank(Protocol):
     def maker(self, device: Device, near: int, team: Team) -> Maker: ...
 
     def search_of(self, device: Device, rows: Any) -> Any:
-        """kernels.gpu_ranks.search.RankLayout"""
+        """Return the kernels.gpu_ranks.search.RankLayout of the loaded rows."""
         ...
 
     def result(self, search: Search[Any], communicator: Communicator) -> RankResult: ...
 
     def found(self, level: Any) -> int:
-        """Return a rank's finds in a superstep, so that the ranks' sum is what they found
-        together.
+        """Return the number of vertices that a rank found in a superstep, counted so that the sum
+        over ranks counts each vertex once.
         """
         ...
 
     def step(self, direction: str) -> tuple[dict[str, str], int]:
-        """By kind of edges, and bytes by which all ranks tell each other that mail is written."""
+        """Return the direction of each kind of edges, and the bytes by which all ranks tell each
+        other that mail is written.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class RankOnDevice:
-    """A rank of ``ranks`` that search a store."""
+    """One of ``ranks`` ranks that search a store on devices."""
 
     store: Store
     rank: int
@@ -98,14 +102,16 @@ class RankOnDevice:
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """Return the most vertices that the rank knows: delegates and own vertices; ghosts."""
+        """Return bounds on the vertices that the rank knows: on delegates and own vertices
+        together, and on ghosts.
+        """
         return self.layout.numbers
 
     def room_for(self, device: Device, reserved_bytes: int = 0) -> Room:
-        """Where the targets of its graph go, that may stand in host memory.
+        """Return the split of the graph's targets between device memory and host memory.
 
         reserved_bytes: bytes that are held on the device beside the rank's rows and their search.
-        Raises DeviceMemoryError where not even what must be on the device fits.
+        Raises DeviceMemoryError if the arrays that must be on the device do not fit.
         """
         needs = self.layout.needs(device)
         loading = self.store.largest_shard
@@ -124,7 +130,7 @@ class RankOnDevice:
         return Room(near, host, least + there, max(needs.targets) // 4)
 
     def compile(self, device: Device, room: Room) -> None:
-        """Before anything is loaded: see Room."""
+        """Compile the search before anything is loaded: see Room."""
         room.compile(device, self.layout.kernel)
 
     def load(
@@ -134,9 +140,9 @@ class RankOnDevice:
         check: Callable[[], None] = lambda: None,
         reserved_bytes: int = 0,
     ) -> Search[Any]:
-        """Read and verify its partitions.
+        """Read and verify the rank's partitions, and return their search.
 
-        check: called before each shard, and while the rank searches. reserved_bytes: see
+        check: called before each shard, and while the rank searches. reserved_bytes: as in
         ``room_for``.
         """
         rows = self.load_rows(device, self.room_for(device, reserved_bytes).near, team, check)
@@ -145,7 +151,9 @@ class RankOnDevice:
     def load_rows(
         self, device: Device, near: int, team: Team, check: Callable[[], None] = lambda: None
     ) -> Any:
-        """DelegateRows or GridRows, a shard at a time. near: see Room."""
+        """Return the DelegateRows or GridRows of the rank, loaded shard by shard. near: as in
+        Room.
+        """
         store, layout = self.store, self.layout
         maker = layout.maker(device, near, team)
         parts = range(self.rank, store.info.partitions, self.ranks)
@@ -168,18 +176,24 @@ class RankOnDevice:
     def collect(
         self, search: Search[Any], communicator: Communicator
     ) -> tuple[RankResult, SuperstepLog]:
-        """Return the rank's result; on rank 0, also what the ranks did together."""
+        """Return the rank's result and, on rank 0, the log of all ranks' supersteps; other ranks'
+        log is empty.
+        """
         result = self.layout.result(search, communicator)
         return result, self._records(search, communicator)
 
     def finish(self, search: Search[Any], communicator: Communicator, folder: Path) -> SuperstepLog:
-        """Save what the rank found in ``folder``; on rank 0, what the ranks did together."""
+        """Save the rank's result in ``folder``, and return the log of all ranks' supersteps, which
+        is empty unless on rank 0.
+        """
         result, records = self.collect(search, communicator)
         save(result, folder)
         return records
 
     def _records(self, search: Search[Any], communicator: Communicator) -> SuperstepLog:
-        """On rank 0, whose directions and times are told; nothing on the others."""
+        """Return the log of all ranks' supersteps on rank 0, an empty log on other ranks. Counts
+        are sums over ranks; directions and seconds are those of rank 0.
+        """
         layout, levels = self.layout, search.levels()
         told = [(layout.found(level), level.examined, *level.sent.values()) for level in levels]
         counts: Message = [np.array(told, np.int64).ravel()]

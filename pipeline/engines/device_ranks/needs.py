@@ -1,4 +1,4 @@
-"""Bytes that a rank holds on a device, beside the targets that may stand in host memory."""
+"""The bytes that a rank holds on a device, apart from targets, which may also be in host memory."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 
 class Needs(NamedTuple):
-    """device: bytes there. targets: bytes of those that may stand in either memory, each way.
-
-    own: numbers that the rank's result has. rows: of its graph. host: bytes there of what it tells.
+    """Bytes and counts of a rank on a device. device: bytes on the device, without targets.
+    targets: bytes of targets in each direction, which may be in either memory. own: vertices in the
+    rank's result. rows: rows of the rank's graph. host: bytes in host memory of messages to other
+    ranks.
     """
 
     device: int

@@ -1,4 +1,6 @@
-"""Searches of a store whose edges stay on disk, and bounds of what they hold."""
+"""Searches of a store whose edges stay on disk, and bounds on the memory that these searches
+hold.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,14 @@ from ..ranks.search import rank_stream_bytes, search_rank, warm_up
 from .rows import StoreRows
 
 _PARTS_ROWS = 10
-"""Of a vertex, in all subgraphs of the delegate layout: two, and those of four delegates."""
+"""Most rows of a vertex in all subgraphs of the delegate layout: two of its own, and two for each
+of four delegates.
+"""
 
 
 class DiskEngine:
-    """Searches of a store whose rows stay on disk, read as they are needed: a rank that is
-    alone.
+    """The engine that searches a store whose rows stay on disk and are read as they are needed. It
+    runs the search of ranks as a single rank.
     """
 
     method = "push-pull, streamed"
@@ -62,8 +66,8 @@ class DiskEngine:
 
 
 def most_bytes(facts: Facts, threads: int) -> int:
-    """A bound on what searching a store that is yet to be built holds, its edges on disk, and
-    writing the result.
+    """Return a bound on the bytes that searching a store on disk and writing the result hold. The
+    store is yet to be built, so the bound is from the facts of the edge list.
     """
     n, both = facts.vertices, 2 if facts.directed else 1
     rows = n * (1 if facts.partitions == 1 else facts.grid.rows + 1 if facts.grid else _PARTS_ROWS)
@@ -74,7 +78,7 @@ def most_bytes(facts: Facts, threads: int) -> int:
 
 
 def most_writing_bytes(facts: Facts) -> int:
-    """Return a bound on what writing the result alone holds."""
+    """Return a bound on the bytes that writing the result alone holds."""
     n, text = facts.vertices, facts.reading.distinct
     piece = ROW_GROUP * 8 * (facts.id_bytes + 4)
     if text:

@@ -1,4 +1,4 @@
-"""Components of an edge list in memory, whose edges are scanned as they come: no store is built."""
+"""Connected components of an edge list in memory, by one scan of its edges. No store is built."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from ..operations.program import Program, ProgramResult, Tell
 from .scan import ScannedEdges
 
 _FIRST_EDGES = 1 << 18
-"""After so many, and then after as many as have been looked at, trees are made flat."""
+"""Number of edges after which trees are first flattened. Each later interval is at least as long as
+the part of the batch that is already scanned.
+"""
 
 
 class JoinEngine:
-    """Components, by one scan of the edges."""
+    """The engine that finds components by one scan of the edges."""
 
     device = None
     ranks = 1
@@ -50,8 +52,8 @@ class JoinEngine:
         program: Program | None = None,
         extra_bytes: int = 0,
     ) -> ProgramResult:
-        """Join vertices as join_vertices does, by dense id: of all ids below the largest. program:
-        none is asked.
+        """Join vertices by dense id, as join_vertices does. The result has a component for each id
+        in the domain, whether the id occurs or not. program: ignored.
         """
         dense = self.loader.dense
         team, trees = Team(self.loader.threads), np.arange(dense.ids.domain, dtype=np.uint32)
@@ -61,7 +63,7 @@ class JoinEngine:
             while at < len(batch[0]):
                 some = (end[at : at + size] for end in batch)
                 team.run(forest.join_pairs, *some, trees, no_turns(team.threads))
-                team.run(forest.flatten, trees, no_turns(team.threads))  # less to walk for the rest
+                team.run(forest.flatten, trees, no_turns(team.threads))  # shortens later walks
                 at += size
                 size = max(size, at)
         return ProgramResult({"component": trees}, EdgeCounts(edges=dense.rows)._asdict())

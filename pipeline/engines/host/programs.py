@@ -1,4 +1,4 @@
-"""Programs in one process on CPUs, over rows in memory or on disk."""
+"""Programs that run in one process on CPUs, over rows in memory or on disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .search import HostSearchEngine
 
 
 class LoadedRows(Protocol):
-    """Rows that are loaded, on whatever device."""
+    """Rows that are loaded, on a CPU or a device."""
 
     @property
     def subject(self) -> Subject | None: ...
@@ -32,10 +32,11 @@ class LoadedRows(Protocol):
 
 
 class DeferredProgram(NamedTuple):
-    """A program that is known once its graph is loaded.
+    """A program that can be made only after its graph is loaded.
 
-    make: of the names and facts of the graph. held_bytes: what it holds, of so many vertices.
-    kernels: that it calls itself.
+    make: makes the program from the names and facts of the graph. held_bytes: the bytes that the
+    program holds, by counts of the graph. kernels: modules of kernels that the program calls
+    itself.
     """
 
     make: Callable[[Names, GraphInfo], Program]
@@ -44,7 +45,7 @@ class DeferredProgram(NamedTuple):
 
 
 def made(program: Program | DeferredProgram, rows: LoadedRows) -> Program:
-    """Return the program itself, or the one that was deferred until the rows were loaded."""
+    """Return the program; a deferred program is made now, from the loaded rows."""
     if not isinstance(program, DeferredProgram):
         return program
     assert rows.subject is not None
@@ -52,9 +53,9 @@ def made(program: Program | DeferredProgram, rows: LoadedRows) -> Program:
 
 
 class HostProgramEngine:
-    """A program over the rows of a loader.
+    """The engine that runs a program over the rows of a loader.
 
-    reserved_bytes: bytes that whoever takes what the program finds holds meanwhile.
+    reserved_bytes: bytes that the caller holds while the program runs.
     """
 
     device = None
@@ -107,7 +108,7 @@ class HostProgramEngine:
         program: Program | None = None,
         extra_bytes: int = 0,
     ) -> ProgramResult:
-        """Values are arrays of the whole graph."""
+        """Run the program. The values of the result are arrays of the whole graph."""
         asked = program or self._program
         assert self.graph is not None
         assert not isinstance(asked, DeferredProgram)

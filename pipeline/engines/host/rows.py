@@ -1,6 +1,6 @@
 """Loaders of one process on CPUs: each makes a graph of an input, and keeps it.
 
-| loader | of | keeps | for |
+| loader | input | keeps | for |
 |---|---|---|---|
 | StoreGraph | a store | the whole graph in memory, partitions merged | searches |
 | StoreRows | a store | rows as they are stored, merged, or on disk | programs |
@@ -34,12 +34,14 @@ from ..ranks.search import load_rank, on_disk_instead
 from ..subjects import subject_by_ids
 
 Place = Literal["memory", "merged", "disk"]
-"""Where rows of a store stand: in memory as they are stored; in memory, the partitions merged into
-the rows of one, so that a level is a step over all of them; or on disk, read in every scan."""
+"""The place of a store's rows. "memory": in memory as they are stored. "merged": in memory, with
+the partitions merged into one, so that a level is one step over all rows. "disk": on disk, read in
+every scan.
+"""
 
 
 class GraphLoader(Protocol):
-    """A loader for searches of the whole graph. graph: None until it is loaded."""
+    """A loader of the whole graph, for searches. graph: None until the graph is loaded."""
 
     subject: Subject | None
     graph: Graph | None
@@ -54,10 +56,10 @@ class GraphLoader(Protocol):
 
 
 class RowsLoader(Protocol):
-    """A loader for programs.
+    """A loader of rows, for programs.
 
-    in_memory: whether the rows stand there. info: facts of the graph, once it is loaded.
-    loads_kernels: whether compiled kernels are loaded before they are called.
+    in_memory: whether the rows are in memory. info: facts of the graph, known once it is loaded.
+    loads_kernels: whether compiled kernels are loaded before their first call.
     """
 
     subject: Subject | None
@@ -73,18 +75,22 @@ class RowsLoader(Protocol):
     def load(self) -> None: ...
 
     def rank_graph(self, weighted: bool, team: Team) -> RankGraph:
-        """The rows as operations go through them. weighted: with the weights of the edges."""
+        """Return the rows in the form that operations use. weighted: whether to include the edges'
+        weights.
+        """
         ...
 
     def take_over(self, other: Any) -> bool:
-        """Count the rows as held already, if the graph that another loader has made will do."""
+        """Count the rows as held already if the graph that another loader has made will do. Returns
+        whether it will.
+        """
         ...
 
     def close(self) -> None: ...
 
 
 class StoreGraph:
-    """The whole graph of a store in memory; several partitions are merged into one graph."""
+    """The whole graph of a store in memory. Several partitions are merged into one graph."""
 
     bounded_by_footers = False
 
@@ -122,7 +128,7 @@ class StoreGraph:
 
 
 def graph_footprint(store: Store) -> Footprint:
-    """Bytes of the whole graph of a store in memory (Store.graph)."""
+    """Return the footprint of the whole graph of a store in memory (Store.graph)."""
     info = store.info
     if info.partitions == 1:
         files = (
@@ -136,8 +142,8 @@ def graph_footprint(store: Store) -> Footprint:
 class StoreRows:
     """Rows of a store.
 
-    weighted: with the weights of the edges. graph: the whole graph, if it is in memory already: its
-    rows are used where they stand as these would.
+    weighted: whether the edges' weights are loaded. graph: the whole graph, if it is in memory
+    already; its rows are used if they have the form that ``place`` and ``weighted`` ask for.
     """
 
     bounded_by_footers = False
@@ -198,7 +204,7 @@ class StoreRows:
             compile_kernels(merge, offsets=merged_offsets(self.store.info))
 
     def load(self) -> None:
-        """The rows are read by ``rank_graph``."""
+        """Do nothing: ``rank_graph`` reads the rows."""
 
     def rank_graph(self, weighted: bool, team: Team) -> RankGraph:
         if self.place != "merged":
@@ -220,7 +226,9 @@ class StoreRows:
         return self._reuses_loaded
 
     def take_graph(self, other: StoreGraph) -> bool:
-        """Use the whole graph that searches have loaded, if its rows stand as these would."""
+        """Use the whole graph that a search has loaded, if its rows have the form that these rows
+        would have. Returns whether a graph is there.
+        """
         if self._stands_as_for_searches and other.store.holds_the_same(self.store):
             self._graph = other.graph
         return self._graph is not None
@@ -230,17 +238,18 @@ class StoreRows:
 
 
 class EdgeRows:
-    """An edge list in the rows that a store of it would have.
+    """The rows that a store of an edge list would have.
 
-    searched: whether searches go through them; else programs do, which need bitmaps beside them.
-    held: the rows, once they are made.
+    searched: whether searches use the rows; otherwise programs do, which need bitmaps beside them.
+    held: the rows; None until they are made.
     """
 
     in_memory = True
     bounded_by_footers = True
     loads_kernels = False
-    """Half of what building and operations call is never called here, and loading all of it would
-    take longer than making the rows of a small graph."""
+    """False, since half of the kernels of building and operations are never called here: loading
+    all of them would take longer than making the rows of a small graph.
+    """
 
     def __init__(
         self, edges: EdgeList, options: BuildOptions, executor: Executor, searched: bool
@@ -259,7 +268,9 @@ class EdgeRows:
         return self.held.info
 
     def footprint(self, closely: bool = False) -> Footprint:
-        """Compiled code counts until the rows are made, since kernels are compiled on the way."""
+        """Return the footprint. It includes compiled code until the rows are made, since making
+        them compiles kernels.
+        """
         need = rows_need(self._edges, self._options, self._executor.threads, closely)
         n = need.facts.vertices
         staying = need.staying + (0 if self._searched else bitmaps_bytes(n))
@@ -293,7 +304,7 @@ class EdgeRows:
 
 
 class RowsInMemory:
-    """Rows that another loader keeps: of an edge list that is open."""
+    """Rows of an open edge list that another loader keeps."""
 
     in_memory = True
     bounded_by_footers = False
@@ -315,16 +326,16 @@ class RowsInMemory:
         return self.held.offsets_types()
 
     def compile(self) -> None:
-        """Nothing is made."""
+        """Do nothing: nothing is made."""
 
     def load(self) -> None:
-        """The rows are there."""
+        """Do nothing: the rows are there already."""
 
     def rank_graph(self, weighted: bool, team: Team) -> RankGraph:
         return load_rank(self.held, 0, 1, team, weighted=weighted)
 
     def take_over(self, other: Any) -> bool:
-        return False  # that they are made again costs nothing
+        return False  # making these rows again costs nothing
 
     def close(self) -> None:
-        """The other loader keeps the rows."""
+        """Do nothing: the other loader keeps the rows."""

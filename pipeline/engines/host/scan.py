@@ -1,4 +1,4 @@
-"""An edge list in memory, searched once: no store is built for it."""
+"""A search of an edge list in memory. The edge list is searched once, and no store is built."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ from ..subjects import subject_of_scan
 from .search import resume
 
 SCAN_BUDGET = 8
-"""Scans may look at this many times the rows; after that the search goes on in rows.
+"""Scans may look at this many times the number of rows; after that the search continues over rows.
 
-Making rows costs about as much as ten scans of all edges, and a scan drops the edges whose use
-is past: on graphs of few levels all scans together look at three to six times the rows.
+Making rows costs about as much as ten scans of all edges. A scan drops the edges that later levels
+cannot use, so on graphs with few levels all scans together look at three to six times the rows.
 """
 
 
 class ScannedEdges:
-    """The loader of an edge list in memory, as its edges come. dense: the edges, by dense id."""
+    """The loader of an edge list whose edges are kept in memory in the order of the files. dense:
+    the edges by dense id.
+    """
 
     bounded_by_footers = True
 
@@ -60,7 +62,7 @@ class ScannedEdges:
         return self._dense
 
     def take(self) -> DenseEdges:
-        """Return the edges, and let go of them."""
+        """Return the edges; the loader keeps no reference to them."""
         dense, self._dense = self.dense, None
         return dense
 
@@ -69,8 +71,9 @@ class ScannedEdges:
 
 
 class ScanEngine:
-    """An edge list in memory, searched once, as it comes: by scans over its unordered edges, and
-    when the graph proves to have many levels, in rows of the edges that are left.
+    """The engine that searches an edge list in memory once. It scans the unordered edges; if the
+    graph turns out to have many levels, it makes rows of the edges that are left and searches
+    these.
     """
 
     device = None
@@ -116,10 +119,10 @@ class ScanEngine:
 
 
 def _searching_bytes(footprint: Footprint) -> int:
-    """Bytes of a search, in scans and then in rows."""
+    """Return the bytes that a search holds, first in scans and then over rows."""
     domain = footprint.domain
     state = domain * (4 + 4 + 1 + 4) + domain // 4
-    # In rows: keys or targets of both directions beside the batches, offsets and a queue.
+    # Over rows: keys or targets of both directions beside the batches; offsets; a queue.
     return state + 2 * 8 * footprint.rows + domain * (8 + 4)
 
 
@@ -130,10 +133,12 @@ def scan(
     checkpoint: Checkpoint | None,
     supersteps: SuperstepLog,
 ) -> bool:
-    """Scan until the search is done (True) or has spent its budget (False).
+    """Scan the edges level by level. Returns True when the search is done, False when its budget is
+    spent.
 
-    checkpoint: the search goes on from what it holds, and saves to it. supersteps: receives what
-    was done, before and now. A search that had left off scanning goes on in rows at once.
+    checkpoint: the search resumes from its saved state, and saves to it. supersteps: receives the
+    supersteps of the saved state and the new ones. A resumed search that had already changed to
+    rows returns False at once.
     """
     budget = SCAN_BUDGET * sum(state.lengths)
     frontier = 1

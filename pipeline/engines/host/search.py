@@ -1,5 +1,5 @@
-"""Searches of a graph in the memory of one process: supersteps of a level each, until nothing more
-is found.
+"""Searches of a graph in the memory of one process. Supersteps of one level each go on until no
+vertex is found.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ..direction import Direction, choose
 from ..engine import Engine, Footprint, Need, Subject, need_of
 from .rows import GraphLoader, graph_footprint
 
-_LEVELS_AT_ONCE = 256  # so many tiny levels between two looks at the clock
+_LEVELS_AT_ONCE = 256  # tiny levels between two readings of the clock
 
 
 class Outlook(NamedTuple):
-    """The prospects of the next superstep, and the rest of the graph.
+    """The counts that decide the next superstep.
 
-    frontier: vertices. forward: edges that leave them. unvisited: vertices not visited that a
-    pull can find. unvisited_edges: edges that enter those.
+    frontier: vertices in the frontier. forward: edges that leave the frontier. unvisited: unvisited
+    vertices that have incoming edges. unvisited_edges: those incoming edges.
     """
 
     frontier: int
@@ -46,10 +46,10 @@ def search(
     direction: Callable[[int, int, int], Direction] = choose,
     checkpoint: Checkpoint | None = None,
 ) -> Found:
-    """Breadth-first search from ``source`` (a global id), direction-optimizing.
+    """Search breadth-first from ``source`` (a global id), with a direction chosen for each level.
 
-    max_depth: levels to search at most; None for all. direction: the rule of direction.choose.
-    checkpoint: the search goes on from what it holds, and saves to it.
+    max_depth: the most levels to search; None for all. direction: a rule like direction.choose.
+    checkpoint: the search resumes from its saved state, and saves to it.
     """
     saved = checkpoint.load(graph.vertices) if checkpoint else None
     if saved is not None:
@@ -76,9 +76,10 @@ def resume(
     checkpoint: Checkpoint | None = None,
     supersteps: SuperstepLog | None = None,
 ) -> Found:
-    """Go on with a search that was begun in another way, from its frontier.
+    """Continue a search from the frontier of ``state``, which another kind of search or a
+    checkpoint left.
 
-    checkpoint: to save to. supersteps: records of what was done before.
+    checkpoint: to save to. supersteps: the records of earlier supersteps.
     """
     graph = state.graph
     assert state.queue is not None
@@ -115,7 +116,7 @@ def _run(
             if max_depth is not None:
                 levels = min(levels, max_depth - level)
             works = backend.push(state, forward, levels)
-        # Levels that were done at once share their time: no clock is that fine.
+        # Levels of one push share its time equally: no clock is fine enough for each.
         seconds = (time.perf_counter() - started) / len(works)
         for work in works:
             level += 1
@@ -132,9 +133,9 @@ def _run(
 
 
 class HostSearchEngine:
-    """Searches of a graph that stands in memory as a whole.
+    """The engine that searches a graph whose rows are all in memory.
 
-    reserved_bytes: bytes that whoever searches holds meanwhile.
+    reserved_bytes: bytes that the caller holds while it searches.
     """
 
     method = "push-pull"
@@ -183,11 +184,11 @@ def _running_bytes(footprint: Footprint) -> int:
 
 
 def search_bytes(vertices: int) -> int:
-    """Bytes of a search, beside its graph."""
+    """Return the bytes of a search, beside its graph."""
     return total_bytes([*state_arrays(vertices), *level_arrays(vertices)])
 
 
 def graph_bytes(store: Store) -> int:
-    """Bytes of loading the whole graph of a store and searching it."""
+    """Return the most bytes that loading the whole graph of a store and searching it hold."""
     footprint = graph_footprint(store)
     return max(footprint.making, footprint.staying + search_bytes(footprint.vertices))

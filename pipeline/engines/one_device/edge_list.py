@@ -1,4 +1,4 @@
-"""Loaders of an edge list, in rows that a device makes of it: for searches, and for programs."""
+"""Loaders of an edge list, as rows that a device makes of it, for searches and for programs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ from .rows import HeldRows
 from .search import give_back, slices_bytes
 from .share import SLACK
 
-_FOUND = 8 + 8  # bytes of a vertex: what was found, as it is copied and as it is told
+_FOUND = 8 + 8  # bytes of a vertex for distance and parent, and for their copy
 
 
 class EdgeGraphOnDevice:
-    """The loader of an edge list for searches. keeps: its rows and their weights, for programs."""
+    """The loader of an edge list for searches. keeps: whether it keeps the rows and their weights
+    for programs.
+    """
 
     def __init__(
         self,
@@ -54,7 +56,9 @@ class EdgeGraphOnDevice:
         return by_footers_first(need)
 
     def _need(self, strategy: Strategy, loaded: bool, closely: bool) -> Need:
-        """Once it is loaded, of what stays."""
+        """Return the need, by a bound that is close or not. If the graph is loaded, the device part
+        counts only what stays.
+        """
         edges, directed, device = self._edges, self._options.directed, self._device
         held = rows_on_device_need(edges, self._options, self._executor.threads, closely)
         domain, entries = held.facts.domain, edges.rows if directed else 2 * edges.rows
@@ -69,7 +73,7 @@ class EdgeGraphOnDevice:
         return Need(_host_bytes(held, _FOUND * held.facts.vertices), most)
 
     def compile(self, strategy: Strategy) -> None:
-        """Kernels of a search depend on the graph, which is not known yet."""
+        """Do nothing: the kernels of a search depend on the graph, which is not known yet."""
 
     def load(self, strategy: Strategy) -> tuple[DeviceGraph, bool]:
         held = rows_on_device(self._edges, self._options, self._executor, self._device)
@@ -110,8 +114,9 @@ class EdgeRowsOnDevice:
         return self._info
 
     def need(self, program: DeviceProgram | DeferredProgram, reserved_bytes: int) -> Need:
-        """To prepare the graph. What the program holds on the device is known with it, when the
-        graph is loaded: seldom as much, as the sort holds several times what is left of it.
+        """Return the need of preparing the graph. What the program holds on the device is known
+        only when the graph is loaded. It is seldom more, since the sort holds several times as much
+        as the graph that is left.
         """
 
         def need(closely: bool) -> Need:
@@ -141,7 +146,9 @@ class EdgeRowsOnDevice:
         return graph
 
     def device_bytes(self, program: DeviceProgram, extra: int = 0) -> int:
-        """Degrees that are there for another program are among what is loaded."""
+        """Return the bytes on the device while a program runs. Degrees that another program asked
+        for count as part of the loaded graph, so ``extra`` is not used.
+        """
         n = self.info.vertices
         held = self._graph_bytes + SLACK + cut_bytes(self._device, n, self._entries)
         return held + program.device_bytes(n, self._entries)

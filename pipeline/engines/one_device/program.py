@@ -1,4 +1,4 @@
-"""Programs that have a kernel of their own for a device, on one device."""
+"""Programs on one device: those that have a kernel of their own for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .search import give_back
 
 
 class DeviceRowsLoader(Protocol):
-    """A loader of rows on a device. info: facts of the graph, once it is loaded."""
+    """A loader of rows on a device. info: facts of the graph, known once it is loaded."""
 
     subject: Subject | None
 
@@ -27,34 +27,37 @@ class DeviceRowsLoader(Protocol):
     def info(self) -> GraphInfo: ...
 
     def need(self, program: DeviceProgram | DeferredProgram, reserved_bytes: int) -> Need:
-        """Raises DeviceMemoryError where not even what must be on the device fits."""
+        """Return what loading and running need. Raises DeviceMemoryError if the arrays that must be
+        on the device do not fit.
+        """
         ...
 
     def load(self) -> None:
-        """Load all that must be there before a program is known."""
+        """Load everything that can be loaded before a deferred program is made."""
         ...
 
     def program_graph(self, program: DeviceProgram) -> ProgramGraph:
-        """The rows as a program goes through them."""
+        """Return the graph in the form that a program reads."""
         ...
 
     def device_bytes(self, program: DeviceProgram, extra: int = 0) -> int:
-        """Bytes that the device holds while a program runs. extra: that it holds besides.
-
-        Raises DeviceMemoryError where there is no room for them.
+        """Return the bytes that the device holds while a program runs. extra: bytes that the device
+        holds besides. Raises DeviceMemoryError if they do not fit.
         """
         ...
 
     def serves(self, other: Any, loaded_for: DeviceProgram, program: DeviceProgram) -> bool:
-        """Return whether the graph that another loader has made for a program serves this one."""
+        """Return whether the graph that another loader has made for ``loaded_for`` also serves
+        ``program``.
+        """
         ...
 
 
 class DeviceProgramEngine:
-    """A program over the rows of a loader, on a device.
+    """The engine that runs a program on a device, over the rows of a loader.
 
-    device: with what may be held there beside what a loader keeps. reserved_bytes: bytes that
-    whoever takes what the program finds holds meanwhile.
+    device: its memory limit counts what may be held beside the rows that a loader keeps.
+    reserved_bytes: host bytes that the caller holds while the program runs.
     """
 
     ranks = 1
@@ -91,7 +94,9 @@ class DeviceProgramEngine:
         return self.rows.need(self._program, self._reserved_bytes)
 
     def compile(self) -> None:
-        """Once the graph is loaded, as kernels depend on it."""
+        """Compile the kernels, which depend on the graph; before the graph is loaded, do
+        nothing.
+        """
         if self.graph is not None:
             assert not isinstance(self._program, DeferredProgram)
             self._program.compile_on(self.graph)
@@ -122,7 +127,9 @@ class DeviceProgramEngine:
         return asked.run_on(graph, DeviceSaving(checkpoint), tell)
 
     def take_over(self, other: Engine) -> bool:
-        """The limit of the device's memory is the same of jobs that share a process."""
+        """Take the loaded graph of another engine, if it serves this engine's program. Devices are
+        compared by number alone, since jobs of one process share the limit of the device's memory.
+        """
         if not isinstance(other, DeviceProgramEngine) or other.graph is None:
             return self._reuses_loaded
         assert other._loaded_for is not None

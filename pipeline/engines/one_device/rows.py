@@ -1,4 +1,4 @@
-"""Loaders of rows on a device, for programs: of a store, and of an edge list that is open."""
+"""Loaders of rows on a device, for programs: of a store, and of an open edge list."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ from .share import SLACK, DeviceShare
 
 
 class HeldRows(NamedTuple):
-    """An edge list's rows on a device, there and back; of an undirected graph the same arrays.
+    """Rows of an edge list on a device: forward, and reverse. An undirected graph has the same
+    arrays for both.
 
-    weights, reverse_weights: by entry, uint32, bits; None where there are none.
+    weights, reverse_weights: uint32 (entries,), the bits of each entry's weight; None without
+    weights.
     """
 
     forward: Rows
@@ -59,9 +61,9 @@ class HeldRows(NamedTuple):
 
 
 class RowsOnDevice:
-    """The loader of rows that another loader keeps: of an edge list that is open.
+    """The loader of rows that another loader keeps, of an open edge list.
 
-    device: with what may be held there beside the rows.
+    device: its memory limit counts what may be held beside the rows.
     """
 
     def __init__(self, rows: HeldRows, subject: Subject, device: Device) -> None:
@@ -80,13 +82,13 @@ class RowsOnDevice:
         return Need(host + reserved_bytes, self.device_bytes(program))
 
     def load(self) -> None:
-        """The rows are there."""
+        """Do nothing: the rows are loaded already."""
 
     def program_graph(self, program: DeviceProgram) -> ProgramGraph:
         return self.rows.program_graph(self._device, program)
 
     def device_bytes(self, program: DeviceProgram, extra: int = 0) -> int:
-        """Bytes beside the rows."""
+        """Return the bytes that the device holds beside the rows while a program runs."""
         n, entries = self.rows.info.vertices, self.rows.forward.edges
         need = SLACK + 8 * n * program.wants_degrees + cut_bytes(self._device, n, entries)
         need += program.device_bytes(n, entries) + extra
@@ -128,7 +130,7 @@ class StoreRowsOnDevice:
         return Need(room.host + reserved_bytes, room.device)
 
     def load(self) -> None:
-        """The rows depend on the program."""
+        """Do nothing: the rows depend on the program, so ``program_graph`` loads them."""
 
     def program_graph(self, program: DeviceProgram) -> ProgramGraph:
         near = self._share.room(program, self._device).near
@@ -138,7 +140,9 @@ class StoreRowsOnDevice:
         return self._share.room(program, self._device, extra).device
 
     def serves(self, other: Any, loaded_for: DeviceProgram, program: DeviceProgram) -> bool:
-        """Return whether what is loaded is what another program needs, and leaves room for it."""
+        """Return whether the loaded graph is the one that the program needs, and leaves room for it
+        on the device.
+        """
         if not isinstance(other, StoreRowsOnDevice) or program.weighted != loaded_for.weighted:
             return False
         if self.info.directed and program.by_target != loaded_for.by_target:
@@ -157,12 +161,12 @@ class StoreRowsOnDevice:
 
 
 def unread_degrees_bytes(loaded_for: DeviceProgram, program: DeviceProgram, vertices: int) -> int:
-    """Return the bytes of degrees that are there for one program, and that another does not
+    """Return the bytes of degrees that were loaded for one program and that another does not
     read.
     """
     return 8 * vertices * (loaded_for.wants_degrees and not program.wants_degrees)
 
 
 def _reads(program: DeviceProgram) -> tuple[bool, bool, bool]:
-    """Which of a graph's arrays a program reads."""
+    """Return which optional arrays of a graph a program reads: weights, rows by target, degrees."""
     return program.weighted, program.by_target, program.wants_degrees

@@ -1,8 +1,8 @@
-"""Searching on a device: what is loaded there, and what a search there leaves.
+"""Searches on a device: what is loaded there, and the result of a search.
 
-Targets stand in the device's memory; those for which there is no room, in pinned host memory, where
-the same kernels read them in place. What host memory has no room for either is searched on the
-CPU, streamed from disk.
+Targets are in device memory as far as they fit. The rest is in pinned host memory, where the same
+kernels read it in place. If host memory has no room for the rest, the search runs on the CPU and
+streams edges from disk.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from ...results.superstep_log import SuperstepLog
 from ..engine import Engine, Need, Strategy, Subject
 from ..host.search import graph_bytes
 
-_GAIN = 0.9  # of the time by rows, that slices may take: less is not worth their memory
-_TRIED = 4  # sources
+_GAIN = 0.9  # slices must take less than this share of the time of rows: they take memory
+_TRIED = 4  # sources of searches that measure which form is faster
 
 
 class DeviceGraphLoader(Protocol):
@@ -46,15 +46,17 @@ class DeviceGraphLoader(Protocol):
     def need(self, strategy: Strategy, loaded: bool) -> Need: ...
 
     def compile(self, strategy: Strategy) -> None:
-        """The search of such a graph, as far as it is known before the graph is loaded."""
+        """Compile the search of the graph, as far as its form is known before the graph is
+        loaded.
+        """
         ...
 
     def load(self, strategy: Strategy) -> tuple[DeviceGraph, bool]:
-        """The graph, and whether there is room for slices, too, if they are wanted."""
+        """Return the graph, and whether slices are wanted and have room."""
         ...
 
     def serves(self, other: Any) -> bool:
-        """Return whether what another loader has made would be the same."""
+        """Return whether another loader has made the graph that this one would make."""
         ...
 
     def close(self) -> None: ...
@@ -63,7 +65,7 @@ class DeviceGraphLoader(Protocol):
 class StoreGraphOnDevice:
     """The loader of the whole graph of a store.
 
-    reserved_bytes: bytes that are to be held on the device beside the graph and its search.
+    reserved_bytes: bytes that are held on the device beside the graph and its search.
     """
 
     def __init__(
@@ -98,11 +100,11 @@ class StoreGraphOnDevice:
         return isinstance(other, StoreGraphOnDevice) and self.store.holds_the_same(other.store)
 
     def close(self) -> None:
-        """The engine has the graph."""
+        """Do nothing: the engine holds the graph."""
 
 
 class DeviceSearchEngine:
-    """Searches of a graph on a device, in one launch each."""
+    """The engine that searches a graph on a device, with one kernel launch for each search."""
 
     ranks = 1
     in_memory = True
@@ -141,12 +143,14 @@ class DeviceSearchEngine:
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
     ) -> Found:
-        """checkpoint: not used; a search takes milliseconds."""
+        """Search from ``source``. checkpoint: not used, since a search takes milliseconds."""
         assert self.gpu is not None
         return search_on_device(self.gpu, source, max_depth)
 
     def take_over(self, other: Engine) -> bool:
-        """The limit of the device's memory is the same of jobs that share a process."""
+        """Take the loaded graph of another engine if it is the same. Devices are compared by number
+        alone, since jobs of one process share the limit of the device's memory.
+        """
         if isinstance(other, DeviceSearchEngine):
             ours = self.device.number, self._strategy
             alike = ours == (other.device.number, other._strategy)
@@ -167,11 +171,13 @@ def method_of(gpu: GpuSearch | None) -> str:
 
 
 def search_of(device: Device, graph: DeviceGraph, strategy: Strategy) -> GpuSearch:
-    """Searches of a graph whose targets are on the device, unless it is by rows.
+    """Return a search over rows or slices of a graph on a device. Unless the strategy is "rows",
+    all targets must be on the device.
 
-    auto: slices are cut, and tried, only where what a search writes to stays in the second-level
-    cache. Elsewhere memory is what levels wait for, and slices, which know no pull, move more.
-    Whether levels are swept is tried, too: it depends on how many sets what is found stands in.
+    With "auto", slices are cut and measured only if the arrays that a search writes to stay in the
+    second-level cache. On larger graphs levels wait for memory, and slices move more bytes since
+    they have no pull direction. The search with and without sweeping of levels is measured too:
+    which is faster depends on the number of sets that hold the vertices found.
     """
     search = GpuSearch(device, graph)
     small = is_resident(device, graph) and graph.used
@@ -192,7 +198,9 @@ def search_of(device: Device, graph: DeviceGraph, strategy: Strategy) -> GpuSear
 
 
 def _seconds_of_some(search: GpuSearch) -> float:
-    """Return the seconds of searches from vertices of all degrees, each the second time."""
+    """Return the sum of the seconds of searches from a few vertices of all degrees. Each search is
+    timed at its second run.
+    """
     search.warm_up()
     seconds, used = 0.0, search.graph.used
     for source in np.linspace(0, used - 1, _TRIED if used else 0).astype(int).tolist():
@@ -203,19 +211,20 @@ def _seconds_of_some(search: GpuSearch) -> float:
 
 
 def give_back(device: Device) -> None:
-    """Return memory that nothing refers to from the pool to the device."""
+    """Return unused memory from the memory pool to the device."""
     with device.use() as cupy:
         cupy.get_default_memory_pool().free_all_blocks()
 
 
 @dataclass(frozen=True)
 class Room:
-    """Where a graph's targets go.
+    """The split of a graph's targets between device memory and host memory, and the bytes that a
+    search takes.
 
-    near: entries of targets on the device, of each of the two directions; the others are pinned.
-    host_bytes: held at most by loading and by the result. device_bytes: held on the device.
-    entries: of the direction that has more. slices: whether there is room for slices, too, if they
-    are wanted.
+    near: entries of targets on the device in each direction; the others are pinned in host memory.
+    host_bytes: the most that loading and the result hold in host memory. device_bytes: held on the
+    device. entries: of the direction that has more entries. slices: whether slices are wanted and
+    have room.
     """
 
     near: int
@@ -225,9 +234,9 @@ class Room:
     slices: bool = False
 
     def compile(self, device: Device, kernel: WideKernel) -> None:
-        """Compile a search of such a graph: what a compiler holds is there before loading begins.
-
-        (Another instance, for levels that a byte does not hold, may follow; it holds no more.)
+        """Compile the search of a graph with this room before it is loaded, so that the compiler's
+        memory is already allocated when loading begins. A second kernel, for more levels than a
+        byte can hold, may be compiled later; it needs no more memory.
         """
         offset = "u32" if self.entries < MOST_SHORT else "u64"
         kernel.compiled_for(device, offset, tiered=self.near < self.entries)
@@ -236,9 +245,10 @@ class Room:
 def room_for(
     store: Store, device: Device, reserved_bytes: int = 0, strategy: Strategy = "rows"
 ) -> Room:
-    """reserved_bytes: bytes that are held on the device beside the graph and its search.
+    """Return the split of a store's targets between device memory and host memory.
 
-    Raises DeviceMemoryError where not even what must be on the device fits.
+    reserved_bytes: bytes that are held on the device beside the graph and its search. Raises
+    DeviceMemoryError if the arrays that must be on the device do not fit.
     """
     info = store.info
     entries = sum(info.subgraph_edges.values())
@@ -253,7 +263,7 @@ def room_for(
         raise DeviceMemoryError(f"{info.vertices:,} vertices are too many for a GPU")
     near = min(entries, (device.memory_bytes - least) // (4 * ways))
     pinned = 4 * (entries - near) * ways
-    result = 8 * info.vertices + info.vertices  # distance, parent; and what they are copied from
+    result = 8 * info.vertices + info.vertices  # distance, parent; and their copies from the device
     merged = graph_bytes(store) if info.partitions > 1 else 0
     loading = store.largest_shard + 8 * info.vertices  # a shard, offsets
     host = pinned + merged + max(result, loading)
@@ -265,7 +275,7 @@ def room_for(
 
 
 def fits_near(store: Store, device: Device) -> bool:
-    """Whether a device has room for the whole graph and a search of it."""
+    """Return whether a device has room for the whole graph of a store and a search of it."""
     try:
         room = room_for(store, device)
     except DeviceMemoryError:
@@ -274,10 +284,10 @@ def fits_near(store: Store, device: Device) -> bool:
 
 
 def slices_bytes(strategy: Strategy, vertices: int, entries: int, left: int) -> int:
-    """Return the bytes of slices on a device beside all else, 0 where slices are not to be tried.
+    """Return the bytes that slices take on a device; 0 if they are not to be tried.
 
-    left: bytes that may be held there beside the graph, its targets and its search. Raises
-    DeviceMemoryError where slices were asked for and there is no room.
+    left: bytes that may be held on the device beside the graph, its targets and its search. Raises
+    DeviceMemoryError if the strategy is "slices" and there is no room.
     """
     if strategy == "rows" or (strategy == "auto" and vertices > ROOM_FOR_ALL):
         return 0
@@ -292,7 +302,9 @@ def slices_bytes(strategy: Strategy, vertices: int, entries: int, left: int) -> 
 
 
 def load(store: Store, device: Device, room: Room, team: Team) -> DeviceGraph:
-    """The whole graph in global ids. Of one partition, a shard at a time is in host memory."""
+    """Return the whole graph of a store on a device, by global id. With one partition, only one
+    shard at a time is in host memory.
+    """
     if store.info.partitions > 1:
         return to_device(store.graph(team), device, room.near)
     forward = load_rows(store, "nn", device, room.near, team)
@@ -312,12 +324,14 @@ def load_rows(store: Store, name: str, device: Device, near: int, team: Team) ->
         rows.put(device, at, shard)
         at += len(shard)
         with device.use() as cupy:
-            cupy.cuda.Device().synchronize()  # before it is written to again
+            cupy.cuda.Device().synchronize()  # before the buffer is written again
     return rows
 
 
 def to_device(graph: Graph, device: Device, near: int) -> DeviceGraph:
-    """A graph in host memory, its targets from entry ``near`` on pinned there."""
+    """Copy a graph from host memory to a device. Targets from entry ``near`` on stay in host
+    memory, pinned.
+    """
     forward = copy_rows(device, graph.offsets, graph.targets, near)
     if graph.reverse_targets is graph.targets:
         return derive(device, forward)
@@ -333,13 +347,13 @@ def copy_rows(device: Device, offsets: NDArray, targets: NDArray[np.uint32], nea
 
 
 def search_on_device(search: GpuSearch, source: int, max_depth: int | None) -> Found:
-    """source: a global id."""
+    """Search from ``source``, a global id, and return the result in host memory."""
     search.run(source, max_depth)
     return Found(*search.result(), supersteps_of(search))
 
 
 def supersteps_of(search: GpuSearch) -> SuperstepLog:
-    """The records of the last search's levels."""
+    """Return the superstep records of the last search."""
     records = SuperstepLog()
     frontier = 1
     for number, level in enumerate(search.levels(), 1):

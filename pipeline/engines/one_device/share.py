@@ -1,9 +1,8 @@
 """A rank's share of a store on a device, for programs: the edges of its partitions, in rows of all
-vertices. A rank that is alone has the whole graph.
+vertices. A single rank has the whole graph.
 
-Targets stand where those of searches do (device.py): in the device's memory, and in pinned host
-memory those for which there is no room. Weights are looked at as often as targets, and have to
-stand on the device.
+Targets are in device memory as far as they fit, the rest in pinned host memory, as for searches
+(search.py). Weights must be on the device, since they are read as often as targets.
 """
 
 from __future__ import annotations
@@ -27,14 +26,16 @@ from ....partition.store.store import Store
 from ..operations.program import DeviceProgram, SharedProgram, counts_of
 from ..ranks.routes import owned
 
-SLACK = 16 << 20  # small arrays, what the pool rounds up
-_TELLING = 256 << 20  # what NCCL holds, about
+SLACK = 16 << 20  # bytes for small arrays, and for what the memory pool rounds up
+_TELLING = 256 << 20  # bytes that NCCL holds, about
 
 _REVERSE = "reverse-"
 
 
 class ShareRoom(NamedTuple):
-    """near: entries of targets on the device. host, device: bytes held at most."""
+    """The split of a share's targets between device memory and host memory. near: entries of
+    targets on the device. host, device: the most bytes held in each memory.
+    """
 
     near: int
     host: int
@@ -42,7 +43,9 @@ class ShareRoom(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A subgraph of a partition. reversed: as of Subgraph."""
+    """A subgraph of one partition. reversed: whether its edges are turned around, as in
+    Subgraph.
+    """
 
     partition: int
     name: str
@@ -50,7 +53,7 @@ class _Part(NamedTuple):
 
 
 class _Shard(NamedTuple):
-    """Entries of a subgraph from ``begin`` on."""
+    """Entries of a subgraph, the first of which is number ``begin``."""
 
     begin: int
     targets: NDArray[np.uint32]
@@ -59,16 +62,17 @@ class _Shard(NamedTuple):
 
 @dataclass(frozen=True)
 class DeviceShare:
-    """The share of ``rank`` of ``ranks``."""
+    """The share of a store that rank ``rank`` of ``ranks`` ranks holds."""
 
     store: Store
     rank: int = 0
     ranks: int = 1
 
     def room(self, program: DeviceProgram, device: Device, reserved_bytes: int = 0) -> ShareRoom:
-        """reserved_bytes: bytes that stand on the device besides.
+        """Return the split of the share's targets between device memory and host memory.
 
-        Raises DeviceMemoryError where not even what must be on the device fits.
+        reserved_bytes: bytes that are held on the device besides. Raises DeviceMemoryError if the
+        arrays that must be on the device do not fit.
         """
         store, info, weighted = self.store, self.store.info, program.weighted
         parts = self._parts(program.by_target)
@@ -78,7 +82,7 @@ class DeviceShare:
         leaving = 0
         if weighted and self._takes_degrees_apart(program):
             leaving = 4 * max(map(self._entries, self._parts(by_target=False)), default=0)
-        offsets = 8 * (n + 1)  # at most, of a subgraph
+        offsets = 8 * (n + 1)  # at most, for a subgraph
         shards = store.largest_shard * (1 + weighted)
         making = making_bytes(n, entries, len(parts) > 1, weighted) + 2 * offsets + shards
         making = max(making, leaving + 2 * offsets) + 4 * info.delegates
@@ -86,7 +90,7 @@ class DeviceShare:
         slack = SLACK
         if self.ranks > 1 and isinstance(program, SharedProgram):
             running += program.exchange_bytes(n)
-            running += cut_bytes(device, n, entries)  # where some of the rows are cut once more
+            running += cut_bytes(device, n, entries)  # a second cut, of some of the rows
             slack += _TELLING
         kind = self._offsets_type(entries)
         least = (n + 1) * kind.itemsize + max(making + 8 * n, running) + slack + reserved_bytes
@@ -107,7 +111,7 @@ class DeviceShare:
         return ShareRoom(near, host, least)
 
     def fits_near(self, program: DeviceProgram, device: Device) -> bool:
-        """Whether the device has room for all targets."""
+        """Return whether the device has room for all targets of the share."""
         try:
             near = self.room(program, device).near
         except DeviceMemoryError:
@@ -122,7 +126,11 @@ class DeviceShare:
         team: Team,
         check: Callable[[], None] = lambda: None,
     ) -> ProgramGraph:
-        """near: as of ShareRoom. check: called before each file. Degrees are those of the share."""
+        """Return the share as a graph on the device. Its degrees count the edges of this share
+        only.
+
+        near: as in ShareRoom. check: called before each file.
+        """
         info, weighted = self.store.info, program.weighted
         loading = _Loading(self, device, team, check)
         parts = self._parts(program.by_target)
@@ -147,14 +155,14 @@ class DeviceShare:
         elif program.wants_degrees:
             degree = degrees_of(device, rows.offsets, weights, kind)
         with device.use() as cupy:
-            cupy.get_default_memory_pool().free_all_blocks()  # NCCL does not take it from there
+            cupy.get_default_memory_pool().free_all_blocks()  # NCCL cannot allocate from the pool
         return ProgramGraph(device, cut(device, rows), not info.directed, weights, kind, degree)
 
     def _degrees(
         self, device: Device, loading: _Loading, maker: RowsMaker, weight_type: str | None
     ) -> Array:
-        """Return the degrees of edges that leave, where rows of the edges that enter are gone
-        through.
+        """Return the out-degrees of the vertices, for a graph whose loaded rows hold incoming
+        edges.
         """
         with device.use() as cupy:
             degree = cupy.zeros(self.store.info.vertices, np.float64)
@@ -166,7 +174,9 @@ class DeviceShare:
             return degree
 
     def like(self, program: DeviceProgram, device: Device, near: int) -> ProgramGraph:
-        """A graph of one vertex, of the types that ``load`` would give: to compile for."""
+        """Return a graph of one vertex with the array types that ``load`` would give, to compile
+        kernels for.
+        """
         entries = sum(map(self._entries, self._parts(program.by_target)))
         kind = self._weight_type(program)
         with device.use() as cupy:
@@ -187,11 +197,13 @@ class DeviceShare:
         return weights.kind if program.weighted and weights is not None else None
 
     def _takes_degrees_apart(self, program: DeviceProgram) -> bool:
-        """Whether the rows that tell degrees are others than those that are gone through."""
+        """Return whether degrees must be read from other rows than the loaded ones."""
         return program.wants_degrees and program.by_target and self.store.info.directed
 
     def _parts(self, by_target: bool) -> Sequence[_Part]:
-        """by_target: of the vertices that edges lead to, rather than from."""
+        """Return the subgraphs to load. by_target: whether rows are by the vertices that edges
+        enter, rather than leave.
+        """
         info = self.store.info
         kept = kept_subgraphs(info.grid, info.directed)
         names = [(name, False) for name in kept if not name.startswith(_REVERSE)]
@@ -207,8 +219,8 @@ class DeviceShare:
 
 
 class _Loading:
-    """Reader of a store for a share: shards go into pinned memory, from where a device copies
-    without a detour.
+    """A reader of a store's share. Shards are read into pinned memory, from which a device copies
+    directly.
     """
 
     def __init__(
@@ -236,7 +248,7 @@ class _Loading:
         return self._store.weights(part.partition, part.name, self._team)
 
     def shards(self, part: _Part, weighted: bool = False) -> Iterator[_Shard]:
-        """Each is there until the next one is asked for."""
+        """Yield the shards of a subgraph. A shard is valid until the next one is requested."""
         store, at = self._store, 0
         if weighted and not len(self._bits):
             self._bits = self._room()
@@ -247,4 +259,4 @@ class _Loading:
             yield _Shard(at, targets, bits)
             at += len(targets)
             with self._device.use() as cupy:
-                cupy.cuda.Device().synchronize()  # copies from pinned memory may still go on
+                cupy.cuda.Device().synchronize()  # the copy from pinned memory must end first

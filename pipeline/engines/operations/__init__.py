@@ -1,6 +1,6 @@
-"""Operations that algorithms are written in: vectors of the vertices, products with the edges,
-scans of them.
+"""Operations that algorithms are written in: vectors of values of vertices, products of vectors
+with the edges, and scans of the edges.
 
-Every engine on CPUs has them, in memory and on disk, of one rank or of several: an algorithm is
-written once, over these, and knows nothing of threads, files or ranks.
+Every engine on CPUs offers them, in memory and on disk, with one rank or several. So an algorithm
+is written once, without knowledge of threads, files or ranks.
 """

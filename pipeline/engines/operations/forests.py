@@ -1,4 +1,6 @@
-"""Join the vertices of edges, over all ranks: union-find in a scan (kernels/programs/forest.py)."""
+"""Connected components over all ranks: union-find in one scan of the edges
+(kernels/programs/forest.py).
+"""
 
 from __future__ import annotations
 
@@ -24,22 +26,24 @@ from ..ranks.edges import Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 
 _ALL = 1 << 62
-"""Targets of a row."""
+"""A number of targets that no row exceeds."""
 
 LABELS_AT_ONCE = 1 << 22
-"""Of a forest, that a rank tells another."""
+"""Number of a forest's labels that a rank sends to another one in a message."""
 
 
 _RowsById = tuple[
     NDArray[np.unsignedinteger], NDArray[np.uint32], Numbering | None, Numbering | None
 ]
-"""Offsets and targets of a subgraph, and the global ids of its rows and targets; None, twice, where
-these are their numbers.
+"""Offsets and targets of a subgraph, and the global ids of its rows and of its targets. Both ids
+are None if rows and targets are numbered by global id.
 """
 
 
 class EdgeCounts(NamedTuple):
-    """Counts since the last call: edges looked at, bytes read, bytes sent to others."""
+    """Counts since the last call. edges: edges looked at. read: bytes read from disk. sent: bytes
+    sent to other ranks.
+    """
 
     edges: int = 0
     read: int = 0
@@ -49,15 +53,16 @@ class EdgeCounts(NamedTuple):
 def join_vertices(
     graph: RankGraph, communicator: Communicator, team: Team, directed: bool
 ) -> tuple[NDArray[np.uint32], EdgeCounts]:
-    """The least vertex, by global id, that edges join each vertex to: uint32, of all vertices; on
-    rank 0. On others what is known there.
+    """Return the least global id in each vertex's component, and counts. The array is uint32, of
+    all vertices. It is complete on rank 0; on other ranks it holds what the rank knows.
 
-    Ranks join what they have themselves first. Then half of them tell the others, half of those the
-    rest, and so on: a long path through all ranks takes no more rounds than any graph.
+    Each rank first joins the vertices along its own edges. Then every second rank sends its forest
+    to the rank before it, every second one of the receivers does so, and so on. The number of
+    rounds is the logarithm of the number of ranks, even for a long path through all ranks.
     """
     trees = np.arange(graph.vertices, dtype=np.uint32)
     known: list[_RowsById] = []
-    # Another rank passes over its own largest tree: an edge between both would be missed.
+    # Several ranks would each skip the rows of their largest tree, and miss edges between these.
     alone = communicator.size == 1
     edges = read = sent = 0
     for adjacency, twice in _joined(graph, directed):
@@ -77,7 +82,9 @@ def join_vertices(
 
 
 def _joined(graph: RankGraph, directed: bool) -> list[tuple[Adjacency, bool]]:
-    """Each edge, and whether in the rows of both its ends."""
+    """Return the subgraphs with all edges, each with whether every edge is in the rows of both its
+    ends.
+    """
     if not directed:
         return [(adjacency, True) for adjacency in graph.adjacencies]
     return [(flow.forward, False) for flow in graph.flows]
@@ -90,7 +97,7 @@ def _join_all(
     trees: NDArray[np.uint32],
     twice: bool,
 ) -> int:
-    """Bytes read."""
+    """Join the ends of all edges of a subgraph. Returns the bytes read."""
     ids = _global_ids(adjacency)
 
     def visit(some: Piece, *_: Any) -> None:
@@ -101,8 +108,9 @@ def _join_all(
 
 
 def _join_known(known: list[_RowsById], team: Team, trees: NDArray[np.uint32]) -> None:
-    """Join the ends of edges that stand in the rows of both ends: all edges once, where they are
-    few; else as Afforest does, first some of each row, then rows that are not in the largest tree.
+    """Join the ends of edges that are in the rows of both their ends. Few edges are all joined
+    once. Many are joined as Afforest does: first some edges of each row, then the rows that are not
+    in the largest tree.
     """
 
     def join(skipped: int, most: int, largest: np.uint32, once: bool) -> None:
@@ -120,7 +128,9 @@ def _join_known(known: list[_RowsById], team: Team, trees: NDArray[np.uint32]) -
 
 
 def _merge(communicator: Communicator, team: Team, trees: NDArray[np.uint32], step: int) -> int:
-    """Each rank that is an odd multiple of ``step`` tells the one ``step`` before it; bytes."""
+    """Send forests: each rank that is an odd multiple of ``step`` sends its labels to the rank
+    ``step`` before it. Returns the bytes that this rank sent.
+    """
     rank, size = communicator.rank, communicator.size
     tells = rank % (2 * step) == step
     hears = rank % (2 * step) == 0 and rank + step < size
@@ -141,7 +151,7 @@ def _flatten(team: Team, trees: NDArray[np.uint32]) -> None:
 
 
 def _global_ids(adjacency: Adjacency) -> tuple[Numbering, Numbering]:
-    """From a subgraph's rows and its targets to global ids."""
+    """Return the numberings from a subgraph's rows and from its targets to global ids."""
     return global_ids(adjacency.source), global_ids(adjacency.target)
 
 
@@ -151,7 +161,7 @@ def _ids_or_none(adjacency: Adjacency) -> tuple[Numbering | None, Numbering | No
 
 
 def global_ids(side: Side) -> Numbering:
-    """From the numbers of a subgraph's rows, or targets."""
+    """Return the numbering from one end of a subgraph, its rows or its targets, to global ids."""
     if is_identity(side.places):
         return side.segment.ids
     if is_identity(side.segment.ids):

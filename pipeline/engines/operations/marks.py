@@ -1,6 +1,5 @@
-"""Marked vertices: a bitmap by place of each segment, for programs that go on from few vertices.
-
-What ranks tell each other of marked vertices are lists, of these alone.
+"""Marked vertices: a bitmap by place for each segment, for programs that continue from few
+vertices. Ranks send each other lists of the marked vertices only.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from ..ranks.state import Ghosts, Vertices
 
 
 class VertexPlaces(NamedTuple):
-    """Some vertices: where their values stand in a vector, uint32, rising."""
+    """A set of vertices: the places of their values in a vector. own, shared: uint32, rising."""
 
     own: NDArray[np.uint32]
     shared: NDArray[np.uint32]
 
 
 class PlacesByLevel:
-    """Lists of at most so many vertices, each in one level; the levels stand one after the
-    other.
+    """Lists of vertices by level, stored one after the other. own, shared: the most vertices of all
+    levels together; a vertex is in one level only.
     """
 
     def __init__(self, own: int, shared: int) -> None:
@@ -52,39 +51,45 @@ class PlacesByLevel:
 
     @property
     def own(self) -> NDArray[np.uint32]:
-        """All of them, and room for the others."""
+        """Return the whole array of own places: those of all levels, and unused entries after
+        them.
+        """
         return self._places.own
 
     @property
     def own_last(self) -> tuple[int, int]:
-        """Where the last level stands in ``own``."""
+        """Return the range of the last level's entries in ``own``."""
         return self._ends[0][-2], self._ends[0][-1]
 
     def own_ends(self) -> NDArray[np.int64]:
-        """Level i stands in ``own`` from entry i to entry i + 1."""
+        """Return the bounds of levels in ``own``: level i is from entry ``ends[i]`` to ``ends[i +
+        1]``.
+        """
         return np.array(self._ends[0], np.int64)
 
     def pop(self) -> None:
-        """Leave out the last one."""
+        """Remove the last level."""
         for ends in self._ends:
             ends.pop()
 
     def extend(self, ends: NDArray[np.int64]) -> None:
-        """By levels that stand in ``own`` already, where each ends, and have no shared vertices."""
+        """Append levels whose own places are already in ``own`` and that have no shared vertices.
+        ends: the end of each level.
+        """
         self._ends[0].extend(ends.tolist())
         self._ends[1].extend([0] * len(ends))
 
 
 def levels_bytes(vertices: int) -> int:
-    """Return the bytes of PlacesByLevel where each vertex is a level: its place, and two ends, half
-    of them to spare.
+    """Return the bytes of PlacesByLevel if every vertex is a level of its own: a place and two ends
+    for each; arrays of ends may be half empty.
     """
     return (4 + 2 * 6) * vertices
 
 
 @dataclass
 class Marks:
-    """Bitmaps, as Vector has values."""
+    """Marked vertices as bitmaps, for the same segments as a Vector."""
 
     own: NDArray[np.uint64]
     shared: NDArray[np.uint64]
@@ -106,12 +111,12 @@ class Marks:
             words[:] = 0
 
     def put(self, places: VertexPlaces) -> None:
-        """Mark some more."""
+        """Mark more vertices."""
         for words, some in zip((self.own, self.shared), places, strict=True):
             add(words, some)
 
     def take(self) -> VertexPlaces:
-        """The marked ones, which are marked no more."""
+        """Return the marked vertices, and remove their marks."""
         places = VertexPlaces(members(self.own), members(self.shared))
         self.clear()
         return places
@@ -121,7 +126,7 @@ class Marks:
 
 
 def marks_bytes(vertices: int) -> int:
-    """Return the bytes of marks of so many vertices."""
+    """Return the bytes of marks for this many vertices."""
     return 8 * (vertices // WORD + 1)
 
 
@@ -130,7 +135,7 @@ def _empty(vertices: int) -> NDArray[np.uint64]:
 
 
 def mark_where(words: NDArray[np.uint64], chosen: NDArray[np.bool_]) -> None:
-    """Mark some vertices, and no others. chosen: by place."""
+    """Mark the chosen vertices, and clear all other marks. chosen: a mask by place."""
     packed = np.packbits(chosen, bitorder="little")
     words[:] = 0
     words.view(np.uint8)[: len(packed)] = packed
@@ -148,6 +153,6 @@ def add(words: NDArray[np.uint64], places: NDArray) -> None:
 
 
 def where(words: NDArray[np.uint64], places: NDArray) -> NDArray[np.intp]:
-    """Which of some places are marked: their indexes."""
+    """Return the indexes of the places that are marked."""
     bits = words[places >> np.uint32(6)] >> (places & np.uint32(63)).astype(np.uint64)
     return np.flatnonzero(bits & np.uint64(1))

@@ -1,9 +1,9 @@
-"""Vectors and edges of a rank, as an algorithm sees them.
+"""The operations of a rank on vectors and edges, which algorithms are written in.
 
-``gather`` is a product of the graph's matrix with a vector: every edge counts exactly once, along
-the rows of the vertices that it enters, or, where a layout has no such rows, scattered from those
-that it leaves. Sums depend on where edges are cut, and so on the engine, in the last bits; never on
-the number of threads.
+``gather`` is a product of the graph's matrix with a vector: every edge counts exactly once. Values
+are gathered in the rows of the vertices that edges enter; a layout without such rows scatters them
+from the vertices that edges leave. The last bits of a sum depend on where edges are cut, and so on
+the engine, but never on the number of threads.
 """
 
 from __future__ import annotations
@@ -45,29 +45,34 @@ from .saving import SavedSteps, Values, VectorSaving
 from .vectors import Links, Vector, VectorType, make_vector
 
 WINDOW = 1 << 16
-"""Values that a function is given at once: they stay in a core's cache."""
+"""Number of values that a function gets in one call: they fit a core's cache."""
 
 PUSHED_FOR_PULLED = 8
-"""Edges that a pull gets through, stopping early, while one is followed from a list."""
+"""Number of edges that a pull, which stops early, passes in the time that a push follows one
+edge.
+"""
 
 ALL_FOR_LISTED = 8
-"""Values that are got through in their order while one is picked from a list."""
+"""Number of values that are visited in order in the time that one is picked by a list of places."""
 
 DEGREES = VectorType(np.uint32, ghosts=True)
 
 How = Literal["gather", "scatter"]
-"""To the rows of a subgraph from its targets, or to the targets from the rows."""
+""""gather": from the targets of a subgraph to its rows. "scatter": from the rows to the targets."""
 
 Follow = Callable[[Adjacency, Piece, NDArray[np.uint32], int, int], None]
-"""Called with a subgraph, a piece of it, and its rows, as relax.py has them."""
+"""Function that is called with a subgraph, a piece of it, and rows of the piece as in relax.py."""
 
 Some = Callable[..., Any]
-"""Called with ``counted``, as NumPy's ``where``, and slices of vectors; gives numbers to add up."""
+"""Function that is called with ``counted`` (as NumPy's ``where``) and slices of vectors. It returns
+numbers to be added up.
+"""
 
 
 class SlowBits(NamedTuple):
-    """Bits that few vertices have in a spread by ``Or``, in ``places``: pulled rows stop once they
-    have all ``others``, and the few are pushed along their own edges instead.
+    """Bits that few vertices have in a spread by ``Or``. others: the monoid of all other bits.
+    places: gives the few vertices. Rows that pull stop once they have all other bits, and the few
+    are pushed along their own edges.
     """
 
     others: Or
@@ -75,8 +80,8 @@ class SlowBits(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Values of a segment's vertices in some places, of several vectors, of which the first so many
-    may change; None for all.
+    """Values of one segment in several vectors. changing: the first so many arrays may change.
+    places: the places of vertices in question; None for all.
     """
 
     arrays: list[NDArray]
@@ -84,7 +89,9 @@ class _Part(NamedTuple):
     places: NDArray[np.uint32] | None
 
     def windows(self) -> list[slice]:
-        """At least one: a rank may have no vertices."""
+        """Return windows that cover the places. There is at least one, even if a rank has no
+        vertices.
+        """
         count = len(self.arrays[0] if self.places is None else self.places)
         return [slice(first, first + WINDOW) for first in range(0, max(1, count), WINDOW)]
 
@@ -92,7 +99,9 @@ class _Part(NamedTuple):
         return window if self.places is None else self.places[window]
 
     def call(self, some: Callable[..., Any], window: slice) -> Any:
-        """Return the values that a function gives for a window's values."""
+        """Call a function with a window's values, store changed values, and return the function's
+        result.
+        """
         at = self.at(window)
         values = [array[at] for array in self.arrays]
         given = some(*values)
@@ -103,10 +112,8 @@ class _Part(NamedTuple):
 
 
 class Operations:
-    """The operations of one rank.
-
-    directed: whether the store's graph is. checkpoint: as of VectorSaving. extra_bytes: bytes that
-    a program may hold beyond its own need.
+    """The operations of one rank. directed: whether the graph is. checkpoint: as in VectorSaving.
+    extra_bytes: bytes that a program may hold beyond what it has declared.
     """
 
     def __init__(
@@ -136,7 +143,9 @@ class Operations:
 
     @property
     def links(self) -> Links:
-        """Made when they are first needed, which is when all ranks need them."""
+        """Return the links, which are made at their first use. All ranks use them first at the same
+        time.
+        """
         if self._links is None:
             self._links = Links(self.graph, self.communicator)
             self._read += self._links.read
@@ -144,34 +153,42 @@ class Operations:
 
     @cached_property
     def _marks(self) -> Marks:
-        """None, but while a product goes on: whose edges are followed."""
+        """Return the marks of vertices whose edges are followed. They are set only during a
+        product.
+        """
         return Marks.none(self.graph)
 
     @cached_property
     def _changed(self) -> Marks:
-        """The vertices that have another value now."""
+        """Return the marks of vertices whose values have changed."""
         return Marks.none(self.graph)
 
     @property
     def whole(self) -> Rows | None:
-        """All edges by the vertices that they leave, where they are in memory as rows of places."""
+        """Return all edges by the vertices that they leave, if they are in memory as one set of
+        rows by place; otherwise None.
+        """
         return self.rows_along(True)
 
     def rows_along(self, along: bool) -> Rows | None:
-        """Return the rows by the vertices that edges leave, or that they enter."""
+        """Return all edges by the vertices that they leave (``along``) or enter; None as in
+        ``whole``.
+        """
         flow = self.graph.flows[0]
         side = flow.forward if along or not self.directed else flow.backward
         rows = side and side.rows
         return rows if self._by_place and isinstance(rows, Rows) else None
 
     def note(self, edges: int) -> None:
-        """That a program has looked at so many of the ``whole``."""
+        """Count edges of ``whole`` that a program has looked at by itself."""
         self._note(edges, 0)
 
     # Vectors
 
     def vector(self, kind: VectorType, value: Any = 0) -> Vector:
-        """Return a new vector. ``gather`` and ``spread`` want vectors with ghosts."""
+        """Return a new vector filled with ``value``. ``gather`` and ``spread`` need vectors with
+        ghosts.
+        """
         return make_vector(self.graph, kind, value, self.team)
 
     def each(
@@ -181,8 +198,8 @@ class Operations:
         reads: Sequence[Vector] = (),
         places: VertexPlaces | None = None,
     ) -> None:
-        """Call ``some`` with slices of vectors, on threads. reads: more of them, which it does not
-        change. places: of the vertices that are meant; None for all.
+        """Call ``some`` with slices of vectors, on threads. reads: more vectors, which ``some``
+        does not change. places: the vertices to visit; None for all.
         """
         for part in self._parts(vectors, reads, places):
 
@@ -198,10 +215,9 @@ class Operations:
         reads: Sequence[Vector] = (),
         places: VertexPlaces | None = None,
     ) -> NDArray[np.float64]:
-        """Apply a function as ``each`` does; return the sums of what it gives, over all ranks.
-
-        counted: True, or of each vertex whether it does: one that ranks share counts on one of
-        them.
+        """Call ``some`` as ``each`` does, and return the sums of its results over all ranks. Its
+        first argument, ``counted``, is True or a mask of the vertices that count: a vertex that
+        ranks share counts on one of them only.
         """
         counting = [(self._counted, True), (True, self.communicator.rank == 0)]
         totals: list[Any] = []
@@ -216,19 +232,21 @@ class Operations:
         return self.total(np.sum(totals, axis=0))
 
     def where(self, values: Vector, other_than: Any = 0) -> VertexPlaces:
-        """Vertices with another value."""
+        """Return the vertices whose value is not ``other_than``."""
         own, shared = (places_where(some != other_than) for some in (values.own, values.shared))
         return VertexPlaces(own, shared)
 
     def where_any(self, words: Vector, bits: np.uint64) -> VertexPlaces:
-        """Vertices that have any of some bits."""
+        """Return the vertices whose words have any of ``bits``."""
         own, shared = (places_where(some & bits != 0) for some in (words.own, words.shared))
         return VertexPlaces(own, shared)
 
     def _parts(
         self, vectors: Sequence[Vector], reads: Sequence[Vector], places: VertexPlaces | None
     ) -> list[_Part]:
-        """Own values, and shared ones where there are any."""
+        """Return the own values of vectors and, if the graph has shared vertices, the shared
+        ones.
+        """
         every, changed = [*vectors, *reads], len(vectors)
         parts = [_Part([v.own for v in every], changed, places and places.own)]
         if self.graph.shared is not None:
@@ -236,11 +254,11 @@ class Operations:
         return parts
 
     def total(self, numbers: Any) -> NDArray[np.float64]:
-        """Sums over all ranks, the same on each."""
+        """Return the sums of numbers over all ranks; all ranks get the same."""
         return self.everyones(numbers).sum(axis=0)
 
     def everyones(self, numbers: Any) -> NDArray[np.float64]:
-        """All ranks' numbers, a row each, the same on each."""
+        """Return the numbers of all ranks, a row for each rank; all ranks get the same."""
         mine = np.array(numbers, np.float64, ndmin=1)
         if self.communicator.size == 1:
             return mine[None]
@@ -253,24 +271,26 @@ class Operations:
     # Checkpoints
 
     def load(self, values: Values) -> SavedSteps | None:
-        """Fill vectors, and arrays that are the same on all ranks, with what was saved; None where
-        nothing was.
+        """Fill vectors, and arrays that are the same on all ranks, with saved values. Returns None
+        if nothing was saved.
         """
         return self._saving.load(values)
 
     def due(self) -> bool:
-        """Whether to save: the same on all ranks, as rank 0 has told with the last sum."""
+        """Return whether to save, the same on all ranks: rank 0 has told the others with the last
+        sum.
+        """
         return self._saving.due() if self.communicator.size == 1 else self._due
 
     def save(self, done: int, values: Values, facts: Any = None) -> None:
-        """After so many steps what ``load`` fills, always the same. facts: that JSON holds.
-
-        Raises KeyboardInterrupt on all ranks afterwards where something has asked for an end.
+        """Save the values after ``done`` steps. values: the same set that ``load`` fills, in every
+        save. facts: JSON values. Raises KeyboardInterrupt on all ranks after the save if the run
+        has been asked to end.
         """
         self._saving.save(done, values, facts)
 
     def degrees(self) -> Vector:
-        """Neighbours that each vertex's edges lead to; ghosts are gone at the end."""
+        """Return the out-degree of each vertex: uint32, without ghosts."""
         degree = self.vector(DEGREES)
         for adjacency in self._forward():
             side, offsets = adjacency.source, adjacency.rows.offsets
@@ -284,8 +304,8 @@ class Operations:
         return degree
 
     def put(self, into: Vector, vertices: NDArray[np.uint32], values: NDArray) -> VertexPlaces:
-        """Values of some vertices, by global id: each rank takes those that it knows. Where these
-        stand.
+        """Set the values of vertices, given by global id, in ``into``; each rank sets those that it
+        has. Returns their places.
         """
         graph = self.graph
         local, partition = np.divmod(vertices.astype(np.int64), graph.partitions)
@@ -312,10 +332,11 @@ class Operations:
         along: bool = True,
         wanted: VertexPlaces | None = None,
     ) -> None:
-        """``y[v]`` = it combined with ``x[u]`` of every edge u -> v; both with ghosts.
+        """Combine ``x[u]`` of every edge u -> v into ``y[v]``. Both vectors have ghosts.
 
-        along: or against the direction of edges. wanted: of which vertices; what others get may be
-        anything; of sums without weights alone. None for all.
+        along: whether edges are followed in their direction, or against it. wanted: the vertices
+        whose ``y`` is needed, None for all; ``y`` of other vertices is then undefined. It is
+        allowed only for sums without weights.
         """
         self.links.expand(x)
         if wanted is not None:
@@ -333,13 +354,14 @@ class Operations:
         places: VertexPlaces,
         aside: SlowBits | None = None,
     ) -> VertexPlaces | None:
-        """Reduce over the edges of the vertices that have anything to tell; where these are few,
-        along their edges alone. The monoid must be idempotent: an edge may be visited twice.
+        """Combine ``x[u]`` of every edge u -> v into ``y[v]``, by pushing from the vertices in
+        ``places`` if they have few edges, else by pulling. The monoid must be idempotent: an edge
+        may be visited twice.
 
-        places: of all vertices with another ``x`` than the unit. along: or against the direction
-        of edges. aside: what of it few vertices have, on all ranks alike. Ghosts have the unit,
-        before and after. Returns the vertices that have another ``y`` now; None where that may be
-        any, or so many that nobody gains by knowing them.
+        places: all vertices whose ``x`` is not the unit. along: whether edges are followed in their
+        direction, or against it. aside: bits that few vertices have, the same on all ranks. Ghosts
+        have the unit before and after. Returns the vertices whose ``y`` has changed; None if any
+        may have changed, or so many that a list of them does not pay.
         """
         if self._push_few(operator, x, y, along, places):
             changed = self._changed.take()
@@ -358,8 +380,8 @@ class Operations:
     def _push_few(
         self, operator: Or | Min, x: Vector, y: Vector, along: bool, places: VertexPlaces
     ) -> bool:
-        """Follow their edges, if that takes less than a pull; then ``y`` has other values in the
-        places that ``_changed`` has.
+        """Push along the edges of the vertices in ``places``, if that takes less time than a pull.
+        Returns whether it did; ``_changed`` then marks the vertices whose ``y`` has changed.
         """
         pushes = self._pushes(along)
         if not all(how == "scatter" for _, how in pushes):
@@ -384,18 +406,20 @@ class Operations:
     def _tell_ghosts(
         self, x: Vector, adjacencies: Sequence[Adjacency]
     ) -> dict[int, NDArray[np.uint32]]:
-        """Give ghosts that edges leave values of marked vertices, and mark them; where they are."""
+        """Send values of marked vertices to the ghosts that edges leave, and mark these ghosts.
+        Returns their places, by ghost segment.
+        """
         if not any(isinstance(a.source.segment, Ghosts) for a in adjacencies):
             return {}
         self.links.expand_marked(x, self._marks)
         return self._marks.ghost_places()
 
     def follow(self, values: Vector, frontier: Marks, follow: Follow) -> int:
-        """Call ``follow`` with each subgraph whose edges leave marked vertices, and pieces of it;
-        how many edges these are.
+        """Call ``follow`` for each subgraph, with pieces that hold the edges leaving the frontier.
+        Returns the number of these edges.
 
-        values: of these vertices; ghosts that edges leave get them from their owners. Marks of
-        ghosts are gone afterwards.
+        values: of the frontier's vertices; ghosts that edges leave receive them from their owners.
+        The marks of ghosts are cleared at the end.
         """
         edges = 0
         forward = self._forward()
@@ -431,11 +455,13 @@ class Operations:
         ways: Iterable[tuple[Adjacency, How]],
         wanted: VertexPlaces | None = None,
     ) -> None:
-        """wanted: vertices whose rows alone are gathered, as far as these are not ghosts."""
+        """Combine values along all edges. wanted: the vertices whose rows are gathered, except in
+        ghost segments; None for all.
+        """
         for values in y.ghosts.values():
             values[:] = operator.unit
         if self.communicator.rank and isinstance(operator, AnySum):
-            y.shared[:] = 0.0  # what shared ones have already counts once
+            y.shared[:] = 0.0  # earlier values of shared vertices count on rank 0 only
         for adjacency, how in ways:
             self.communicator.check()
             source, target = adjacency.source, adjacency.target
@@ -450,28 +476,32 @@ class Operations:
         self.links.fold(y, FOLDS[type(operator)])
 
     def join(self) -> NDArray[np.uint32]:
-        """Join the ends of edges, as forests.py does."""
+        """Join the ends of edges, and return the trees, as forests.join_vertices does."""
         trees, edge_counts = join_vertices(self.graph, self.communicator, self.team, self.directed)
         self._note(edge_counts.edges, edge_counts.read)
         self._labels_sent += edge_counts.sent
         return trees
 
     def edge_counts(self) -> EdgeCounts:
-        """By all ranks."""
+        """Return the counts of all ranks since the last call."""
         sent = self._labels_sent + (self._links.sent if self._links else 0)
         done = self.total([self._edges, self._read, sent - self._sent])
         self._edges = self._read = 0
         self._sent = sent
         return EdgeCounts(*(int(count) for count in done))
 
-    # What these are made of
+    # Helpers of the operations
 
     def _forward(self) -> list[Adjacency]:
-        """Each edge once, in the row of the vertex that it leaves."""
+        """Return the subgraphs that have each edge once, in the row of the vertex that the edge
+        leaves.
+        """
         return [a for a in self.graph.adjacencies if not a.name.startswith("reverse")]
 
     def _pulls(self, along: bool) -> list[tuple[Adjacency, How]]:
-        """Each edge once, as far as there are such rows in that of the vertex it leads to."""
+        """Return each edge once, with how values travel along it: gathered in the row of the vertex
+        that the edge enters, or scattered if there are no such rows.
+        """
         if not self.directed or not along:
             return [(adjacency, "gather") for adjacency in self._forward()]
         return [
@@ -480,8 +510,8 @@ class Operations:
         ]
 
     def _pushes(self, along: bool) -> list[tuple[Adjacency, How]]:
-        """Return the visits along edges that leave, in the segment of the vertex that an edge
-        leaves.
+        """Return each edge once, with how values travel along it: scattered from the row of the
+        vertex that the edge leaves, or gathered if there are no such rows.
         """
         if not self.directed or along:
             return [(adjacency, "scatter") for adjacency in self._forward()]
@@ -491,7 +521,7 @@ class Operations:
         ]
 
     def _mark(self, places: VertexPlaces) -> None:
-        """For ``_active``."""
+        """Mark the places for ``_active``."""
         if not self._by_place:
             self._marks.put(places)
 
@@ -500,7 +530,9 @@ class Operations:
             self._marks.clear()
 
     def _active(self, adjacency: Adjacency, places: VertexPlaces) -> Active:
-        """The rows of a subgraph that are vertices in places, which are marked."""
+        """Return the active rows of a subgraph: the rows of the vertices in ``places``, which must
+        be marked.
+        """
         side = adjacency.source
         if self._by_place:
             chosen = Chosen.of_lists([places.own], side.count)
@@ -514,7 +546,9 @@ class Operations:
     def _gather(
         self, operator: Operator, adjacency: Adjacency, some: Active | None, y: Any, x: Any
     ) -> None:
-        """some: rows; None for all. y, x: places and values, of the rows and of the targets."""
+        """Gather values into the rows of a subgraph. some: the rows; None for all. y: places and
+        values of the rows. x: places and values of the targets.
+        """
         rows = adjacency.rows
         if some is not None and isinstance(rows, Rows):
 
@@ -553,7 +587,9 @@ class Operations:
     def _push(
         self, operator: Or | Min, adjacency: Adjacency, active: Active, x: Vector, y: Vector
     ) -> None:
-        """Mark what changes."""
+        """Push values from active rows to their targets, and mark the targets whose values
+        change.
+        """
         self.communicator.check()
         source, target = adjacency.source, adjacency.target
         ends = *self._values(x, source), *self._values(y, target)
@@ -577,7 +613,9 @@ class Operations:
 
 
 def _is_by_place(graph: RankGraph) -> bool:
-    """Whether there is one subgraph, with its reverse, whose rows and targets are places."""
+    """Return whether the graph has one subgraph (and its reverse) whose rows and targets are
+    numbered by place.
+    """
     ends = [side for a in graph.adjacencies for side in (a.source, a.target)]
     one = len({a.name.removeprefix("reverse-") for a in graph.adjacencies}) == 1
     return one and all(end.segment is graph.own and is_identity(end.places) for end in ends)
@@ -586,9 +624,9 @@ def _is_by_place(graph: RankGraph) -> bool:
 def warm_up(
     offset_types: Iterable[np.dtype], more: Iterable[ModuleType], load: bool = True
 ) -> None:
-    """Compile, or load from the cache, what operations call. offset_types: of the subgraphs. more:
-    modules of kernels that a program calls itself. load: whether to load what only operations call
-    (compile_kernels).
+    """Compile, or load from the cache, the kernels that operations call. offset_types: of the
+    subgraphs. more: modules of kernels that a program calls itself. load: whether to load kernels
+    that only operations call (compile_kernels).
     """
     modules, types = (bitmap, numbering, piece, vertices, gather, forest), set(offset_types)
     compile_kernels(*modules, load=load, offsets=types)

@@ -1,9 +1,10 @@
 """Breadth-first search by masked products over the Boolean semiring, with five switches.
 
-A level multiplies the transposed matrix with the frontier, under the mask of what was not visited
-(Yang, Buluc, Owens: Implementing Push-Pull Efficiently in GraphBLAS, Algorithm 1). It knows of the
-search's own kernels nothing, and they are measured against it: each of the paper's optimizations
-(its section 5) can be switched off, and then the work is done that it saves.
+A level multiplies the transposed matrix with the frontier, under the mask of unvisited vertices
+(Yang, Buluc, Owens: Implementing Push-Pull Efficiently in GraphBLAS, Algorithm 1). This search
+shares no kernels with the project's own search, which is measured against it. Each optimization of
+the paper's section 5 can be switched off; the search then does the work that the optimization
+saves.
 """
 
 from __future__ import annotations
@@ -42,20 +43,22 @@ _NO_ENTRIES = np.empty(0, np.uint32)
 _SHARED_EDGES = 2 * EDGES_A_TURN
 _SHARED_WORDS = 256
 _SHARED_VERTICES = 2 * VERTICES_A_TURN
-"""Below this, waking a thread takes longer than the work."""
+"""Thresholds of edges, words and vertices below which waking a thread takes longer than the
+work.
+"""
 
 
 @dataclass(frozen=True)
 class Switches:
     """The optimizations of the paper's section 5, in the order of its Table 2.
 
-    structure_only: vectors are bitmaps, and neither they nor the matrix have values to read; off,
-    vectors have a word for each vertex and the matrix one for each edge. change_of_direction: by
-    columns or by rows, as direction.choose has it; off, always by columns. masking: a product makes
-    no value where the vertex was visited; off, it makes all, and they are sorted out afterwards.
-    early_exit: a row is left at the first neighbour that makes it true. operand_reuse: rows are
-    multiplied with what was visited, which is at hand; off, with the frontier, which is made dense
-    first.
+    structure_only: vectors are bitmaps, and neither vectors nor the matrix have values to read;
+    off: vectors have a word for each vertex, the matrix one for each edge. change_of_direction:
+    products are by columns or by rows, as direction.choose decides; off: always by columns.
+    masking: a product makes no value for visited vertices; off: it makes all values, and those of
+    visited vertices are dropped afterwards. early_exit: a row ends at the first neighbour that
+    makes it true. operand_reuse: rows are multiplied with the visited vertices, a vector that
+    exists anyway; off: with the frontier, which is made dense first.
     """
 
     structure_only: bool = True
@@ -66,7 +69,7 @@ class Switches:
 
 
 class Work(NamedTuple):
-    """The work of a search: the greatest distance, and edges that it looked at."""
+    """The work of a search. depth: the greatest distance. edges: the edges that it looked at."""
 
     depth: int
     edges: int
@@ -79,9 +82,11 @@ def search(
     switches: Switches,
     entries: NDArray[np.uint32] = _NO_ENTRIES,
 ) -> tuple[NDArray[np.int32], Work]:
-    """Hop distances from a global id, -1 where unreached.
+    """Return hop distances from ``source``, a global id (-1 for vertices not reached), and the
+    work.
 
-    entries: of the matrix, 1 for each edge; they are read where not the structure alone is.
+    entries: the entries of the matrix, 1 for each edge; they are read unless ``structure_only`` is
+    on.
     """
     products = _Products(graph, source, team, switches, entries)
     forward = int(graph.offsets[source + 1]) - int(graph.offsets[source])
@@ -102,11 +107,11 @@ def search(
 
 
 class _Products:
-    """Vectors of a search between two products.
+    """The vectors of a search between two products.
 
-    The frontier is a list, ``queue``, or where that is None a bitmap. out: what a product gives, by
-    vertex: a bitmap, or words; zeros between them. listed: its vertices, of a product by columns.
-    dense: words of the frontier, where rows are multiplied with those.
+    queue: the frontier as a list; None if it is a bitmap. out: the result of a product by vertex, a
+    bitmap or words; all zero between products. listed: the vertices in the result of a product by
+    columns. dense: the words of the frontier, if rows are multiplied with these.
     """
 
     def __init__(
@@ -132,7 +137,7 @@ class _Products:
             self.reached.values[source] = 1
 
     def push(self) -> int:
-        """By columns; edges that this looked at."""
+        """Multiply by columns. Returns the number of edges that the product looked at."""
         graph, queue = self._graph, self._listed_frontier()
         sums = self._sums[: len(queue) + 1]
         degree_sums(graph.offsets, queue, sums)
@@ -157,7 +162,7 @@ class _Products:
         return edges
 
     def pull(self) -> int:
-        """By rows; edges that this looked at."""
+        """Multiply by rows. Returns the number of edges that the product looked at."""
         graph = self._graph
         done = self._workers(len(self._frontier), _SHARED_WORDS).run(
             pull_product,
@@ -174,8 +179,8 @@ class _Products:
         return sum(done)
 
     def settle(self, level: int) -> tuple[int, int, int]:
-        """Make the unvisited vertices of a product the frontier, at ``level``; return vertices,
-        edges that leave them, edges that enter them.
+        """Make the unvisited vertices of a product's result the frontier, at distance ``level``.
+        Returns their number, and the numbers of edges that leave and that enter them.
         """
         graph, listed = self._graph, self._listed
         degrees = graph.offsets, graph.reverse_offsets
@@ -202,8 +207,9 @@ class _Products:
         return bitmap.members(self._frontier) if self._queue is None else self._queue
 
     def _operand(self) -> NDArray[np.uint64]:
-        """Return the vector that rows are multiplied with: an unvisited vertex has no neighbour
-        that was visited before the frontier, so both give the same.
+        """Return the vector that rows are multiplied with. Visited vertices and the frontier give
+        the same result, since an unvisited vertex has no neighbour that was visited before the
+        frontier.
         """
         visited, values, _ = self.reached
         if self._switches.operand_reuse:
@@ -236,8 +242,8 @@ def search_arrays(vertices: int, switches: Switches) -> list[Array]:
 
 
 def search_bytes(vertices: int, edges: int) -> int:
-    """At most, whatever is switched off: with the entries of the matrix, the values and the
-    members of a frontier.
+    """Return the most bytes of a search, for any switches: with the entries of the matrix, the
+    values, and the list of a frontier.
     """
     off = Switches(structure_only=False, operand_reuse=False)
     return total_bytes(search_arrays(vertices, off)) + (8 + 4) * vertices + 4 * edges

@@ -1,4 +1,4 @@
-"""A program: what the ranks of a graph do together to answer one question."""
+"""A program: the work that the ranks of a graph do together to answer one question."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ if TYPE_CHECKING:
     from .saving import Saving
 
 Tell = Callable[[int, int, str], None]
-"""Called with steps done, in all as far as that is known, and what the last one gave: names and
-numbers, as "change 1e-5, level 3".
+"""Function that reports progress. It is called with the number of steps done, the number of all
+steps as far as known, and the numbers of the last step as text, such as "change 1e-5, level 3".
 """
 
 
 class ProgramResult(NamedTuple):
-    """The result of a rank. values: by column; an array is of the whole graph, and rank 0's alone.
-
-    record: what the run's record says of it, on rank 0.
+    """The result of a program on a rank. values: by column; a vector, or on rank 0 an array of the
+    whole graph. record: facts for the run's record, on rank 0.
     """
 
     values: Mapping[str, Vector | NDArray]
@@ -38,9 +37,9 @@ class ProgramResult(NamedTuple):
 
 
 class Program(Protocol):
-    """Frozen data: it goes to workers as it is. columns: that it gives at most. weighted: whether
-    it reads the weights of edges. scans_once: whether it goes through the edges a single time.
-    kernels: modules of those that it calls itself.
+    """A program as frozen data, which can be sent to workers. columns: the names of all columns
+    that it may give. weighted: whether it reads the edges' weights. scans_once: whether it goes
+    through the edges only once. kernels: modules of the kernels that it calls itself.
     """
 
     @property
@@ -57,16 +56,16 @@ class Program(Protocol):
         ...
 
     def run(self, operations: Operations, tell: Tell) -> ProgramResult:
-        """On all ranks at once."""
+        """Run the program, on all ranks at once."""
         ...
 
 
 @runtime_checkable
 class DeviceProgram(Program, Protocol):
-    """One that has a kernel of its own for a device.
+    """A program that has a kernel of its own for a device.
 
-    by_target: whether that goes through the rows of vertices that edges lead to, rather than from.
-    wants_degrees: whether it wants to know how many edges leave each, or of what weight.
+    by_target: whether the kernel reads rows of the vertices that edges enter, rather than leave.
+    wants_degrees: whether it reads the number, or the weight, of the edges that leave each vertex.
     """
 
     @property
@@ -87,32 +86,30 @@ class DeviceProgram(Program, Protocol):
 
 @runtime_checkable
 class SharedProgram(DeviceProgram, Protocol):
-    """One whose ranks have a device each, and there a share of the edges."""
+    """A program whose ranks have a device each, with a share of the edges on it."""
 
     def exchange_bytes(self, vertices: int) -> int:
-        """Return the bytes that the program holds on a device besides, for exchanges
-        between ranks.
-        """
+        """Return the bytes that the program also holds on a device for exchanges between ranks."""
         ...
 
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: Saving) -> ProgramResult:
-        """On all ranks at once; values on rank 0."""
+        """Run the program on all ranks at once. Only rank 0's result has values."""
         ...
 
 
 @runtime_checkable
 class DealtProgram(DeviceProgram, Protocol):
-    """One whose ranks have a device each, and there the whole graph; what there is to be done is
-    dealt out to them.
+    """A program whose ranks have a device each, with the whole graph on it. The work is dealt out
+    to the ranks.
     """
 
     def of_rank(self, rank: int, ranks: int) -> DeviceProgram:
-        """A rank's part of it."""
+        """Return a rank's part of the program."""
         ...
 
     def put_together(self, given: ProgramResult, more: ProgramResult) -> ProgramResult:
-        """Put together the results of ranks: of the first ones, and of the next one. given: may be
-        used up.
+        """Return the combined result of several ranks. given: the combined result of earlier ranks,
+        which may be overwritten. more: the next rank's result.
         """
         ...
 
@@ -125,10 +122,10 @@ class ProgramEngine(Engine, Protocol):
         program: Program | None = None,
         extra_bytes: int = 0,
     ) -> ProgramResult:
-        """Values by place in the arrays of ``subject.names``.
+        """Run a program. The result's values are by place in the arrays of ``subject.names``.
 
-        program: instead of the one that the engine is for, and holding no more. extra_bytes: bytes
-        that it may hold beyond its need, if that is of use.
+        program: run instead of the engine's own program; it must hold no more bytes. extra_bytes:
+        bytes that the program may use beyond its need.
         """
         ...
 

@@ -25,16 +25,20 @@ from ..ranks.graph import RankGraph
 from .vectors import Vector
 
 WINDOW = 1 << 17
-"""Vertices whose values travel at once."""
+"""Number of vertices whose values are sent at once."""
 
 Values = Mapping[str, Vector | NDArray]
-"""By name. An array is the same on all ranks."""
+"""Values to save, by name. An array is the same on all ranks."""
 
 ANSWERED = "answered"
-"""Of a program that goes through sources: bool, by source."""
+"""Name of the array (bool, by source) of finished sources, in a program that goes through
+sources.
+"""
 
 _one_at_a_time = threading.Lock()
-"""An attempt of before may still be saving when the next one looks, on the same worker."""
+"""Lock around saving and loading: an earlier attempt may still be saving on the same worker when
+the next one loads.
+"""
 
 
 class SavedSteps(NamedTuple):
@@ -106,7 +110,9 @@ class VectorSaving:
         self._delegates = shared[self._order]
 
     def due(self) -> bool:
-        """On rank 0, whose clock all go by."""
+        """Return whether to save, on rank 0, whose clock decides for all ranks; False on other
+        ranks.
+        """
         return self._checkpoint is not None and self._checkpoint.due()
 
     def save(self, done: int, values: Values, facts: Any = None) -> None:
@@ -117,7 +123,7 @@ class VectorSaving:
         elif self._graph.rank:
             for array in arrays.values():
                 if isinstance(array, Pieces):
-                    list(array.pieces)  # rank 0 gets them
+                    list(array.pieces)  # sends them to rank 0
         if self._from_first([np.array([ends])])[0][0]:
             raise KeyboardInterrupt
 
@@ -150,7 +156,9 @@ class VectorSaving:
         return values.dtype, len(values)
 
     def _windows(self, vector: Vector) -> Iterator[NDArray]:
-        """On rank 0; the others give what they have of each, and get nothing."""
+        """Yield a vector's values window by window on rank 0. Other ranks send their own values of
+        each window, and yield nothing.
+        """
         graph = self._graph
         for first in range(0, graph.vertices, WINDOW):
             last = min(first + WINDOW, graph.vertices)
@@ -192,8 +200,8 @@ class VectorSaving:
         vector.own[unknown] = before
 
     def _spans(self, rank: int, first: int, last: int) -> Iterator[tuple[slice, slice]]:
-        """Return the spans of a window of global ids that a rank owns: in its own values, and in
-        the window.
+        """Yield, for each partition of a rank, the vertices of a window of global ids: as a slice
+        of the rank's own values, and as a slice of the window.
         """
         graph = self._graph
         held = range(rank, graph.partitions, graph.ranks)
@@ -204,12 +212,12 @@ class VectorSaving:
             yield own, slice(at, last - first, graph.partitions)
 
     def _delegates_in(self, first: int, last: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Shared vertices of a window, and where their values stand."""
+        """Return the global ids of a window's shared vertices, and the places of their values."""
         some = slice(*np.searchsorted(self._delegates, [first, last]).tolist())
         return self._delegates[some], self._order[some]
 
     def _from_first(self, message: Message) -> Message:
-        """Return the value of rank 0."""
+        """Return the message of rank 0."""
         return self._communicator.exchange([message] * self._communicator.size)[0]
 
 
@@ -247,7 +255,7 @@ class SharedSaving:
         self._checkpoint = checkpoint
 
     def due(self) -> bool:
-        """On rank 0, which tells the others."""
+        """Return whether to save, on rank 0, which tells the other ranks; False on these."""
         return self._checkpoint is not None and self._checkpoint.due()
 
     def load(self, arrays: Mapping[str, NDArray]) -> SavedSteps | None:
@@ -268,12 +276,17 @@ class SharedSaving:
 
 
 class DealtSaving:
-    """The saving of ranks with a device each, which answer sources apart. Rank 0 saves the arrays
-    of all of them, added up, as one device does: ``ANSWERED``, and sums.
+    """The saving of ranks with a device each, which answer sources apart.
 
-    checkpoint: on each rank, by whose clock it asks for a save: whose time comes first waits for
-    the others there. Only rank 0's is written. The arrays of ``load`` are what a rank has found
-    whenever it saves, and at its end.
+    The arrays that ``load`` fills are ``ANSWERED`` and sums: the results of this rank at each save
+    and at its end. Ranks save together, in four steps:
+
+    1. A rank whose clock says so calls ``save``, and waits there.
+    2. Each other rank joins, by ``save`` after its next sources, or by ``finish`` at its end.
+    3. Rank 0 adds up the arrays of all ranks, and writes them in the form of a single device.
+    4. All ranks go on, or end where one of them has been asked to.
+
+    checkpoint: on each rank, for its clock; only rank 0's is written.
     """
 
     def __init__(self, ranks: Ranks, checkpoint: Checkpoint) -> None:
@@ -285,7 +298,9 @@ class DealtSaving:
         return self._checkpoint.due()
 
     def load(self, arrays: Mapping[str, NDArray]) -> SavedSteps | None:
-        """Fill the sums of rank 0; those of the others stay 0."""
+        """Fill the arrays with the saved ones. Rank 0 gets the saved sums, the sums of other ranks
+        stay 0, and all ranks get ``ANSWERED``.
+        """
         self._mine, done = arrays, None
         if self._ranks.rank == 0:
             done = DeviceSaving(self._checkpoint).load(arrays)
@@ -293,18 +308,18 @@ class DealtSaving:
         return done
 
     def save(self, done: int, arrays: Mapping[str, NDArray], facts: Any = None) -> None:
-        """Save with the others, who do so too, or ``finish``."""
+        """Save together with the other ranks."""
         assert arrays is self._mine
         del done, facts
-        self._meet(finished=False)
+        self._save_together(finished=False)
 
     def finish(self) -> None:
-        """Take part in what others save, until all have answered what was theirs."""
-        while self._meet(finished=True):
+        """Take part in the saves of other ranks until all ranks have finished."""
+        while self._save_together(finished=True):
             pass
 
-    def _meet(self, finished: bool) -> bool:
-        """Whether any rank had more to do; what all have found is saved then."""
+    def _save_together(self, finished: bool) -> bool:
+        """Save the arrays of all ranks, unless all have finished. Returns whether it saved."""
         going_on, ends = self._ranks.total([not finished, ending.asked()])
         if not going_on:
             return False
@@ -318,7 +333,9 @@ class DealtSaving:
         return True
 
     def _sums(self) -> dict[str, NDArray]:
-        """On rank 0, which hears of the others one after the other."""
+        """Return the combined arrays of all ranks on rank 0, which receives them one rank after the
+        other.
+        """
         ranks, nothing = self._ranks, []
         whole = {} if ranks.rank else {name: some.copy() for name, some in self._mine.items()}
         for rank in range(1, ranks.size):
@@ -327,5 +344,5 @@ class DealtSaving:
             for into, more in zip(whole.values(), came, strict=bool(whole)):
                 fold = np.logical_or if into.dtype == bool else np.add
                 fold(into, more, out=into)
-            del came  # before others come
+            del came  # before the next message comes
         return whole

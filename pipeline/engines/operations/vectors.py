@@ -1,9 +1,9 @@
-"""Vectors: a value for each vertex, split over ranks, and what ranks tell each other of them.
+"""Vectors: a value for each vertex, split over ranks, and the exchange of values between ranks.
 
-A rank has values of its *own* vertices, of *shared* ones (the delegates, on all ranks alike), and
-of *ghosts*, which others own and its edges lead to. Owners *expand* values to those that hold
-ghosts; holders *fold* theirs into the owners'. Both go by lists that ranks agree on once: of each
-segment the vertices that edges here touch.
+A rank has values of its *own* vertices, of *shared* vertices (the delegates, the same on all
+ranks), and of *ghosts*, which other ranks own and which its edges touch. Owners *expand* values to
+the ranks that hold ghosts; these *fold* their values into the owners' values. Both use lists that
+ranks agree on once: for each segment, the vertices that the rank's edges touch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..ranks.state import Ghosts, Vertices
 from .marks import Marks, VertexPlaces, add, where
 
 _AT_ONCE = 1 << 18
-"""Values that a thread fills."""
+"""Number of values that a thread fills at once."""
 
 
 class Counts(NamedTuple):
@@ -58,12 +58,14 @@ def vectors_bytes(counts: Counts, vectors: Iterable[VectorType]) -> int:
 
 
 Fold = Callable[[NDArray, NDArray], NDArray]
-"""Values that were held, values that came: values."""
+"""Function that combines the values held with the values received."""
 
 
 @dataclass
 class Vector:
-    """own, shared: by place; shared: (0,) of a rank that is alone. ghosts: by segment."""
+    """Values of vertices. own: by place. shared: by place; (0,) on a single rank. ghosts: by
+    segment, then by place.
+    """
 
     own: NDArray
     shared: NDArray
@@ -75,7 +77,9 @@ class Vector:
         return self.shared if segment is graph.shared else self.ghosts[id(segment)]
 
     def fill(self, value: Any, places: VertexPlaces | None = None) -> None:
-        """places: of the vertices that are meant; None for all, ghosts too."""
+        """Set all values, those of ghosts included; or only the values of the own and shared
+        vertices in ``places``.
+        """
         if places is not None:
             self.own[places.own] = self.shared[places.shared] = value
             return
@@ -84,11 +88,11 @@ class Vector:
 
 
 def make_vector(graph: RankGraph, vector: VectorType, value: Any, team: Team) -> Vector:
-    """Return a vector that has ``value`` everywhere."""
+    """Return a new vector filled with ``value``."""
 
     def filled(count: int) -> NDArray:
-        # Memory that is touched for the first time takes longest: zeros are not, and others are by
-        # all threads.
+        # The first touch of memory takes longest. Zeros need no touch, and all threads share the
+        # touch for other values.
         if not value:
             return np.zeros(count, vector.dtype)
         values = np.empty(count, vector.dtype)
@@ -104,8 +108,9 @@ def make_vector(graph: RankGraph, vector: VectorType, value: Any, team: Team) ->
 
 @dataclass(frozen=True)
 class _Link:
-    """Vertices of a partition that another rank owns. ghost, places: of them here, in a segment of
-    ghosts; of the rank that owns them, in its own one, and ``ghost`` is 0.
+    """Vertices of one partition whose values two ranks exchange. On the rank that holds ghosts,
+    ghost and places are their segment and their places in it. On the owner, places are those in its
+    own segment, and ghost is 0.
     """
 
     ghost: int
@@ -113,19 +118,21 @@ class _Link:
 
 
 class Links:
-    """Which values go from rank to rank. Of a rank that is alone there are none."""
+    """The lists of values that go from rank to rank; empty on a single rank. read: bytes read from
+    disk to make the lists. sent: bytes sent to other ranks.
+    """
 
     def __init__(self, graph: RankGraph, communicator: Communicator) -> None:
         self._communicator = communicator
         size = communicator.size
-        self._held: list[list[_Link]] = [[] for _ in range(size)]  # here, by their owner
-        self._asked: list[list[_Link]] = [[] for _ in range(size)]  # own ones, by who holds them
+        self._held: list[list[_Link]] = [[] for _ in range(size)]  # ghosts here, by owner
+        self._asked: list[list[_Link]] = [[] for _ in range(size)]  # own vertices, by holder
         self.sent = self.read = 0
         if size > 1:
             self._agree(graph)
 
     def _agree(self, graph: RankGraph) -> None:
-        """Tell owners which of their vertices are touched here."""
+        """Tell owners which of their vertices the edges of this rank touch."""
         size = self._communicator.size
         messages: list[Message] = [[] for _ in range(size)]
         for ghosts in graph.every_ghost:
@@ -146,7 +153,7 @@ class Links:
                 self._asked[rank].append(_Link(0, places))
 
     def expand(self, values: Vector) -> None:
-        """Give ghosts the values of their owners."""
+        """Set the values of ghosts to those of their owners."""
         if self._communicator.size == 1:
             return
         messages = [[values.own[link.places] for link in some] for some in self._asked]
@@ -155,8 +162,8 @@ class Links:
                 values.ghosts[link.ghost][link.places] = came
 
     def fold(self, values: Vector, fold: Fold) -> None:
-        """Fold ghosts into their owners' values, rank after rank; and shared ones into each
-        other's, which are the same on all ranks then.
+        """Fold values of ghosts into their owners' values, in the order of ranks, and values of
+        shared vertices over all ranks, which have the same values afterwards.
         """
         if self._communicator.size == 1:
             return
@@ -169,7 +176,9 @@ class Links:
             values.shared[:] = self._fold_shared(values.shared, fold)
 
     def expand_marked(self, values: Vector, marked: Marks) -> None:
-        """Give ghosts the values of their owners' marked vertices, and marks."""
+        """Set the values of ghosts to those of their owners' marked vertices, and mark these
+        ghosts.
+        """
         if self._communicator.size == 1:
             return
         messages: list[Message] = []
@@ -185,9 +194,9 @@ class Links:
                 add(marked.ghosts[link.ghost], places)
 
     def fold_marked(self, values: Vector, marked: Marks, fold: Fold) -> None:
-        """Fold the marked ones: ghosts into their owners' values, shared ones into each other's, by
-        what may combine a value twice. Owners mark what has become another value, all ranks what
-        did of shared ones; marks of ghosts are gone.
+        """Fold values of marked vertices: of ghosts into their owners' values, of shared vertices
+        over all ranks. ``fold`` must be idempotent. Owners mark own vertices whose values change;
+        all ranks mark shared vertices whose values change. Marks of ghosts are cleared.
         """
         if self._communicator.size == 1:
             return
@@ -207,7 +216,9 @@ class Links:
                 _fold_into(values.own, marked.own, link.places[at], came, fold)
 
     def _fold_shared(self, values: NDArray, fold: Fold) -> NDArray:
-        """Each rank folds a part of all ranks' values, and tells all."""
+        """Fold the shared values of all ranks. Each rank folds one part of them, and sends the
+        result to all ranks.
+        """
         parts = np.array_split(values, self._communicator.size)
         came = [message[0] for message in self._send([[part] for part in parts])]
         whole = came[0]
@@ -237,7 +248,9 @@ def _fold_into(
 
 
 def _touched(graph: RankGraph, ghosts: Ghosts) -> tuple[NDArray[np.uint64], int]:
-    """Bitmap of the places in a segment that edges here lead from or to; bytes read for that."""
+    """Return a bitmap of the places in a ghost segment that this rank's edges touch, and the bytes
+    read to find them.
+    """
     read = 0
     words = np.zeros(-(-ghosts.count // bitmap.WORD), np.uint64)
     for adjacency in graph.adjacencies:
@@ -263,7 +276,7 @@ def _mark(adjacency: Adjacency, side: Side, words: NDArray[np.uint64]) -> int:
 
 
 def links_bytes(ghosts: int) -> int:
-    """Return the bytes of lists of ghosts, of as many own vertices that others hold, and of
-    messages there and back.
+    """Return the bytes of the lists of ghosts, of lists of as many own vertices that other ranks
+    hold, and of messages in both directions.
     """
     return (2 * 2 * 4 + 2 * 8) * ghosts

@@ -1,9 +1,10 @@
-"""Betweenness from a source with more shortest paths than a 64-bit float can count, in operations.
+"""Betweenness from a source that has more shortest paths than a 64-bit float can count, by
+operations.
 
-A number of paths is ``value * 2**exponent``, with a value from 1 up to 2. A product adds up plain
-floats, so all values of a level are multiplied by one power of two. That serves a *window* of
-exponents without leaving the range of floats; a level whose exponents differ by more takes several
-products. Powers of two change no rounding.
+A number of paths is ``value * 2**exponent``, with 1 <= value < 2. A product adds up plain floats,
+so all values of a level are first multiplied by one power of two. That keeps a *window* of
+exponents in the range of floats; a level with a wider range of exponents takes several products.
+Powers of two change no rounding.
 """
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ from .operations import Operations
 from .vectors import Counts, Vector, VectorType, vectors_bytes
 
 WINDOW = 900
-"""Exponents of a window: its least value is a float, and so is a sum of 2^32 of its greatest."""
+"""Number of exponents in a window. Its least value is a float, and so is the sum of 2^32 of its
+greatest.
+"""
 
 _EXPONENTS = VectorType(np.int32)
 _DEPENDENCIES = VectorType(np.float64)
 
 
 class WidePaths:
-    """Counts the paths again over known levels, and adds up what depends on each vertex.
+    """Counts shortest paths again over known levels, and adds up the dependencies of vertices.
 
-    score: receives the dependencies. paths, share, came: the vectors of plain counts, used again.
-    paths: values; on the way back, what a vertex tells the level before it. share: the same, as far
-    as it is in a window. came: sums of shares.
+    score: receives the dependencies. paths, share, came: vectors of the plain counts, reused.
+    paths: values of the numbers of paths; on the way back, the share that a vertex passes to the
+    level before it. share: the values of ``paths`` within a window. came: sums of shares.
     """
 
     def __init__(
@@ -43,7 +46,7 @@ class WidePaths:
         self._depends = operations.vector(_DEPENDENCIES)
 
     def add(self, levels: PlacesByLevel) -> None:
-        """levels: all of a source."""
+        """Add the dependencies of one source to the score. levels: all levels of the source."""
         self._share.fill(0)
         self._count(levels)
         self._add_up(levels)
@@ -78,7 +81,9 @@ class WidePaths:
             each(_settle, self._score, paths, reads=[depends], places=here)
 
     def _windows(self, places: VertexPlaces, falling: bool) -> Iterator[int]:
-        """The greatest exponent of each window of some vertices, falling; or the least, rising."""
+        """Yield the windows that cover the exponents of the vertices in ``places``: the greatest
+        exponent of each window, falling, or the least one, rising.
+        """
         exponents = self._exponents
         some = [exponents.own[places.own], exponents.shared[places.shared]]
         left: NDArray[np.int32] = np.concatenate(some) * np.int32(1 if falling else -1)
@@ -94,7 +99,9 @@ class WidePaths:
     def _gather(
         self, shift: Callable[..., None], tell: VertexPlaces, wanted: VertexPlaces, along: bool
     ) -> None:
-        """Add up what some vertices tell; ``shift`` chooses those of a window."""
+        """Add up the shares of the vertices in ``tell`` for the vertices in ``wanted``. ``shift``
+        chooses the shares of a window.
+        """
         reads = self._paths, self._exponents
         self._operations.each(shift, self._share, reads=reads, places=tell)
         self._came.fill(0, wanted)
@@ -104,8 +111,9 @@ class WidePaths:
 def _put_in_window(
     least: int, greatest: int, sign: int, share: NDArray, values: NDArray, exponents: NDArray
 ) -> None:
-    """Values times 2**exponent, or divided by it (sign -1), as far as exponents are of the window;
-    its first one counts as 0.
+    """Set the share to values times 2**exponent, or divided by it (sign -1); to 0 for exponents
+    outside the window. Exponents count from the window's first one, the greatest, or the least if
+    sign is -1.
     """
     first = greatest if sign > 0 else least
     within = (exponents >= least) & (exponents <= greatest)
@@ -115,7 +123,7 @@ def _put_in_window(
 
 
 def _join(greatest: int, paths: NDArray, exponents: NDArray, came: NDArray) -> None:
-    """Add what came of a window to paths; 0 is no number yet."""
+    """Add the sums of a window to paths. A value of 0 stands for no paths yet."""
     value, its = np.frexp(came)
     its += np.int32(greatest)
     none, more = paths == 0, came != 0
@@ -132,12 +140,14 @@ def _join(greatest: int, paths: NDArray, exponents: NDArray, came: NDArray) -> N
 def _depend(
     least: int, depends: NDArray, paths: NDArray, exponents: NDArray, came: NDArray
 ) -> None:
-    """Add what came of a window."""
+    """Add the sums of a window to the dependencies."""
     depends += paths * np.ldexp(came, exponents - np.int32(least))
 
 
 def _settle(score: NDArray, paths: NDArray, depends: NDArray) -> None:
-    """paths: receives what a vertex tells those before it."""
+    """Add the dependencies to the score. paths: receives the share that a vertex passes to the
+    level before it.
+    """
     score += depends
     paths[:] = (1 + depends) / paths
 

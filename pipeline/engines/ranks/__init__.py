@@ -1,1 +1,3 @@
-"""Supersteps of several ranks on CPUs: what a rank holds, visits and sends, by layout."""
+"""Supersteps of several ranks on CPUs: the subgraphs of a rank, its visits and its messages, by
+layout.
+"""

@@ -1,10 +1,10 @@
 """The edges of a rank's subgraphs, in memory or on disk, and visits along them.
 
-A visit sees a *piece* of a subgraph: all of its targets, where they are in memory, else a run of
-pages that was read. On disk, the pages that hold edges of active rows (push: of the frontier; pull:
-of unvisited vertices) are marked, and those alone are read. A team has twice as many threads as
-there are cores, each with a buffer of its own: while some wait for the disk others compute, which
-is all the reading ahead that is needed, and memory is bounded by the buffers.
+A visit sees a *piece* of a subgraph: all of its targets if they are in memory, else a run of pages
+that was read. On disk only the pages that hold edges of active rows are read; these are rows of the
+frontier for a push, of unvisited vertices for a pull. A team has twice as many threads as there are
+cores, each with its own buffer. While some threads wait for the disk, others compute: no other
+read-ahead is needed, and the buffers bound the memory.
 """
 
 from __future__ import annotations
@@ -31,22 +31,26 @@ from ....partition.store.whole import WholeGraph
 from .packing import NONE, joined
 
 EDGES_A_TURN = 1 << 16
-"""Edges that a thread follows at once, or few more."""
+"""Number of edges that a thread follows at once, about."""
 
 ROWS_A_TURN = 1 << 14
-"""Rows that a thread looks at at once, to pull; on disk _ROWS_TO_MARK are marked."""
+"""Number of rows that a thread pulls at once. On disk, a thread marks pages for _ROWS_TO_MARK rows
+at once.
+"""
 
 _ROWS_TO_MARK = 1 << 18
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def stream_team(threads: int) -> Team:
-    """The threads that read and compute, for ``threads`` cores."""
+    """Return the team of threads that read and compute, for ``threads`` cores."""
     return Team(2 * threads)
 
 
 class EdgeCounts(NamedTuple):
-    """edges: examined. read: bytes from disk. skipped: blocks there without an active page."""
+    """Counts of a visit. edges: edges examined. read: bytes read from disk. skipped: blocks on disk
+    that have no active page.
+    """
 
     edges: int = 0
     read: int = 0
@@ -62,7 +66,7 @@ def total(looks: Iterable[EdgeCounts]) -> EdgeCounts:
 
 
 class Visits(NamedTuple):
-    """results: of each visit. read, skipped: see EdgeCounts."""
+    """The outcome of visits. results: of each visit. read, skipped: as in EdgeCounts."""
 
     results: list
     read: int = 0
@@ -70,10 +74,11 @@ class Visits(NamedTuple):
 
 
 class Active(NamedTuple):
-    """Active rows of a subgraph: rows that have edges, and those edges.
+    """Active rows of a subgraph. rows: the number of active rows that have edges. edges: the number
+    of their edges.
 
-    where: of Rows, turns of ``queue``, the rows, as cut_turns has them; of RowsOnDisk pages, uint8,
-    nonzero where active.
+    where: for Rows, the bounds of turns in ``queue`` (as in cut_turns); for RowsOnDisk, uint8
+    (pages,), nonzero for active pages. queue: the rows, for Rows.
     """
 
     rows: int
@@ -86,10 +91,11 @@ NO_ROWS = Active(0, 0, np.zeros((1, 2), np.int64), NONE)
 
 
 class Chosen:
-    """Some vertices of a segment as the rows of subgraphs: as a bitmap, and as a list.
+    """A choice of a segment's vertices as rows of a subgraph, as a bitmap and as a list. One of the
+    two is given; the other is made at its first use.
 
-    places: of rows there, of which there are ``rows``. bits: by place. listed: the rows, of a
-    bitmap rising. A bitmap is given, or lists; the other is made when it is first asked for.
+    places: numbering from the subgraph's ``rows`` rows to places in the segment. bits: bitmap by
+    place. listed: the chosen rows; rising if made from a bitmap.
     """
 
     def __init__(
@@ -107,7 +113,7 @@ class Chosen:
 
     @classmethod
     def of_lists(cls, lists: Sequence[NDArray[np.uint32]], rows: int) -> Chosen:
-        """Return the choice of some rows, which are the vertices of a segment."""
+        """Return the choice of the listed rows of a subgraph whose rows are numbered by place."""
         return cls(by_rule(), None, rows, lists)
 
     @property
@@ -131,12 +137,15 @@ class Chosen:
 
 
 Visit = Callable[[Piece, NDArray[np.uint32], int, int, int], Any]
-"""Called with a piece, rows of it as push_piece has them (``queue``, ``first``, ``last``), and how
-many vertices it finds at most."""
+"""Function that is called with a piece, rows of the piece as in push_piece (``queue``, ``first``,
+``last``), and a bound on the vertices that it finds.
+"""
 
 
 class Rows(NamedTuple):
-    """Compressed sparse rows in memory. weights: bits, of each target, or (0,)."""
+    """Compressed sparse rows in memory. weights: uint32, the bits of each target's weight, or
+    (0,).
+    """
 
     offsets: NDArray[np.unsignedinteger]
     targets: NDArray[np.uint32]
@@ -144,11 +153,11 @@ class Rows(NamedTuple):
 
     @property
     def piece(self) -> Piece:
-        """All of them."""
+        """Return all rows as one piece."""
         return Piece(self.offsets, self.targets, 0, len(self.targets), self.weights)
 
     def active(self, team: Team, chosen: Chosen) -> Active:
-        """The rows of some vertices."""
+        """Return the active rows for a choice of vertices."""
         queue = chosen.listed
         if not len(queue):
             return NO_ROWS
@@ -168,7 +177,9 @@ class Rows(NamedTuple):
     def pull(
         self, team: Team, places: Numbering, known: NDArray[np.uint64], visit: Visit
     ) -> Visits:
-        """Visit all rows. known: bitmap of those that need no visit; places: of rows there."""
+        """Visit all rows. known: bitmap of the places that need no visit. places: numbering from
+        rows to places.
+        """
         piece, count = self.piece, len(self.offsets) - 1
 
         def turn(first: int) -> Any:
@@ -178,7 +189,7 @@ class Rows(NamedTuple):
         return Visits(team.map(turn, range(0, count, ROWS_A_TURN)))
 
     def every(self, team: Team, visit: Visit) -> Visits:
-        """Visit all edges, some at a time: a row may be cut."""
+        """Visit all edges in pieces, which may cut a row."""
         edges = len(self.targets)
 
         def turn(begin: int) -> Any:
@@ -190,12 +201,12 @@ class Rows(NamedTuple):
 
 
 class RowsOnDisk(NamedTuple):
-    """Compressed sparse rows whose targets are read when they are visited.
+    """Compressed sparse rows whose targets are read during visits.
 
-    buffers: of all rows of a rank, for as many runs as its threads read at once; made when they are
+    buffers: shared by all rows of a rank, one for each run that its threads read at once; made as
     needed. check: called before each run, which may take as long as a superstep in memory. weights:
-    read with the targets, if there are any. Visits raise InputError, naming the file, where a block
-    is damaged.
+    read with the targets; None without weights. Visits raise InputError, which names the file, for
+    a damaged block.
     """
 
     offsets: NDArray[np.unsignedinteger]
@@ -205,20 +216,22 @@ class RowsOnDisk(NamedTuple):
     weights: EdgeStream | None = None
 
     def active(self, team: Team, chosen: Chosen) -> Active:
-        """Return the active rows, as Rows does; in pages."""
+        """Return the active rows for a choice of vertices, as pages."""
         pages = np.zeros(self.stream.pages, np.uint8)
         counts = self._mark(team, chosen.places, chosen.bits, False, pages, counting=True)
         rows, edges = sum(rows for rows, _ in counts), sum(edges for _, edges in counts)
         return Active(rows, edges, pages, NONE)
 
     def push(self, team: Team, active: Active, visit: Visit) -> Visits:
-        """Push as Rows does."""
+        """Visit active rows, as Rows does."""
         return self._read(team, active.where, visit)
 
     def pull(
         self, team: Team, places: Numbering, known: NDArray[np.uint64], visit: Visit
     ) -> Visits:
-        """Pull as Rows does."""
+        """Visit the rows of unknown vertices, as Rows does; others only where they share a page
+        with these.
+        """
         pages = np.zeros(self.stream.pages, np.uint8)
         self._mark(team, places, known, True, pages, counting=False)
         return self._read(team, pages, visit)
@@ -228,7 +241,7 @@ class RowsOnDisk(NamedTuple):
         return self._read(team, np.ones(self.stream.pages, np.uint8), visit)
 
     def _read(self, team: Team, pages: NDArray[np.uint8], visit: Visit) -> Visits:
-        """Visit all rows that have edges in active pages, a run of these at a time."""
+        """Read the active pages run by run, and visit all rows that have edges in them."""
 
         def one(run: PageRun) -> tuple[Any, int]:
             self.check()
@@ -249,7 +262,7 @@ class RowsOnDisk(NamedTuple):
 
     @contextlib.contextmanager
     def _buffer(self, none: bool = False) -> Iterator[NDArray[np.uint8]]:
-        """For a run; of no use if it is to be none."""
+        """Lend a buffer for a run; an empty array if ``none``."""
         if none:
             yield NONE.view(np.uint8)
             return
@@ -271,7 +284,9 @@ class RowsOnDisk(NamedTuple):
         pages: NDArray[np.uint8],
         counting: bool,
     ) -> list[tuple[int, int]]:
-        """Active rows and their edges, if these count, of some rows after the other."""
+        """Mark the pages of the wanted rows, in parallel. Returns for each part of the rows the
+        number of active rows and of their edges, if counting.
+        """
         flip = _ALL if inverted else np.uint64(0)
         rows, starts = len(self.offsets) - 1, self.stream.page_starts
 
@@ -288,10 +303,9 @@ AnyRows = Rows | RowsOnDisk
 
 
 class Loader(NamedTuple):
-    """Loads a rank's subgraphs. check: called before each of them, and see RowsOnDisk.
-
-    buffers: None where edges are loaded, too. weighted: whether weights are. loaded: the whole
-    graph of one partition, where it is in memory already.
+    """A loader of a rank's subgraphs. check: called before each subgraph, and as in RowsOnDisk.
+    buffers: None if edges are loaded into memory. weighted: whether weights are loaded. loaded: the
+    whole graph of one partition, if it is in memory already.
     """
 
     store: Store | WholeGraph
@@ -302,7 +316,7 @@ class Loader(NamedTuple):
     loaded: Graph | None = None
 
     def rows(self, partition: int, name: str) -> AnyRows:
-        """Reads and verifies them; of targets that stay on disk nothing yet."""
+        """Read and verify a subgraph. If targets stay on disk, only the offsets are read now."""
         self.check()
         if self.buffers is None:
             rows = Rows(*self._subgraph(partition, name))
@@ -324,8 +338,8 @@ class Loader(NamedTuple):
 
 
 def on_disk_bytes(store: Store, parts: Iterable[int], threads: int, weighted: bool = False) -> int:
-    """Return the bytes that RowsOnDisk of partitions hold beside offsets, searched for ``threads``
-    cores.
+    """Return the bytes that the RowsOnDisk of partitions hold beside offsets, when they are
+    searched on ``threads`` cores.
     """
     places = [(p, n) for p in parts for n in kept_subgraphs(store.info.grid, store.info.directed)]
     indexes = sum(stream_index_bytes(store, *place) for place in places)

@@ -1,6 +1,7 @@
-"""A rank's part of a graph: the subgraphs of its partitions, and the segments that they join.
+"""A rank's part of a graph: the subgraphs of its partitions, and the segments between which their
+edges lead.
 
-A rank that is alone has all vertices in its own segment, by global id, delegates among them.
+A single rank has all vertices in its own segment, by global id, delegates included.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from .state import Ghosts, Vertices
 
 @dataclass
 class Side:
-    """One end of a subgraph. places: in the segment, of the subgraph's numbers, so many.
-
-    frontier: what is known of it here; made anew in every superstep.
+    """One end of a subgraph. places: numbering from the subgraph's ``count`` numbers to places in
+    the segment. frontier: the part of the frontier that is known here, made anew in every
+    superstep.
     """
 
     segment: Vertices | Ghosts
@@ -58,7 +59,9 @@ class Side:
 
 @dataclass
 class Adjacency:
-    """A subgraph of a partition. active: its rows in the frontier, as far as that is known here."""
+    """A subgraph of a partition, with its two ends. active: its rows in the frontier, as far as the
+    frontier is known here.
+    """
 
     partition: int
     name: str
@@ -68,17 +71,17 @@ class Adjacency:
     active: Active = NO_ROWS
 
     def look(self, team: Team) -> None:
-        """Find the active rows."""
+        """Find the rows in the frontier."""
         self.active = self.rows.active(team, self.source.frontier)
 
 
 @dataclass
 class Flow:
-    """A way for a search to go (routes.Route): it pushes from the rows of ``forward``, and pulls to
-    those of ``backward``, if it can.
+    """A way for a search to go (routes.Route): it pushes from the rows of ``forward``, and pulls
+    into the rows of ``backward``, unless that is None.
 
-    pullable: of the rows of ``backward`` that are owned here, those that a pull can still find;
-    whole: before a search.
+    pullable: the rows of ``backward`` that this rank owns and that a pull can still find. whole:
+    the same before a search.
     """
 
     name: str
@@ -88,7 +91,7 @@ class Flow:
     pullable: Pullable
 
     def enter(self) -> None:
-        """The frontier is no longer there for a pull to find."""
+        """Take the rows in the frontier out of ``pullable``."""
         if self.backward is not None:
             rows, edges = self.backward.active[:2]
             self.pullable = Pullable(self.pullable.rows - rows, self.pullable.edges - edges)
@@ -96,10 +99,10 @@ class Flow:
 
 @dataclass
 class RankGraph:
-    """partitions: of the whole graph. held: those of this rank, whose vertices are ``own``.
-
-    delegates: their global ids. shared: their state; None of a rank that is alone, and in a grid.
-    ghosts: by kind. sides: by kind and segment; own ones by the partition alone, all that are held.
+    """A rank's part of a graph. partitions, vertices: of the whole graph. held: the partitions of
+    this rank. own: the state of their vertices. delegates: their global ids. shared: the state of
+    the delegates; None on a single rank, and in a grid. ghosts: by kind. sides: by kind and
+    segment; the sides of own vertices by single partitions, one for each partition held.
     """
 
     rank: int
@@ -128,28 +131,36 @@ class RankGraph:
 
     @property
     def delegates_here(self) -> NDArray[np.int64]:
-        """Places of shared vertices in the own segment, where nothing is known of them."""
+        """Return the places of shared vertices in the own segment, whose own values are
+        meaningless.
+        """
         shared = self.delegates[: 0 if self.shared is None else None].astype(np.int64)
         local, partition = np.divmod(shared, self.partitions)
         here = partition % self.ranks == self.rank
         return local[here] * len(self.held) + partition[here] // self.ranks
 
     def within(self, partition: int) -> Numbering:
-        """Places in the own segment of the vertices of a partition that is held."""
+        """Return the numbering from the local ids of a partition that is held to places in the own
+        segment.
+        """
         return places(range(partition, partition + 1), self.held)
 
     def frontier(self, partition: int) -> NDArray[np.uint32]:
-        """Return the frontier of a partition that is held, by local ids."""
+        """Return the frontier's vertices in a partition that is held, by local id."""
         return self.sides["own", range(partition, partition + 1)].frontier.listed
 
     def renew(self, *segments: Vertices | Ghosts) -> None:
-        """The frontier of some segments has changed."""
+        """Make the frontiers of the sides in these segments anew, after the frontier has
+        changed.
+        """
         for side in self.sides.values():
             if side.segment in segments:
                 side.renew()
 
     def begin(self, source: int) -> None:
-        """source: a global id; every rank is told. Forgets another search."""
+        """Begin a search from ``source``, a global id, on every rank. The state of an earlier
+        search is cleared.
+        """
         for state in (*self.vertex_states, *self.every_ghost):
             state.clear()
         for flow in self.flows:
@@ -164,7 +175,9 @@ class RankGraph:
     def resume(
         self, distance: NDArray[np.int32], parent: NDArray[np.uint32], level: int, team: Team
     ) -> None:
-        """Go on with a search after ``level``, alone: arrays by global id, which change."""
+        """Resume a search after ``level`` on a single rank. distance, parent: by global id; the
+        search changes them.
+        """
         own = self.own
         own.resume(distance, parent, level)
         before = own.visited ^ own.frontier
@@ -272,7 +285,7 @@ class _Loading:
         return Side(self._ghosts[kind][segment], by_rule(), count)
 
     def _pullable(self, backward: Adjacency | None) -> Pullable:
-        """Return the vertices that a pull can find, of rows that are owned here."""
+        """Count the vertices that a pull can find before a search, in rows that this rank owns."""
         if backward is None:
             return Pullable(0, 0)
         side, segment = backward.source, backward.source.segment
@@ -289,7 +302,7 @@ class _Loading:
 
 
 def rows_bytes(store: Store, rank: int, ranks: int, weighted: bool = False) -> int:
-    """Bytes that a rank's share of a graph holds, before any search of it."""
+    """Return the bytes that a rank's share of a graph holds before any search."""
     info = store.info
     held = owned(rank, ranks, info.partitions)
     counts = [count_of(held, info.vertices, info.partitions), info.delegates]
@@ -309,13 +322,13 @@ def _files_bytes(store: Store, held: range, weighted: bool = False) -> int:
 
 
 def share_bytes(store: Store, rank: int, ranks: int) -> int:
-    """Bytes that loading and searching a rank's share holds at most."""
+    """Return the most bytes that loading and searching a rank's share hold."""
     info = store.info
     held = owned(rank, ranks, info.partitions)
     n, own = info.vertices, count_of(held, info.vertices, info.partitions)
     graph = _files_bytes(store, held)
     state = vertex_bytes(own) + 4 * info.delegates
-    if len(held) > 1:  # one flow may find what another one then knows
+    if len(held) > 1:  # a flow needs a bitmap of the vertices that earlier flows have found
         state += own // 8
     if ranks == 1:
         return graph + state
@@ -330,11 +343,13 @@ def share_bytes(store: Store, rank: int, ranks: int) -> int:
 
 
 def _sent_bytes(store: Store, held: range, ranks: int, ghosts: dict[Kind, list[int]]) -> int:
-    """Lists of what was found and sent, or came, with its parents, until the end."""
+    """Return the bytes of lists of vertices found, sent or received, with their parents; they are
+    held until the end of the search.
+    """
     info, grid = store.info, store.info.grid
     found = sum(sum(counts) for counts in ghosts.values())
     if grid is None:
-        # A target along nn stands, with its parent, in the list that is made, sorted, and kept.
+        # A target along nn, with its parent, is in three lists: as found, as sorted, as kept.
         own = sum(store.files[file].bytes for p in held for file in store.shards(p, "nn"))
         others = info.subgraph_edges["nn"] - own // 4
         here = info.delegates + count_of(held, info.vertices, info.partitions)
@@ -345,7 +360,7 @@ def _sent_bytes(store: Store, held: range, ranks: int, ghosts: dict[Kind, list[i
 
 
 def vertex_bytes(count: int) -> int:
-    """Return the bytes of ``Vertices``: distance, parent, three bitmaps."""
+    """Return the bytes of ``Vertices``: distance, parent and three bitmaps."""
     return count * (4 + 4) + bitmaps_bytes(count)
 
 

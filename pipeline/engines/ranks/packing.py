@@ -1,4 +1,4 @@
-"""Sets of vertices in messages: as a list or, where that is shorter, as a bitmap."""
+"""Sets of vertices in messages: a list of uint32 or, if it is shorter, a bitmap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ NONE = np.empty(0, np.uint32)
 
 
 def joined(lists: Iterable[NDArray[np.uint32]]) -> NDArray[np.uint32]:
-    """Return lists as one; one list is returned itself."""
+    """Return the lists as one array. If only one list is not empty, that list itself is
+    returned.
+    """
     every = [some for some in lists if len(some)]
     return every[0] if len(every) == 1 else np.concatenate([NONE, *every])
 
@@ -22,7 +24,9 @@ def joined(lists: Iterable[NDArray[np.uint32]]) -> NDArray[np.uint32]:
 def packed(
     vertices: NDArray[np.uint32], parents: NDArray[np.uint32], of: int
 ) -> tuple[NDArray, NDArray[np.uint32]]:
-    """Some of so many vertices, and their parents in the order in which ``unpacked`` gives them."""
+    """Pack a set of vertices below ``of`` for a message. Returns the packed set, and the parents in
+    the order in which ``unpacked`` gives the vertices.
+    """
     if not _bitmap_is_shorter(len(vertices), of):
         return vertices, parents
     words = np.zeros(-(-of // bitmap.WORD), np.uint64)
@@ -32,7 +36,9 @@ def packed(
 
 
 def unpacked(packed: NDArray, count: int, of: int) -> NDArray[np.uint32]:
-    """``count``: of the vertices that were packed."""
+    """Return the vertices of a packed set. count: the number of packed vertices. of: as in
+    ``packed``.
+    """
     return bitmap.members(packed) if _bitmap_is_shorter(count, of) else packed
 
 

@@ -1,8 +1,10 @@
-"""Vertices that a rank found and another one owns: sent once, their parents at the end.
+"""Vertices that one rank found and another rank owns. They are sent in the superstep that finds
+them, their parents at the end of the search.
 
 Parents do not travel with the vertices (Pan, Pearce, Owens: Scalable Breadth-First Search on a GPU
-Cluster, section V). Each rank keeps them in the order in which the vertices went, and the receiver
-what came; in the end it takes the first parent whose level is the vertex's distance.
+Cluster, section V). The sender keeps the parents in the order of the vertices that it sent, and the
+receiver keeps the vertices. At the end, a vertex takes the first parent that comes for the level of
+its distance.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from .packing import NONE, joined, packed, unpacked
 
 
 class Away(NamedTuple):
-    """Vertices of one partition that were found: local ids (uint32), and their parents."""
+    """Vertices found in one partition: their local ids (uint32) and their parents."""
 
     partition: int
     vertices: NDArray[np.uint32]
@@ -30,7 +32,7 @@ class Away(NamedTuple):
 
 
 class _Came(NamedTuple):
-    """Those that another rank sent in one superstep."""
+    """Vertices of one partition that another rank sent in one superstep."""
 
     level: int
     partition: int
@@ -40,7 +42,9 @@ class _Came(NamedTuple):
 def by_partition(
     vertices: NDArray[np.uint32], parents: NDArray[np.uint32], segment: range
 ) -> Iterator[Away]:
-    """Vertices of a segment, by place, as those of its partitions, if any."""
+    """Split vertices of a segment, given by place, by partition. Yields the partitions that have
+    any.
+    """
     local, ordered = np.empty_like(vertices), np.empty_like(parents)
     starts = np.empty(len(segment) + 1, np.int64)
     sort_by_remainder(vertices, parents, len(segment), starts, local, ordered)
@@ -50,17 +54,19 @@ def by_partition(
 
 
 class Remote:
-    """Vertices of other ranks that one search has found."""
+    """The vertices of other ranks that one search has found."""
 
     def __init__(self, graph: RankGraph) -> None:
         self._graph = graph
         self._waiting: dict[int, list[Away]] = {}  # by partition, distinct vertices
-        # By rank: the parents of what was sent there, and what came from there, in the same order.
+        # By rank, in the order of sending: parents of vertices sent there, vertices that came.
         self._went: list[list[NDArray[np.uint32]]] = [[] for _ in range(graph.ranks)]
         self._came: list[list[_Came]] = [[] for _ in range(graph.ranks)]
 
     def add(self, away: Away) -> int:
-        """Enter what this rank owns, keep the rest for ``pack``; vertices that are new here."""
+        """Enter vertices of this rank's partitions, or keep those of another rank for ``pack``.
+        Returns the number of own vertices that are new, or of vertices kept.
+        """
         if away.partition in self._graph.held:
             return self._admit(*away)
         self._waiting.setdefault(away.partition, []).append(away)
@@ -74,7 +80,9 @@ class Remote:
         return int(admit(vertices, parents, numbers, *state))
 
     def pack(self, rank: int) -> tuple[list[int], list[NDArray]]:
-        """Return all that waits for a rank: partition and vertices of each part, and the parts."""
+        """Return all vertices that wait for a rank: a list of partition and number of vertices of
+        each part, and the packed parts.
+        """
         graph = self._graph
         head, parts = [], []
         for partition in sorted(p for p in self._waiting if p % graph.ranks == rank):
@@ -88,7 +96,7 @@ class Remote:
         return head, parts
 
     def unpack(self, rank: int, level: int, head: list[int], parts: Iterable[NDArray]) -> None:
-        """Enter what a rank packed."""
+        """Enter the vertices that a rank has packed."""
         graph = self._graph
         for part, partition, count in zip(parts, head[::2], head[1::2], strict=True):
             of = local_rows(graph.vertices, graph.partitions, partition)
@@ -101,7 +109,7 @@ class Remote:
         return joined(self._went[rank])
 
     def adopt(self, rank: int, parents: NDArray[np.uint32]) -> None:
-        """Take parents of what a rank has sent."""
+        """Set the parents of the vertices that a rank has sent."""
         own, at = self._graph.own, 0
         for came in self._came[rank]:
             some = parents[at : at + len(came.vertices)]

@@ -1,6 +1,6 @@
-"""Results of ranks: each rank has its partitions' part, rank 0 the delegates', too.
+"""Results of ranks: each rank has the values of its partitions, rank 0 also those of the delegates.
 
-Of a search it goes through files; in a bench, to all ranks (bench/check.py).
+A search leaves them in files; a bench sends them to all ranks (bench/check.py).
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ _ALL = "all"
 
 
 class Part(NamedTuple):
-    """Distance (int32, -1 where unreached) and parent (uint32, global ids, or UNREACHED)."""
+    """Distances (int32, -1 for vertices not reached) and parents (uint32, global ids, or
+    UNREACHED).
+    """
 
     distance: NDArray[np.int32]
     parent: NDArray[np.uint32]
 
 
 class RankResult(NamedTuple):
-    """The result of a rank. parts: of its partitions, where those of delegates say nothing.
-
-    delegates: on rank 0; None on the others.
+    """The result of a rank. parts: by partition; values at delegates are meaningless. delegates: on
+    rank 0; None on the others.
     """
 
     parts: dict[int, Part]
@@ -40,7 +41,9 @@ class RankResult(NamedTuple):
 
 
 def result_of(graph: RankGraph) -> RankResult:
-    """Without a copy, but of delegates that are among a rank's own vertices."""
+    """Return the result of a rank after a search. No array is copied, except the delegates' on a
+    single rank.
+    """
     own, held = graph.own, graph.held
     parts = {
         p: Part(own.distance[i :: len(held)], own.parent[i :: len(held)])
@@ -55,7 +58,7 @@ def result_of(graph: RankGraph) -> RankResult:
 
 
 def saved_bytes(info: GraphInfo) -> int:
-    """Return the bytes that all ranks together leave in files."""
+    """Return the bytes of the files in which all ranks together leave a search's result."""
     return (4 + 4) * (info.vertices + info.delegates)
 
 
@@ -74,8 +77,10 @@ def save_whole(folder: Path, columns: Mapping[str, NDArray]) -> None:
 def save_vectors(
     folder: Path, columns: Mapping[str, tuple[NDArray, NDArray]], held: range, rank: int
 ) -> None:
-    """Save vectors: of the rank's partitions, own values by place; of delegates, on rank 0, shared
-    ones.
+    """Save the rank's own values in a file for each of its partitions and, on rank 0, the shared
+    values of delegates.
+
+    columns: own and shared values by name, by place.
     """
     for i, p in enumerate(held):
         some = {name: own[i :: len(held)] for name, (own, _) in columns.items()}
@@ -86,13 +91,15 @@ def save_vectors(
 
 
 def gather(store: Store, folder: Path) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
-    """Distance and parent of all vertices by global id, from all ranks' files."""
+    """Return the distances and parents of all vertices by global id, from the files of all
+    ranks.
+    """
     distance, parent = gather_columns(store, folder, Part._fields)
     return distance, parent
 
 
 def gather_columns(store: Store, folder: Path, names: Sequence[str]) -> list[NDArray]:
-    """Gather any columns, as ``gather`` gathers distances and parents."""
+    """Return columns of all vertices by global id, from the files of all ranks."""
     return [_gather(store, folder, name) for name in names]
 
 
@@ -102,7 +109,7 @@ def _gather(store: Store, folder: Path, name: str) -> NDArray:
     info = store.info
     parts = ((p, (np.load(_file(folder, str(p), name)),)) for p in range(info.partitions))
     delegates = np.load(_file(folder, _DELEGATES, name))
-    table = store.delegates(Team(1))[: len(delegates)]  # a grid has none that are shared
+    table = store.delegates(Team(1))[: len(delegates)]  # in a grid no delegate is shared
     whole = np.empty(info.vertices, delegates.dtype)
     _put_together((whole,), info.partitions, parts, table, (delegates,))
     return whole
@@ -115,7 +122,9 @@ def put_together(
     table: NDArray[np.uint32],
     delegates: Part,
 ) -> Part:
-    """By global id, of all partitions' parts. table: the delegates' global ids."""
+    """Return the values of all partitions by global id. parts: by partition. table: the delegates'
+    global ids.
+    """
     whole = Part(np.empty(vertices, np.int32), np.empty(vertices, np.uint32))
     _put_together(whole, partitions, parts, table, delegates)
     return whole

@@ -1,25 +1,28 @@
-"""Layouts as data: between which segments a partition's edges lead, and what is sent for them.
+"""Layouts as data: between which segments a partition's edges lead, and what ranks send for them.
 
-A *segment* is the vertices of some partitions, or the delegates. A rank of R holds the partitions p
-with p mod R = r, and keeps, once, however many it holds, the segments that their edges join:
+A *segment* is the set of vertices of some partitions, or the set of delegates. Rank r of R ranks
+holds the partitions p with p mod R = r. It keeps each segment that their edges touch once:
 
     own      the vertices of the rank's partitions
     shared   the delegates, on all ranks
-    column   those of the partitions of a grid column; row: of a grid row; all: of the graph
+    column   the vertices of the partitions of a grid column
+    row      the vertices of the partitions of a grid row
+    all      the vertices of the graph
 
 A *flow* leads along a subgraph from one segment to another, and may have a reverse to pull along.
-What a rank has to know of vertices that others own, their owners *expand* to it before the visits;
-what the visits found of them is *folded* to the owners after. Shared ones are folded to all ranks.
-A segment whose partitions the rank holds all is a part of its own one, and needs neither.
+If a rank needs to know vertices of other ranks, their owners *expand* the frontier to it before the
+visits. Vertices of other ranks that the visits found are *folded* to their owners after the visits,
+shared vertices to all ranks. A segment whose partitions all belong to the rank is a part of its own
+segment, and needs neither.
 
-Two tables say it. ``delegate`` is Algorithm 1 of Pan, Pearce, Owens (Scalable Breadth-First Search
-on a GPU Cluster): nothing is expanded, and every rank takes its own direction along each flow:
-pushing along the one and pulling along the reverse of another reaches the same vertices. A grid
-pushes as Bisson, Bernaschi, Mastrostefano do (Parallel Distributed Breadth First Search on the
-Kepler Architecture, section 2.2), who do not pull: from the vertices of a column to those of a row.
-To pull, a tile is taken as the edges that enter the vertices of its column (store/grid.py), so that
-rows and columns change places; so all ranks have to take one direction. ``1d`` is the grid of one
-row: its columns are own, and its row is all.
+Two tables describe the layouts. ``DELEGATE`` is Algorithm 1 of Pan, Pearce, Owens (Scalable
+Breadth-First Search on a GPU Cluster). Nothing is expanded, and every rank chooses its own
+direction along each flow: pushing along a flow reaches the same vertices as pulling along its
+reverse. ``GRID`` pushes from the vertices of a column to those of a row, as Bisson, Bernaschi,
+Mastrostefano do (Parallel Distributed Breadth First Search on the Kepler Architecture, section
+2.2), who do not pull. To pull, a tile is read as the edges that enter the vertices of its column
+(store/grid.py), so rows and columns change places, and all ranks must choose the same direction.
+``1d`` is the grid of one row: its columns are own, and its row is all.
 """
 
 from __future__ import annotations
@@ -37,17 +40,17 @@ Kind = Literal["own", "shared", "column", "row", "all"]
 
 
 class Ends(NamedTuple):
-    """Kinds of segments."""
+    """The kinds of the segments at the two ends of a flow."""
 
     source: Kind
     target: Kind
 
 
 class Route(NamedTuple):
-    """One for each partition: where its flow along a subgraph leads.
+    """The route of a flow; every partition has one flow for each route.
 
-    name: in records. push: from the rows of the subgraph to its targets. pull: from the targets of
-    its reverse (``reverse_of``) to the rows of that; None where it only pushes.
+    name: the name in records. push: from the rows of the subgraph to its targets. pull: from the
+    targets of the subgraph's reverse (``reverse_of``) to its rows; None if the flow only pushes.
     """
 
     name: str
@@ -59,9 +62,10 @@ class Route(NamedTuple):
 class Routes(NamedTuple):
     """The table of a layout.
 
-    expand, fold: by direction. agreed: whether all ranks take one direction, which is chosen from
-    counters that come with the expand of ``push``; another direction expands the rest of its own
-    after that. messages: what expands and folds count as in records; folds of shared ones.
+    expand, fold: the kinds of segments, by direction. agreed: whether all ranks take one direction.
+    They choose it from counters that are sent with the expand of ``push``; if they choose pull, the
+    remaining segments of pull are expanded afterwards. messages: the names that records have for
+    expands, folds, and folds of shared vertices.
     """
 
     flows: tuple[Route, ...]
@@ -72,7 +76,7 @@ class Routes(NamedTuple):
 
     @property
     def ghosts(self) -> list[Kind]:
-        """Kinds of segments of which others may own some."""
+        """Return the kinds of segments in which other ranks may own vertices."""
         ends = [ends for flow in self.flows for ends in (flow.push, flow.pull) if ends]
         kinds: list[Kind] = [kind for some in ends for kind in some]
         apart: tuple[Kind, ...] = "column", "row", "all"
@@ -115,7 +119,7 @@ def reverse_of(name: str, directed: bool) -> str:
 
 
 def owned(rank: int, ranks: int, partitions: int) -> range:
-    """The partitions that a rank holds.
+    """Return the partitions that a rank holds.
 
     >>> owned(1, 2, 5)
     range(1, 5, 2)
@@ -124,7 +128,8 @@ def owned(rank: int, ranks: int, partitions: int) -> range:
 
 
 def partitions_of(kind: Kind, partition: int, partitions: int, grid: Grid | None) -> range:
-    """Those of a segment, not shared nor own, that edges of a partition lead to or from.
+    """Return the partitions of the segment of a kind (not "own" or "shared") that a partition's
+    edges touch.
 
     >>> partitions_of("column", 1, 6, Grid(2, 3)), partitions_of("row", 1, 6, Grid(2, 3))
     (range(1, 6, 3), range(0, 3))
@@ -138,20 +143,22 @@ def partitions_of(kind: Kind, partition: int, partitions: int, grid: Grid | None
 
 
 def members(kind: Kind, partitions: int, grid: Grid | None) -> int:
-    """How many partitions each segment of a kind has."""
+    """Return the number of partitions in each segment of a kind."""
     return len(partitions_of(kind, 0, partitions, grid))
 
 
 def count_of(segment: range, vertices: int, partitions: int) -> int:
-    """Vertices of a segment."""
+    """Return the number of vertices in a segment."""
     return sum(local_rows(vertices, partitions, p) for p in segment)
 
 
 def places(part: range, segment: range) -> Numbering:
-    """Places in a segment of the vertices of some of its partitions, by their places among those.
+    """Return the numbering from places in ``part``, some partitions of a segment, to places in the
+    segment.
 
-    A segment deals its places out to its partitions in turn: of m, the i-th one has the places
-    i, m + i, 2 m + i, ... So all partitions' are global ids, and a single one's local ids.
+    A segment deals its places out to its partitions in turn: of m partitions, the i-th has the
+    places i, m + i, 2 m + i, ... So the places of a segment of all partitions are global ids, and
+    those of a segment of one partition are local ids.
 
     >>> places(range(3, 4), range(0, 6))[1:]  # of partition 3 of 6: 3, 9, 15, ...
     (6, 3, 1, 1)
@@ -169,7 +176,7 @@ def lies_in(part: range, segment: range) -> bool:
 
 
 def segments_of(info: GraphInfo, rank: int, ranks: int) -> dict[Kind, list[range]]:
-    """The segments of vertices that a rank has to know of beside its own, by kind."""
+    """Return the segments other than its own and the shared one that a rank must know, by kind."""
     own = owned(rank, ranks, info.partitions)
     found: dict[Kind, list[range]] = {}
     for kind in routes_of(info.grid).ghosts:

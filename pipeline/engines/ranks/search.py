@@ -1,7 +1,8 @@
-"""A rank of a search: supersteps until nothing more is found, then parents and records.
+"""A rank of a search: supersteps until no vertex is found, then the exchange of parents and
+records.
 
-Parents of vertices that were sent follow once, at the end (remote.py). A rank that is alone sends
-nothing, and keeps checkpoints: so a store is searched whose edges stay on disk.
+The parents of vertices that were sent follow once, at the end (remote.py). A single rank sends
+nothing and can keep checkpoints: this is how a store whose edges stay on disk is searched.
 """
 
 from __future__ import annotations
@@ -43,23 +44,24 @@ def load_rank(
     weighted: bool = False,
     loaded: Graph | None = None,
 ) -> RankGraph:
-    """Reads and verifies the partitions of a rank; edges on disk are, as they are searched.
+    """Read and verify the partitions of a rank. Edges on disk are verified during searches, when
+    they are read.
 
-    check: called before each subgraph, and each run of edges that a search reads. weighted: with
-    the weights of the edges. loaded: as of Loader.
+    check: called before each subgraph, and before each run of edges that a search reads. weighted:
+    whether the edges' weights are loaded. loaded: as in Loader.
     """
     loader = Loader(store, team, check, [] if on_disk else None, weighted, loaded)
     return load(loader, rank, ranks)
 
 
 def rank_bytes(store: Store, rank: int, ranks: int) -> int:
-    """Bytes that loading and searching a rank's share holds at most."""
+    """Return the most bytes that loading and searching a rank's share hold."""
     return share_bytes(store, rank, ranks)
 
 
 def rank_stream_bytes(store: Store, rank: int, ranks: int, threads: int) -> int:
-    """Return the bytes of loading and searching a rank's share with edges on disk, on a team for
-    ``threads`` cores (stream_team).
+    """Return the most bytes that loading and searching a rank's share hold with its edges on disk,
+    on a team for ``threads`` cores (stream_team).
     """
     return rank_bytes(store, rank, ranks) + on_disk_instead(store, rank, ranks, threads)
 
@@ -67,8 +69,8 @@ def rank_stream_bytes(store: Store, rank: int, ranks: int, threads: int) -> int:
 def on_disk_instead(
     store: Store, rank: int, ranks: int, threads: int, weighted: bool = False
 ) -> int:
-    """Return the bytes that a rank's share takes more, or less than nothing, where its edges are on
-    disk.
+    """Return the bytes that a rank's share takes more if its edges are on disk; negative if it
+    takes less.
     """
     parts = range(rank, store.info.partitions, ranks)
     names = kept_subgraphs(store.info.grid, store.info.directed)
@@ -79,7 +81,9 @@ def on_disk_instead(
 
 @dataclass
 class RankFound:
-    """The result of a rank. supersteps: of all ranks together, on rank 0 alone."""
+    """The result of a rank. graph: holds the distances and parents. supersteps: of all ranks
+    together; empty unless on rank 0.
+    """
 
     graph: RankGraph
     supersteps: SuperstepLog
@@ -94,14 +98,17 @@ def search_rank(
     choose: Choose = choose,
     checkpoint: Checkpoint | None = None,
 ) -> RankFound:
-    """Breadth-first search from ``source`` (a global id), with all other ranks.
+    """Search breadth-first from ``source`` (a global id), together with all other ranks.
 
-    choose: the direction, the same function on all ranks. checkpoint: of a rank that is alone; the
-    search goes on from what it holds, and saves to it. Afterwards the parents of this rank's own
-    vertices are complete and, on rank 0, those of the shared ones; another search of the graph
-    overwrites them. Raises RankError, with the superstep, where this rank or another one fails;
-    whoever calls tells the others (communicator.telling_others). A rank that is alone raises what
-    went wrong as it is: InputError, naming the file, where a block is damaged.
+    choose: the rule for directions, the same on all ranks. checkpoint: for a single rank only; the
+    search resumes from its saved state, and saves to it.
+
+    Afterwards the parents of this rank's own vertices are complete and, on rank 0, those of the
+    shared vertices. The next search of the graph overwrites them.
+
+    Raises RankError, with the superstep, if this rank or another one fails; the caller tells the
+    other ranks (communicator.telling_others). A single rank raises the original error instead, such
+    as InputError with the file's name for a damaged block.
     """
     search = _RankSearch(graph, communicator, team, choose)
     if communicator.size == 1:
@@ -125,9 +132,9 @@ class _RankSearch:
         self._communicator = communicator
         self._team = team
         self._steps = Supersteps(graph, communicator, team, choose)
-        self.level = 0  # of what is being found
-        self._before = SuperstepLog()  # of a search that was cut off
-        self._frontier = 1  # after these
+        self.level = 0  # distance of the vertices that are being found
+        self._before = SuperstepLog()  # supersteps of the saved search
+        self._frontier = 1  # its size after these supersteps
         self._done = _Done()
 
     def run(self, source: int, max_depth: int | None, checkpoint: Checkpoint | None) -> RankFound:
@@ -159,7 +166,9 @@ class _RankSearch:
         self._frontier = self._graph.own.entered
 
     def _finish(self) -> RankFound:
-        """Exchange the parents of what was sent, and what rank 0 has to know."""
+        """Exchange the parents of vertices that were sent, and send rank 0 its counts and the
+        parents of shared vertices.
+        """
         graph, remote, size = self._graph, self._steps.remote, self._communicator.size
         counts = self._done.counts
         if size == 1:
@@ -178,12 +187,12 @@ class _RankSearch:
                 sums += message[1].reshape(sums.shape)
                 if graph.shared is not None:
                     graph.shared.parent[message[2]] = message[3]
-        barrier(self._communicator)  # nobody leaves before all have what was sent to them
+        barrier(self._communicator)  # no rank leaves before all ranks have received their messages
         return RankFound(graph, self._records(sums) if graph.rank == 0 else SuperstepLog())
 
     def _records(self, sums: NDArray[np.int64]) -> SuperstepLog:
-        """Return records of all supersteps that followed edges; directions and seconds are rank
-        0's.
+        """Return the records of all supersteps that followed edges. Counts are sums over ranks;
+        directions and seconds are those of rank 0.
         """
         records, frontier = SuperstepLog(self._before), self._frontier
         done = self._done
@@ -209,14 +218,16 @@ class _RankSearch:
 
 
 class _Done:
-    """This rank's work in each superstep, of which there may be many. kinds: of what was sent."""
+    """This rank's work in each superstep, stored compactly since there may be many. kinds: the
+    kinds of messages.
+    """
 
     def __init__(self) -> None:
         self.kinds: tuple[str, ...] = ()
         self.directions: list[tuple[tuple[str, Direction], ...]] = []
         self.seconds = array("d")
         self._counts = array("q")
-        self._same: dict[Any, Any] = {}  # of directions, each once
+        self._same: dict[Any, Any] = {}  # each combination of directions once
 
     def add(self, step: Superstep, seconds: float) -> None:
         self.kinds = tuple(step.sent)
@@ -227,13 +238,17 @@ class _Done:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """A row for each: entered, looked, sent."""
+        """Return a row for each superstep: vertices entered, edge counts, and bytes sent of each
+        kind.
+        """
         supersteps = len(self.seconds)
         columns = len(self._counts) // max(1, supersteps)
         return np.array(self._counts, np.int64).reshape(supersteps, columns)
 
 
 def warm_up(offset_types: Iterable[np.dtype]) -> None:
-    """Compile, or load from the cache, what a search calls; offset_types: of the subgraphs."""
+    """Compile, or load from the cache, the kernels that a search calls. offset_types: of the
+    subgraphs.
+    """
     modules = bitmap, numbering, piece, push, pull, active, vertices
     compile_kernels(*modules, offsets=set(offset_types))

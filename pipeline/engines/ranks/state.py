@@ -1,6 +1,5 @@
-"""A search's knowledge of the vertices of a segment, by place.
-
-This is breadth-first search's own: which vertices are visited, and a parent for each, any one.
+"""The state of breadth-first search in a segment, by place: which vertices are visited, and one
+parent of each.
 """
 
 from __future__ import annotations
@@ -19,11 +18,12 @@ from .routes import places
 
 
 class Vertices:
-    """Own vertices, or shared ones.
+    """The state of own vertices, or of shared ones.
 
-    ids: from places to global ids. visited, frontier, found: bitmaps; found: in this superstep.
-    distance: int32, -1 where unreached. parent: uint32, global ids, UNREACHED where not known here.
-    entered: vertices of the frontier. Before the first search there are bitmaps alone.
+    ids: numbering from places to global ids. visited, frontier, found: bitmaps; found: in this
+    superstep. distance: int32, -1 for vertices not reached. parent: uint32, global ids, UNREACHED
+    if not known here. entered: the number of vertices in the frontier. Before the first search only
+    the bitmaps are allocated.
     """
 
     def __init__(self, count: int, ids: Numbering) -> None:
@@ -37,7 +37,7 @@ class Vertices:
         self.entered = 0
 
     def clear(self) -> None:
-        """Before a search. The arrays of another one are used again."""
+        """Reset the state before a search. The arrays of an earlier search are reused."""
         if len(self.distance) < self.count:
             self.distance = np.empty(self.count, np.int32)
             self.parent = np.empty(self.count, np.uint32)
@@ -52,7 +52,9 @@ class Vertices:
         self.advance(0)
 
     def resume(self, distance: NDArray[np.int32], parent: NDArray[np.uint32], level: int) -> None:
-        """In the place of ``clear``, after ``level``. The arrays are kept, and change."""
+        """Set the state to that of a search after ``level``, instead of ``clear``. The arrays are
+        not copied; the search changes them.
+        """
         self.distance, self.parent = distance, parent
         for bits in (self.visited, self.frontier, self.found):
             bits[:] = 0
@@ -61,37 +63,45 @@ class Vertices:
         self.advance(level)
 
     def advance(self, level: int) -> None:
-        """Make the vertices found the frontier, at distance ``level``."""
+        """Make the vertices in ``found`` the frontier, at distance ``level``."""
         state = self.visited, self.frontier, self.found, self.distance
         self.entered = int(next_level(*state, level))
 
     def take(self) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
-        """Distances and parents, for good: another search has arrays of its own."""
+        """Return distances and parents, and drop the references to them: the next search allocates
+        its own.
+        """
         taken = self.distance, self.parent
         self.distance, self.parent = np.empty(0, np.int32), np.empty(0, np.uint32)
         return taken
 
     def chosen(self, numbers: Numbering, rows: int) -> Chosen:
-        """The frontier. numbers: of a subgraph's rows, from theirs to places."""
+        """Return the frontier as rows of a subgraph. numbers: numbering from the ``rows`` rows to
+        places.
+        """
         return Chosen(numbers, self.frontier, rows)
 
     def pushing(self, frontier: Chosen) -> Start:
-        """Return the vertices as a visit starts from them."""
+        """Return the frontier as the start of a push."""
         return Start(frontier.places, self.ids, self.frontier)
 
     def pulling(self, frontier: Chosen) -> Start:
-        """All that is visited: an unvisited vertex has no neighbour of an earlier level."""
+        """Return all visited vertices as the start of a pull: an unvisited vertex has no neighbour
+        that was visited before the frontier.
+        """
         return Start(frontier.places, self.ids, self.visited)
 
     def ends(self, numbers: Numbering, most: int) -> Ends:
-        """Return the vertices as a visit ends at them."""
+        """Return the vertices as the end of a visit."""
         return Ends(numbers, self.visited, self.found, NONE, self.parent)
 
 
 class Ghosts:
-    """Vertices of which others own some: what is known of them, or was sent to their owners.
+    """A segment in which other ranks own vertices: what this rank knows of them or has sent to
+    their owners.
 
-    visited: bitmap; or sent. told: what of the frontier has been expanded to here, by place.
+    visited: bitmap of the vertices that are known as visited or were sent. told: the frontier's
+    vertices that owners have expanded to this rank, by place.
     """
 
     def __init__(self, segment: range, count: int, partitions: int) -> None:
@@ -102,14 +112,16 @@ class Ghosts:
         self.told: list[NDArray[np.uint32]] = []
 
     def clear(self) -> None:
-        """Before a search."""
+        """Reset the state before a search."""
         self.visited[:] = 0
         self.told.clear()
 
     def enter(self, partition: int, local: NDArray[np.uint32], expanded: bool) -> None:
-        """The frontier's vertices of a partition, by local ids; nobody has to look for them."""
+        """Mark the frontier's vertices of a partition as visited, by local id: no rank has to find
+        them. expanded: whether they are also added to ``told``.
+        """
         several, first = np.uint32(len(self.segment)), np.uint32(self.segment.index(partition))
-        numbers = local * several + first  # as ``places`` has it
+        numbers = local * several + first  # the same numbering as ``places``
         add_all(numbers, by_rule(), self.visited)
         if expanded:
             self.told.append(numbers)
@@ -118,14 +130,16 @@ class Ghosts:
         return Start(frontier.places, self.ids, frontier.bits)
 
     def pulling(self, frontier: Chosen) -> Start:
-        """The frontier: ``visited`` may hold what is not yet."""
+        """Return the frontier as the start of a pull: ``visited`` may hold vertices of the level
+        that is being found.
+        """
         return self.pushing(frontier)
 
     def chosen(self, numbers: Numbering, rows: int) -> Chosen:
-        """Return the part of the frontier that is known by now."""
+        """Return the part of the frontier that has been expanded so far, as rows of a subgraph."""
         return Chosen.of_lists([*self.told], rows)
 
     def ends(self, numbers: Numbering, most: int) -> Ends:
-        """most: that may be found."""
+        """Return the vertices as the end of a visit. most: a bound on the vertices found."""
         lists = np.empty(most, np.uint32), np.empty(most, np.uint32)
         return Ends(numbers, self.visited, self.visited, *lists)

@@ -1,15 +1,17 @@
-"""One superstep of a rank, in any layout: expand, visit, fold, as its table of routes has it.
+"""One superstep of a rank, in any layout: look, expand, visit and fold, as the layout's table of
+routes says.
 
-    look     find the frontier's rows in every subgraph; they are no longer there for a pull to find
-    expand   tell the frontier to the ranks that hold copies of its vertices; where all ranks take
-             one direction, sums of counters come along: the end, or that direction
-    visit    along every flow, by push or pull
-    fold     one message to every rank: what was found of its vertices, and of shared ones; so all
-             ranks know all shared ones again, and whether anything was found at all
+    look     find the frontier's rows in every subgraph, and take them out of the rows that a pull
+             can find
+    expand   send the frontier to the ranks that hold copies of its vertices; if all ranks take one
+             direction, send counters too, whose sums decide on the end or the direction
+    visit    push or pull along every flow
+    fold     send each rank one message with the vertices found that it owns, and the shared
+             vertices found; all ranks then know all shared vertices, and whether any was found
 
-Nobody looks for what is known to be visited: owners told of it when it was the frontier. Where the
-direction is agreed on, the counters are of vertices that the rank owns, in its own subgraphs: of a
-vertex of a grid of R rows one of the R tiles that it has edges in, and a fair sample of them.
+No rank looks for vertices known as visited: their owners expanded them when they were the frontier.
+If the direction is agreed on, each rank counts the vertices that it owns, in its own subgraphs. In
+a grid of R rows this is one of the R tiles that have a vertex's edges, a fair sample of them.
 """
 
 from __future__ import annotations
@@ -39,15 +41,19 @@ from .routes import Kind, members, partitions_of
 from .state import Ghosts, Vertices
 
 Choose = Callable[[int, int, int], Direction]
-"""As direction.choose."""
+"""A rule with the signature of direction.choose."""
 
 
 Found = tuple[int, int, Ends]
-"""Of a visit: vertices found, edges examined, and where the vertices stand."""
+"""The outcome of a visit: the number of vertices found, the number of edges examined, and the ends
+that list the vertices.
+"""
 
 
 class Told:
-    """The frontier of a partition: local ids, and those as they are sent, of so many."""
+    """The frontier of a partition of ``of`` vertices: local ids, and the part of a message that
+    holds them.
+    """
 
     def __init__(self, local: NDArray[np.uint32], of: int) -> None:
         self.local = local
@@ -61,9 +67,9 @@ class Told:
 class Superstep(NamedTuple):
     """A rank's work in one superstep.
 
-    entered: vertices of the next frontier, each of which counts on one rank alone. sent: bytes to
-    other ranks by kind, the same kinds always. more: whether there may be another superstep, in
-    which all ranks agree.
+    entered: vertices of the next frontier; each counts on one rank only. sent: bytes sent to other
+    ranks by kind, with the same kinds in every superstep. more: whether there may be another
+    superstep; the same on all ranks.
     """
 
     entered: int
@@ -74,8 +80,8 @@ class Superstep(NamedTuple):
 
 
 class Supersteps:
-    """The supersteps of one search. remote: what was sent to owners, whose parents are told in the
-    end.
+    """The supersteps of one search. remote: the vertices that were sent to owners, whose parents
+    follow at the end.
     """
 
     def __init__(
@@ -115,7 +121,7 @@ class Supersteps:
                     self._enter(kind, p, told.local, expanded=True)
             if later:
                 self._expand(later, frontier, np.zeros(0, np.int64), sent)
-            graph.renew(*graph.every_ghost)  # more has come
+            graph.renew(*graph.every_ghost)  # expands have changed their frontiers
         directions: dict[str, Direction] = {}
         found, looks = 0, []
         for flow in graph.flows:
@@ -140,7 +146,9 @@ class Supersteps:
         return Superstep(entered, total(looks), directions, sent, more)
 
     def _frontier(self) -> dict[int, Told]:
-        """Return the frontier of each partition, for those that have to be told."""
+        """Return the frontier of each partition held, to be sent to other ranks; empty on a single
+        rank.
+        """
         graph = self._graph
         if self._communicator.size == 1:
             return {}
@@ -148,7 +156,7 @@ class Supersteps:
         return {p: Told(graph.frontier(p), local_rows(*whole, p)) for p in graph.held}
 
     def _enter(self, kind: Kind, partition: int, local: NDArray[np.uint32], expanded: bool) -> None:
-        """Enter what the rank has learned of segments that others have a part in: vertices of a
+        """Enter frontier vertices of a partition into all ghost segments of a kind that contain the
         partition.
         """
         for ghosts in self._graph.ghosts[kind]:
@@ -156,7 +164,9 @@ class Supersteps:
                 ghosts.enter(partition, local, expanded)
 
     def _counters(self) -> NDArray[np.int64]:
-        """Vertices of the frontier, and what ``choose`` wants to know, as far as this rank does."""
+        """Return the number of frontier vertices, and the arguments of ``choose``, as this rank
+        counts them.
+        """
         flows = self._graph.flows
         leaving = sum(flow.forward.active.edges for flow in flows)
         rows, edges = np.sum([flow.pullable for flow in flows], axis=0)
@@ -175,7 +185,9 @@ class Supersteps:
         counters: NDArray[np.int64],
         sent: dict[str, int],
     ) -> NDArray[np.int64]:
-        """Tell the frontier to all ranks that hold copies of its vertices; sums of counters."""
+        """Send the frontier to all ranks that hold copies of its vertices. Returns the sums of
+        counters over ranks.
+        """
         graph, size = self._graph, self._communicator.size
         heads: list[list[int]] = [counters.tolist() for _ in range(size)]
         parts: list[list[NDArray]] = [[] for _ in range(size)]
@@ -196,10 +208,10 @@ class Supersteps:
         return sums
 
     def _push(self, flow: Flow) -> tuple[int, EdgeCounts]:
-        """Vertices found, what was looked at."""
+        """Push along a flow. Returns the number of vertices found, and the counts of edges."""
         adjacency = flow.forward
         source, target = adjacency.source, adjacency.target
-        if isinstance(source.segment, Ghosts):  # more has come
+        if isinstance(source.segment, Ghosts):  # expands have changed its frontier
             adjacency.look(self._team)
         start = source.segment.pushing(source.frontier)
 
@@ -211,8 +223,8 @@ class Supersteps:
         return self._keep(visits, target.segment)
 
     def _pull(self, flow: Flow, some_found: bool) -> tuple[int, EdgeCounts]:
-        """Pull along a flow, as ``_push`` pushes. some_found: whether there is any vertex in
-        ``found``.
+        """Pull along a flow. Returns the number of vertices found, and the counts of edges.
+        some_found: whether earlier flows have found any vertex in this superstep.
         """
         adjacency = flow.backward
         assert adjacency is not None
@@ -230,7 +242,9 @@ class Supersteps:
         return self._keep(visits, target.segment)
 
     def _keep(self, visits: Visits, segment: Vertices | Ghosts) -> tuple[int, EdgeCounts]:
-        """Vertices found, of those that others own such as wait for them; what was looked at."""
+        """Keep the vertices that visits found. Returns the number of vertices found, with vertices
+        of other ranks counted when they are first kept for sending; and the counts of edges.
+        """
         done = visits.results
         edge_counts = EdgeCounts(
             sum(int(edges) for _, edges, _ in done), visits.read, visits.skipped
@@ -245,7 +259,9 @@ class Supersteps:
         return sum(self.remote.add(some) for some in away), edge_counts
 
     def _fold(self, level: int, direction: Direction, found: int, sent: dict[str, int]) -> int:
-        """Tell the owners what was found; vertices found by all, where shared ones are folded."""
+        """Send the vertices found to their owners. If the graph has shared vertices, returns the
+        number of vertices found by all ranks; otherwise 0 or ``found``.
+        """
         graph, size = self._graph, self._communicator.size
         kinds, shared = graph.routes.fold[direction], graph.shared
         place = graph.partitions, graph.grid
@@ -282,7 +298,9 @@ class Supersteps:
         sent: dict[str, int],
         told: Sequence[NDArray] = (),
     ) -> list[Message]:
-        """One message to each rank, counted; ``told``: before its parts, the same for all."""
+        """Send one message to each rank, and count its bytes in ``sent``. told: arrays that all
+        messages begin with.
+        """
         names = self._graph.routes.messages
         messages: list[Message] = [
             [np.array(head, np.int64), *told, *part]

@@ -1,1 +1,3 @@
-"""Ranks on the workers of a cluster: the job of a search, the client, the plan."""
+"""Ranks on the workers of a Dask cluster: the client, the job, its two kinds of work, and the
+plan.
+"""

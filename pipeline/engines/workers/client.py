@@ -1,4 +1,6 @@
-"""Searching a store on the workers of a Dask cluster, a rank each, or running a program there."""
+"""The client of a Dask cluster that searches a store, or runs a program over it, with a rank on
+each worker.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +41,12 @@ from .share import keep_share
 
 
 class WorkersEngine:
-    """As many ranks as the cluster has workers and the store partitions; each loads its share for
-    every search. Of a program that is followed by others workers keep it.
+    """The engine that runs ranks on the workers of a cluster: as many ranks as there are workers,
+    at most one for each partition. Each worker loads its share again for every search. If several
+    programs follow each other, workers keep their shares.
 
-    folder: that workers see, for what ranks find. notes: receives lines for the user. program: for
-    ``run``; None for searches.
+    folder: visible to all workers; ranks leave their results there. notes: receives lines for the
+    user. program: for ``run``; None for searches.
     """
 
     in_memory = True
@@ -73,22 +76,22 @@ class WorkersEngine:
         self._open = contextlib.ExitStack()
         self._loading = threading.Lock()
         self._workers: Workers | None = None
-        self._beginning = self._working = 0.0  # seconds, of local workers for this command alone
+        self._beginning = self._working = 0.0  # seconds, of workers started here
         self._fits_one = False
         self._searching = False
 
     def need(self) -> Need:
-        """Return the need of this process: the result. What ranks hold they tell when they are
-        asked (``Way``).
+        """Return the bytes that this process needs, which are those of the result. Ranks state
+        their own needs when they get ready (``Way``).
         """
         columns = 1 if self._program is None else len(self._program.columns)
         return Need(8 * columns * self._store.info.vertices)
 
     def compile(self) -> None:
-        """Ranks compile before they meet."""
+        """Do nothing: ranks compile before they meet."""
 
     def load(self) -> None:
-        """Raises InputError for more local workers than partitions."""
+        """Open the workers. Raises InputError if there are more local workers than partitions."""
         if self._workers is not None:
             return
         began = time.monotonic()
@@ -99,7 +102,7 @@ class WorkersEngine:
             self._beginning = time.monotonic() - began
 
     def take_over(self, other: Engine) -> bool:
-        """The workers, and the lease of them."""
+        """Take over the workers of another engine, with their lease."""
         if not isinstance(other, WorkersEngine) or other._workers is None:
             return False
         if other._how != self._how or too_many(self._store, self._resources):
@@ -111,16 +114,16 @@ class WorkersEngine:
 
     @property
     def _how(self) -> tuple[Any, ...]:
-        """The choices that decide which workers there are."""
+        """The choices that decide which workers are opened."""
         return self._resources.cluster, self._resources.device, self._threads
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
     ) -> Found:
-        """Raises LimitError where a share does not fit, DelegraphError where the disk has no room
-        for what ranks find, or naming the rank where one fails.
+        """Search on the workers. checkpoint: not used; all that a search needs is in the store.
 
-        checkpoint: not used; what a search needs is in the store.
+        Raises LimitError if a share does not fit; DelegraphError if the disk has no room for the
+        results of ranks, or, naming the rank, if a rank fails.
         """
 
         work = SearchWork(source, max_depth)
@@ -136,7 +139,7 @@ class WorkersEngine:
         program: Program | None = None,
         extra_bytes: int = 0,
     ) -> ProgramResult:
-        """The program. Raises as ``search`` does. tell: not used."""
+        """Run the program on the workers. Raises the same errors as ``search``. tell: not used."""
         if program is not None:
             self._keep_shares()
         program = program or self._program
@@ -156,7 +159,7 @@ class WorkersEngine:
             return ProgramResult(dict(zip(given.columns, values, strict=True)), given.record)
 
     def _keep_shares(self) -> None:
-        """From now on, until this is closed."""
+        """Make workers keep their shares from now on, until the engine is closed."""
         assert self._workers is not None
         submit, workers = self._workers.cluster.contact.submit, self._workers.addresses
         self._shares = self._shares or [
@@ -167,8 +170,11 @@ class WorkersEngine:
     def _done(
         self, work: Work, written: int, checkpoint: Checkpoint | None = None
     ) -> Iterator[tuple[Done, Job]]:
-        """Yield what ranks did. written: bytes that all of them leave in a folder that workers see,
-        which ends with this. checkpoint: where rank 0 saves, if they do.
+        """Run the work on the workers, and yield its outcome and job. The folder of the ranks'
+        results is removed at the end of the context.
+
+        written: bytes that all ranks leave in the folder. checkpoint: where rank 0 saves; None if
+        it does not.
         """
         asked = checkpoint.ask_elsewhere if checkpoint else lambda: False
         assert self._workers is not None
@@ -181,7 +187,7 @@ class WorkersEngine:
                 job = self._job(work, Path(folder).resolve())
                 done = run_on_workers(cluster, workers, job, room, asked)
             finally:
-                asked()  # what was saved last is kept
+                asked()  # keeps the last saved state
             self._searching = False
             self._notes += done.notes
             self._working += time.monotonic() - began
@@ -190,8 +196,8 @@ class WorkersEngine:
             yield done, cast(Job, done.job)
 
     def _tell_of_one(self) -> None:
-        """A line where one GPU, had it done all that the ranks did, would have taken no longer. Not
-        of workers that are kept: they begin but once.
+        """Add a note if a single GPU would have taken no longer than the ranks, their start
+        included. Workers that are kept get no note, since they start only once.
         """
         beginning, working = self._beginning, self._working
         if self._fits_one and beginning > (self.ranks - 1) * working:
@@ -210,9 +216,9 @@ class WorkersEngine:
         self._tell_of_one()
         self._fits_one = False
         self._shares.clear()
-        if self._workers is not None and self._searching:  # Ctrl-C does not come to the ranks
+        if self._workers is not None and self._searching:  # ranks do not receive Ctrl-C
             stop(self._workers.cluster, self._workers.addresses)
-        # Ctrl-C may come while another thread begins: what it begins is closed in good order.
+        # Ctrl-C may come while another thread opens workers: wait for it, so that they are closed.
         if self._loading.acquire(timeout=CLOSE_SECONDS):
             self._loading.release()
         else:
@@ -221,8 +227,8 @@ class WorkersEngine:
 
 
 class Workers(NamedTuple):
-    """The workers of a cluster: the addresses of those that get a rank, and the device they may
-    search on.
+    """The workers of a cluster. addresses: of the workers that get a rank. device: the kind of
+    device that they may search on.
     """
 
     cluster: Cluster
@@ -232,8 +238,8 @@ class Workers(NamedTuple):
 
 @contextmanager
 def open_workers(store: Store, resources: Resources, threads: int) -> Iterator[Workers]:
-    """Open as many workers as the store has partitions, for one command. InputError: they
-    cannot.
+    """Open a cluster for one command, and choose at most one worker for each partition. Raises
+    InputError if there are more local workers than partitions.
     """
     check_partitions(store, resources)
     with open_ranks(resources, threads) as (cluster, device):
@@ -242,7 +248,9 @@ def open_workers(store: Store, resources: Resources, threads: int) -> Iterator[W
 
 @contextmanager
 def open_ranks(resources: Resources, threads: int) -> Iterator[tuple[Cluster, str]]:
-    """A cluster, for one command, and the device that its ranks may run on."""
+    """Open a cluster for one command, and yield it with the kind of device that its ranks may run
+    on.
+    """
     asked, device = resources.cluster.workers or 0, resources.device
     devices = asked > 0 and has_device_each(device, asked)
     if asked and not devices:
@@ -255,7 +263,7 @@ def open_ranks(resources: Resources, threads: int) -> Iterator[tuple[Cluster, st
 
 
 def check_partitions(store: Store, resources: Resources) -> None:
-    """InputError where there would be local workers without one."""
+    """Raise InputError if there are more local workers than partitions."""
     if too_many(store, resources):
         partitions, asked = store.info.partitions, resources.cluster.workers
         raise InputError(
@@ -265,7 +273,7 @@ def check_partitions(store: Store, resources: Resources) -> None:
 
 
 def too_many(store: Store, resources: Resources) -> bool:
-    """Whether there would be local workers without a partition."""
+    """Return whether there are more local workers than partitions."""
     return (resources.cluster.workers or 0) > store.info.partitions
 
 
@@ -274,15 +282,15 @@ def workers_for(store: Store, cluster: Cluster) -> list[str]:
 
 
 def method_of(done: Done, attempt: Job) -> str:
-    """Return the name of the way that a program ran."""
+    """Return the record's name of the method by which a program ran."""
     if done.devices is not None:
         return "on devices"
     return "streamed" if attempt.way == ON_DISK else "in memory"
 
 
 def held_before(cluster: Cluster, ranks: int, baseline: int) -> int:
-    """Return the bytes that count for the limit before any work: of all local processes, or of one
-    worker.
+    """Return the bytes that count towards the limit before any work: those of all local processes,
+    or those of one worker of a remote cluster.
 
     baseline: bytes that a worker holds.
     """
@@ -295,9 +303,9 @@ def held_before(cluster: Cluster, ranks: int, baseline: int) -> int:
 def check_room(
     limit: int, cluster: Cluster, ranks: int, baseline: int, needs: Sequence[int]
 ) -> int:
-    """The first of several ways that fits. needs: bytes that each takes on a rank.
+    """Return the index of the first way that fits. needs: the bytes that each way takes on a rank.
 
-    Raises LimitError, with the least limit that would do, if none does.
+    Raises LimitError, which names the least limit that would do, if no way fits.
     """
     before = held_before(cluster, ranks, baseline)
 

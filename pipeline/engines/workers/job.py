@@ -1,5 +1,5 @@
-"""A job: work over a store that ranks do together on Dask workers (on_workers.py in ranks brings
-them together).
+"""A job: work over a store that ranks do together on Dask workers (pipeline/ranks/on_workers.py
+brings them together).
 """
 
 from __future__ import annotations
@@ -17,33 +17,37 @@ from ...ranks.communicator import Communicator
 from ...ranks.jobs import Way
 
 ON_DISK, ON_DEVICE = 1, 2
-"""Ways of a rank: with its edges on disk, or on its device; 0 is in memory."""
+"""Numbers of ways in which a rank can work: with its edges on disk, or on its device. Way 0 is with
+its edges in memory.
+"""
 
 
 class Work(Protocol):
     """The work of ranks: a search (search_work.py), or programs (program_work.py)."""
 
     def get_ready(self, job: Job, store: Store, rank: int, size: int, threads: int) -> list[Way]:
-        """Return the ways of a rank, as a RankJob does."""
+        """Return the ways in which a rank can do the work, as RankJob.get_ready does."""
         ...
 
     def run(self, job: Job, store: Store, communicator: Communicator, team: Team) -> Any:
-        """A rank's part. What all ranks have found stands in the job's ``place``."""
+        """Do a rank's part of the work. The results of all ranks are left in the job's
+        ``place``.
+        """
         ...
 
     def device_bytes(self, job: Job, store: Store, rank: int, size: int) -> int:
-        """Bytes that a rank holds on its device."""
+        """Return the bytes that a rank holds on its device."""
         ...
 
 
 @dataclass(frozen=True)
 class Job:
-    """A RankJob (ranks/jobs.py).
+    """A job of ranks over a store. Implements RankJob (ranks/jobs.py).
 
-    folder: where attempts leave what they find (engines/ranks/result.py), this one in ``place``;
-    None where they leave nothing.
-    must_fit: whether devices that are too small are an error, rather than the CPUs' turn.
-    way: how this rank does it. fits_one: whether one rank's device has room for the whole graph.
+    folder: attempts leave their results in folders of their own in it (engines/ranks/result.py);
+    None for work that leaves none. place: the folder of this attempt. must_fit: whether a device
+    that is too small is an error; if not, the CPUs do the job. way: the number of the way in which
+    this rank works. fits_one: whether a single rank's device has room for the whole graph.
     """
 
     store: Path
@@ -67,7 +71,9 @@ class Job:
         return replace(self, device=device)
 
     def fresh_attempt(self) -> Job:
-        """In a place of its own, as an attempt that was given up may still write."""
+        """Return the job with a new ``place``, since an abandoned attempt may still write to its
+        own.
+        """
         if self.folder is None:
             return self
         place = self.folder / uuid.uuid4().hex
@@ -75,7 +81,9 @@ class Job:
         return replace(self, place=place)
 
     def ways(self, needs: list[int]) -> list[Way]:
-        """Ways by number. needs: bytes of each."""
+        """Return the ways of this job, numbered in the order of ``needs``. needs: the bytes of each
+        way.
+        """
         return [Way(need, replace(self, way=way)) for way, need in enumerate(needs)]
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
@@ -88,5 +96,5 @@ class Job:
         return self.work.device_bytes(self, open_store(self.store), rank, size)
 
     def gpu(self) -> Device | None:
-        """The device of this worker; None on CPUs."""
+        """Return the device of this worker; None if the job is for CPUs."""
         return open_device(0, self.device_limit) if self.device == "cuda" else None

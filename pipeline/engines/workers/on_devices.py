@@ -1,5 +1,5 @@
-"""A program whose ranks have a device each: over shares of the edges, or each over the whole graph,
-where what there is to be done is dealt out to them.
+"""Programs whose ranks have a device each. Either the edges are shared out to the ranks, or each
+rank has the whole graph and the work is dealt out.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ from ..operations.program import (
 from ..operations.saving import DealtSaving, DeviceSaving, SharedSaving
 
 Place = tuple[Path, float, str]
-"""Of a checkpoint (``Checkpoint.place``)."""
+"""The place of a checkpoint (``Checkpoint.place``)."""
 
 
 class RankProgram(NamedTuple):
-    """A rank's part of a program, over what it loads. whole: what all of them run. heard: how often
-    it holds what others have found: that of one, and of the next one, which may have come.
+    """A rank's part of a program, with the share of the graph that it loads.
+
+    whole: the program that all ranks run together. program: this rank's part. heard: how many
+    results of other ranks this rank holds besides its own, at most: the one that it combines, and
+    the next one, which may have come.
     """
 
     whole: Program
@@ -64,16 +67,18 @@ class RankProgram(NamedTuple):
 
     @property
     def held_bytes(self) -> int:
-        """In host memory, once a rank has loaded."""
+        """Return the bytes that the rank holds in host memory after loading."""
         return (1 + self.heard) * self.whole.held_bytes(counts_of(self.share.store))
 
     def compile(self, device: Device) -> None:
-        """Before anything is loaded: what a compiler holds is there then."""
+        """Compile the rank's part before anything is loaded, so that the compiler's memory is
+        already allocated then.
+        """
         near = self.room(device).near
         self.program.compile_on(self.share.like(self.program, device, near))
 
     def load(self, device: Device, team: Team, check: Callable[[], None]) -> ProgramGraph:
-        """check: as of DeviceShare."""
+        """Load the rank's share. check: as in DeviceShare."""
         return self.share.load(self.program, device, self.room(device).near, team, check)
 
     def run(
@@ -83,9 +88,11 @@ class RankProgram(NamedTuple):
         saved: Place | None,
         loaded: Callable[[int], None],
     ) -> ProgramResult | None:
-        """Values of the whole graph, on rank 0; None on all ranks where they have saved what they
-        have done, and ended. graph: as ``agreed`` gives it. saved: of the run. loaded: called
-        where it goes on.
+        """Run the rank's part. Returns values of the whole graph on rank 0; None on all ranks if
+        they have saved their state and ended.
+
+        graph: as ``agreed`` returns it. saved: the place of the run's checkpoint. loaded: called
+        with the number of steps done if the run resumes.
         """
         try:
             if isinstance(self.whole, DealtProgram) and ranks.size > 1:
@@ -97,7 +104,7 @@ class RankProgram(NamedTuple):
                 return self.program.run_on(graph, DeviceSaving(checkpoint), lambda *_: None)
             assert isinstance(self.program, SharedProgram)
             return self.program.run_on_shares(graph, ranks, SharedSaving(ranks, checkpoint))
-        except KeyboardInterrupt:  # no failure, of which the others had to be told
+        except KeyboardInterrupt:  # not a failure that other ranks must learn of
             return None
 
     def agreed(self, graph: ProgramGraph, ranks: Ranks) -> ProgramGraph:
@@ -135,8 +142,10 @@ def run_on_devices(
     loaded: Callable[[int], None],
 ) -> tuple[ProgramResult | None, list[float]]:
     """Return the result of the last program (``RankProgram.run``), and the seconds of each program,
-    from one meeting of all ranks to the next. load: gives what the rank has loaded; of what is to
-    be called meanwhile.
+    from one barrier of all ranks to the next.
+
+    load: returns the rank's graph; its second argument must be called from time to time while
+    loading. saved: the place of the run's checkpoint. loaded: as in ``RankProgram.run``.
     """
     given, seconds = None, []
     with device_arrays(communicator, device) as ours:
@@ -144,7 +153,7 @@ def run_on_devices(
         here, all_of = RankProgram.of(programs[0], store, *place), (ours.exchange, ours.check)
         graph = here.agreed(load(here, ours.check), Ranks(device, *place, *all_of))
         for program in programs:
-            given = None  # what the one before has found
+            given = None  # frees the earlier program's result
             here = RankProgram.of(program, store, *place)
             here.program.compile_on(graph)
             barrier(communicator)
@@ -158,7 +167,9 @@ def run_on_devices(
 
 
 def _put_together(whole: DealtProgram, given: ProgramResult, ranks: Ranks) -> ProgramResult:
-    """Put together the results of all ranks, on rank 0, which hears of them one after the other."""
+    """Combine the results of all ranks on rank 0, which receives them one rank after the other.
+    Other ranks return a result without values.
+    """
     nothing: list[Any] = []
     mine: list[Any] = []
     if ranks.rank > 0:
@@ -172,5 +183,5 @@ def _put_together(whole: DealtProgram, given: ProgramResult, ranks: Ranks) -> Pr
             columns, record = json.loads(came[0].tobytes())
             more = ProgramResult(dict(zip(columns, came[1:], strict=True)), record)
             given = whole.put_together(given, more)
-            del came, more  # before others come
+            del came, more  # before the next message comes
     return given if ranks.rank == 0 else ProgramResult({}, given.record)

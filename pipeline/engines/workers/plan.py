@@ -1,4 +1,4 @@
-"""Plans of questions by several workers: the memory that each of them would hold."""
+"""Plans of questions that several workers would answer: the memory that each worker would hold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from .search_work import SearchWork
 
 @dataclass(frozen=True)
 class PlannedWork:
-    """Work up to where it would begin to load; ``run`` gives bytes on the rank's device."""
+    """Work that stops before it would load anything. ``run`` returns the bytes on the rank's
+    device; 0 on CPUs.
+    """
 
     work: Work
 
@@ -31,7 +33,7 @@ class PlannedWork:
         return self.work.get_ready(job, store, rank, size, threads)
 
     def run(self, job: Job, store: Store, communicator: Communicator, team: Team) -> int:
-        barrier(communicator)  # nobody leaves before the others have met
+        barrier(communicator)  # no rank leaves before all ranks have met
         if job.device != "cuda":
             return 0
         return self.device_bytes(job, store, communicator.rank, communicator.size)
@@ -43,10 +45,11 @@ class PlannedWork:
 def plan_on_ranks(
     store: Store, threads: int, resources: Resources, program: Program | None = None
 ) -> Plan:
-    """The search, or the program, on workers, each of which counts as the one that holds most.
+    """Return the plan of a search, or of a program, on workers. Every worker counts as the one that
+    holds most.
 
-    Raises as search_on_ranks: InputError for more workers than partitions, LimitError, with the
-    least limit that would do, where a rank does not fit.
+    Raises InputError if there are more local workers than partitions; LimitError, which names the
+    least limit that would do, if a rank does not fit.
     """
     asked: list[tuple[int, int]] = []
     with open_workers(store, resources, threads) as (cluster, workers, device):
@@ -74,7 +77,7 @@ def _check_room(
     baseline: int,
     needs: Sequence[int],
 ) -> int:
-    """Check the room as for a search, and keep what was asked for."""
+    """Check the room as for a search, and append the baseline and the need to ``asked``."""
     way = check_room(limit, cluster, ranks, baseline, needs)
     asked.append((baseline, needs[way]))
     return way

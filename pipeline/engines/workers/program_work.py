@@ -1,4 +1,4 @@
-"""Programs over a store by ranks on Dask workers."""
+"""The work of programs over a store, for ranks on Dask workers."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from .share import share_of
 
 
 class ProgramDone(NamedTuple):
-    """The result of the last program. columns: names of those that ranks have left. went_on: after
-    so many steps, if it did; rank 0's, as the record. seconds: of each program, from one meeting of
-    all ranks to the next.
+    """The outcome of programs on a rank. columns: names of the last program's columns, which ranks
+    have saved. record: of rank 0. went_on: on rank 0, the number of steps done if the run has
+    resumed. seconds: of each program, from one barrier of all ranks to the next.
     """
 
     columns: list[str]
@@ -45,10 +45,11 @@ class ProgramDone(NamedTuple):
 
 @dataclass(frozen=True)
 class ProgramWork:
-    """Programs, one after the other, which hold no more than the first one.
+    """Programs that run one after the other, and hold no more than the first one.
 
-    saved: of rank 0's checkpoint (``Checkpoint.place``), from which another attempt goes on; None
-    for none. share: the name of what workers keep for this command, if they do.
+    saved: the place of rank 0's checkpoint (``Checkpoint.place``), from which another attempt
+    resumes; None without checkpoints. share: the name under which workers keep their shares for
+    this command; empty if they keep none.
     """
 
     programs: tuple[Program, ...]
@@ -81,7 +82,7 @@ class ProgramWork:
     def run(
         self, job: Job, store: Store, communicator: Communicator, team: Team
     ) -> ProgramDone | None:
-        """None on all ranks where they have saved what they have done, and ended."""
+        """Run the programs. Returns None on all ranks if they have saved their state and ended."""
         went_on: list[int] = []
         device = job.gpu()
         if device is not None:
@@ -92,7 +93,7 @@ class ProgramWork:
             given, seconds = self._run_on_cpus(job, store, communicator, team, went_on)
         if given is None:
             return None
-        barrier(communicator)  # all have written
+        barrier(communicator)  # all ranks have written
         return ProgramDone(list(given.values), given.record, went_on, seconds)
 
     def _run_on_device(
@@ -130,7 +131,7 @@ class ProgramWork:
         checkpoint = self.saved and Checkpoint(*self.saved, loaded=went_on.append)
         given, operations, seconds = None, None, []
         for program in self.programs:
-            given = operations = None  # what the one before has found
+            given = operations = None  # frees the earlier program's result
             operations = Operations(graph, communicator, team, store.info.directed, checkpoint)
             barrier(communicator)
             began = time.perf_counter()

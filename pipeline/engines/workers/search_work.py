@@ -1,4 +1,4 @@
-"""A search of a store by ranks on Dask workers."""
+"""The work of a search of a store, for ranks on Dask workers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .share import forget_others
 
 @dataclass(frozen=True)
 class SearchWork:
-    """A search from ``source``, a global id; of a rank that is alone, as in one process."""
+    """A search from ``source``, a global id. A single rank searches as one process does."""
 
     source: int
     max_depth: int | None = None
@@ -49,7 +49,7 @@ class SearchWork:
         return job.ways(needs)
 
     def run(self, job: Job, store: Store, communicator: Communicator, team: Team) -> SuperstepLog:
-        """On rank 0, the supersteps of all ranks together."""
+        """Run the search. Returns the supersteps of all ranks together on rank 0."""
         if communicator.size == 1:
             return self._run_alone(job, store, team)
         device = job.gpu()
@@ -65,7 +65,7 @@ class SearchWork:
         return found.supersteps
 
     def _run_alone(self, job: Job, store: Store, team: Team) -> SuperstepLog:
-        """One rank has all partitions, as a process of its own has."""
+        """Search as a single rank, which has all partitions, with the engines of one process."""
         engine = engines_alone(store, job.gpu(), team.threads)[job.way]
         engine.load()
         found = engine.search(self.source, self.max_depth)
@@ -85,7 +85,7 @@ class SearchWork:
             supersteps = here.finish(gpu, communicator, job.place)
         finally:
             gpu.close()
-        barrier(communicator)  # all have closed
+        barrier(communicator)  # all ranks have closed their memory
         return supersteps
 
     def device_bytes(self, job: Job, store: Store, rank: int, size: int) -> int:
@@ -97,6 +97,6 @@ class SearchWork:
 
 
 def engines_alone(store: Store, device: Device | None, threads: int) -> list[SearchEngine]:
-    """Engines of a rank that is alone: on its device, or in memory and on disk."""
+    """Return the engines of a single rank: on its device; or on CPUs, in memory and on disk."""
     engines = searches_of_store(store, None, device, threads)
     return engines[:1] if device else engines

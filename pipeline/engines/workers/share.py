@@ -1,4 +1,4 @@
-"""A share of a graph that a worker keeps loaded for one rank of a command after another."""
+"""A share of a graph that a worker keeps loaded for the ranks of one command."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ Loaded = TypeVar("Loaded", RankGraph, ProgramGraph)
 
 
 class Share:
-    """A share of a graph that a worker keeps loaded for one rank of a command after another.
+    """A share of a graph that a worker keeps loaded from one rank of a command to the next.
 
-    name: of the command. of: rank, ranks, and the way that edges are read. at_work: one
-    communicator, which what is loaded on CPUs asks whether to go on. The client holds a share as
-    what a task gives (``keep_share``): it goes when the client does.
+    name: of the command. of: rank, number of ranks, and way of the loaded share; None if none is
+    loaded. at_work: a list with the communicator of the present rank, which a share loaded on CPUs
+    asks whether to continue. The client holds the share as the result of a task (``keep_share``),
+    so the share is dropped when the client drops the result.
     """
 
     def __init__(self, name: str) -> None:
@@ -28,40 +29,46 @@ class Share:
         self.at_work: list[Communicator] = []
 
     def holds(self, rank: int, size: int, ways: Sequence[int]) -> bool:
-        """One of these; what is of others is forgotten."""
+        """Return whether the share is that of this rank, in one of these ways. If it is not, the
+        loaded graph is dropped.
+        """
         if self.of is not None and self.of[:2] == (rank, size) and self.of[2] in ways:
             return True
         self.of = self.graph = None
         return False
 
     def load(self, of: tuple[int, int, int], graph: Callable[[], Loaded]) -> Loaded:
-        """Return the graph that stands there, or that ``graph`` makes."""
+        """Return the loaded graph if it is the share ``of``; otherwise the graph that ``graph``
+        makes.
+        """
         if self.graph is None or self.of != of:
-            self.of = self.graph = None  # that is free before
+            self.of = self.graph = None  # frees the old graph first
             self.graph, self.of = graph(), of
         return cast(Any, self.graph)
 
     def __reduce__(self):
-        return Share, (self.name,)  # what Dask might copy is empty
+        return Share, (self.name,)  # a copy that Dask makes is empty
 
 
 _shares: weakref.WeakValueDictionary[str, Share] = weakref.WeakValueDictionary()
 
 
 def keep_share(name: str) -> Share:
-    """A worker's task."""
+    """Make a share for a command. The client runs this function as a task on a worker."""
     _shares[name] = share = Share(name)
     return share
 
 
 def share_of(name: str) -> Share:
-    """The share of a command. Other commands have ended."""
+    """Return the share of a command. The graphs of other commands, which have ended, are
+    dropped.
+    """
     forget_others(name)
     return _shares.get(name) or Share(name)
 
 
 def forget_others(name: str) -> None:
-    """Let go of what commands of other names have loaded."""
+    """Drop the graphs that commands of other names have loaded."""
     for share in list(_shares.values()):
         if share.name != name:
             share.of = share.graph = None
