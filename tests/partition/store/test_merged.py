@@ -44,7 +44,8 @@ def test_merged_rows(tmp_path, shape, layout, directed, order):
         assert merged.info.partitions == 1
         for name in kept_subgraphs(merged.info.grid, directed):
             wanted = (*one.subgraph(0, name, TEAM), one.weights(0, name, TEAM))
-            for part, array in zip(merged.rows[name], wanted[: 2 + weighted], strict=False):
+            arrays = 2 + weighted
+            for part, array in zip(merged.rows[name][:arrays], wanted[:arrays], strict=True):
                 assert part.dtype == array.dtype
                 assert np.array_equal(part, array)
         assert len(merged.rows["nn"].weights) == weighted * len(merged.rows["nn"].targets)

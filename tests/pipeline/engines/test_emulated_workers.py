@@ -177,7 +177,7 @@ def test_a_worker_of_a_program_that_is_killed(edge_list, tmp_path, monkeypatch, 
     one_of_three_killed(
         monkeypatch, partial(getattr(delegraph, command), store, output=out, **options)
     )
-    delegraph.validate(store, out)
+    assert delegraph.validate(store, out)["valid"]
 
 
 @pytest.mark.slow
