@@ -80,11 +80,14 @@ def ask_to_output(
     options: Mapping[str, Any],
 ) -> Outcome:
     """Answer a question as ``ask`` does, as a result folder with its run record."""
-    from .algorithms.programs import ProgramAlgorithm
     from .algorithms.run import CHECKPOINT_SECONDS, RunOptions, run_to_result
     from .frames import as_path, columns_of
 
     form, algorithm = _checked(name, values, options)
+    if not hasattr(algorithm, "engines"):
+        from .algorithms.programs import ProgramAlgorithm  # a search does without
+
+        algorithm = ProgramAlgorithm(algorithm)
     rest, profile = _on_cpus(form, options), values.get("profile")
     threads, progress = usable_threads(rest.pop("threads", None)), rest.pop("progress", None)
     overwrite = rest.pop("overwrite", False)
@@ -95,7 +98,7 @@ def ask_to_output(
     shaped = rest.keys() & StoreOptions.__annotations__.keys()
     with as_path(graph, columns_of(choices)) as path:
         return run_to_result(
-            algorithm if hasattr(algorithm, "engines") else ProgramAlgorithm(algorithm),
+            algorithm,
             path,
             named(output),
             running,

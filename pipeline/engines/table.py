@@ -15,15 +15,14 @@ from ..build.prepare import BuildOptions
 from ..run.execute import Executor
 from .engine import SearchEngine, Strategy, Subject
 from .host.disk import DiskEngine
-from .host.join import JoinEngine
-from .host.programs import DeferredProgram, HostProgramEngine
 from .host.rows import EdgeRows, Place, RowsInMemory, StoreGraph, StoreRows
 from .host.scan import ScanEngine, ScannedEdges
 from .host.search import HostSearchEngine
-from .operations.program import DeviceProgram, Program, ProgramEngine
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a search, which most commands begin with, loads no operations
+    from .host.programs import DeferredProgram
     from .one_device.rows import HeldRows
+    from .operations.program import Program, ProgramEngine
 
 
 @runtime_checkable
@@ -111,6 +110,9 @@ def programs_of_store(
     without a kernel for devices runs on the CPU. graph: the whole graph, if it is in memory
     already.
     """
+    from .host.programs import HostProgramEngine
+    from .operations.program import DeviceProgram
+
     places: list[Place] = ["memory", "disk"]
     if store.info.partitions > 1 and (graph is not None or not program.scans_once):
         places.insert(0, "merged")  # merging takes longer than a single scan
@@ -139,6 +141,8 @@ def program_of_edges(
     must become a store.
     """
     if device is None:
+        from .host.programs import HostProgramEngine
+
         rows = EdgeRows(edges, options, executor, searched=False)
         return [HostProgramEngine(rows, program, executor.threads)] if fits_held(edges) else []
     from .one_device.edge_list import EdgeRowsOnDevice
@@ -152,6 +156,8 @@ def components_of_edges(
     edges: EdgeList, options: BuildOptions, executor: Executor
 ) -> list[ProgramEngine]:
     """Return the engine that finds components in one scan of an edge list."""
+    from .host.join import JoinEngine
+
     return [JoinEngine(ScannedEdges(edges, options.directed, executor))]
 
 
@@ -169,9 +175,12 @@ def programs_of_rows(
     the rows are on a device, a program without a kernel for it gets no engine.
     """
     if isinstance(held, HeldGraph):
+        from .host.programs import HostProgramEngine
+
         return [HostProgramEngine(RowsInMemory(held, subject), program, threads, reserved_bytes)]
     from .one_device.program import DeviceProgramEngine
     from .one_device.rows import RowsOnDevice
+    from .operations.program import DeviceProgram
 
     if device is None or not isinstance(program, DeviceProgram):
         return []
