@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gc
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from types import ModuleType
@@ -129,8 +130,23 @@ class _Cache(FunctionCache):
 
 
 def compiled(function: Callable) -> Any:
-    """A function that kernels call; the types follow from theirs."""
-    dispatcher: Any = njit(nogil=True)(function)
+    """A function that kernels call; the types follow from theirs.
+
+    Python cannot call it: the code by which it could takes a fifth of the time of compiling.
+    """
+    dispatcher = _dispatcher(function, no_cpython_wrapper=True)
+
+    def refuse(*args: Any, **named: Any) -> None:
+        raise TypeError(f"{function.__name__} is for kernels alone: declare it with @kernel")
+
+    # Numba would call code that is not there.
+    dispatcher._insert, dispatcher._compile_for_args = (lambda *entry: None), refuse
+    return dispatcher
+
+
+def _dispatcher(function: Callable, **options: bool) -> Any:
+    make: Any = njit
+    dispatcher = make(nogil=True, no_cfunc_wrapper=True, **options)(function)
     with contextlib.suppress(RuntimeError):  # there is no folder for it
         dispatcher._cache = _Cache(function)
     return dispatcher
@@ -143,7 +159,7 @@ def kernel(*arguments: Any) -> Callable[[Callable], Any]:
     """
 
     def declare(function: Callable) -> Any:
-        dispatcher = function if hasattr(function, "signatures") else compiled(function)
+        dispatcher = function if hasattr(function, "signatures") else _dispatcher(function)
         _declared.setdefault(function.__module__, []).append((dispatcher, arguments))
         return dispatcher
 
@@ -151,32 +167,57 @@ def kernel(*arguments: Any) -> Callable[[Callable], Any]:
 
 
 def compile_kernels(
-    *modules: ModuleType, load: bool = True, **dtypes: DTypeLike | Iterable[DTypeLike]
+    *kernels: ModuleType | Any,
+    load: bool = True,
+    leave_out: Collection[type] = (),
+    **dtypes: DTypeLike | Iterable[DTypeLike],
 ) -> None:
-    """Compile, or load from the cache, what modules declare.
+    """Compile kernels, or load them from the cache.
 
-    load: False leaves what the cache holds there until it is called, which takes some milliseconds
-    each. dtypes: of each of Several that they name, one or some.
+    kernels: kernels, and modules, which stand for all kernels that they declare. load: False leaves
+    kernels that the cache holds there until they are called, which takes some milliseconds each.
+    leave_out: classes of Structs; kernels are not compiled for these. dtypes: for each Several that
+    the kernels name, one dtype or some.
     """
-    busy = []
-    for dispatcher, signature in _wanted(modules, dtypes):
-        if _is_kept(dispatcher, signature):
-            if load:
-                dispatcher.compile(signature)
-        elif not _compile(dispatcher, signature, 0.0):
-            busy.append((dispatcher, signature))
-    for dispatcher, signature in busy:
-        if not _compile(dispatcher, signature, _PATIENCE):
+    busy, missing = [], []
+    for dispatcher, signature in _wanted(kernels, leave_out, dtypes):
+        if not _is_kept(dispatcher, signature):
+            missing.append((dispatcher, signature))
+        elif load:
             dispatcher.compile(signature)
+    with _few_collections() if missing else contextlib.nullcontext():
+        for dispatcher, signature in missing:
+            if not _compile(dispatcher, signature, 0.0):
+                busy.append((dispatcher, signature))
+        for dispatcher, signature in busy:
+            if not _compile(dispatcher, signature, _PATIENCE):
+                dispatcher.compile(signature)
+
+
+@contextlib.contextmanager
+def _few_collections() -> Iterator[None]:
+    """Let the garbage collector run seldom: a compiler makes many objects that refer to each other,
+    and looking through them as often as by default takes a fifth of its time.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(20_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _wanted(
-    modules: Sequence[ModuleType], dtypes: Mapping[str, Any]
+    kernels: Sequence[ModuleType | Any], leave_out: Collection[type], dtypes: Mapping[str, Any]
 ) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Functions, and the types to compile them for."""
+    """Yield functions, and the types to compile them for."""
     several = {name: _each(dtype) for name, dtype in dtypes.items()}
-    for module in modules:
-        for dispatcher, arguments in _declared[module.__name__]:
+    for some in kernels:
+        whole = isinstance(some, ModuleType)
+        for dispatcher, arguments in _declared[some.__name__ if whole else some.__module__]:
+            kinds = {argument.kind for argument in arguments if isinstance(argument, Struct)}
+            if not (whole or dispatcher is some) or kinds & set(leave_out):
+                continue
             names = sorted({name for some in arguments for name in _names_in(some)})
             for chosen in product(*(several[name] for name in names)):
                 known = dict(zip(names, chosen, strict=True))

@@ -16,6 +16,7 @@ from numba import types
 
 from ..base.bitmap import contains, mask
 from ..base.compiled import OFFSETS, compiled, i32s, i64, i64s, kernel, u32s, u64s
+from ..base.copying import copy_values
 from ..base.intrinsics import fetch_add, fetch_or, prefetch
 
 EDGES_A_TURN = 1 << 14
@@ -156,11 +157,11 @@ def push_edges(
                     held += 1
                     if held == _BUFFER:
                         at = fetch_add(cursors, 1, held)
-                        found[at : at + held] = buffer
+                        copy_values(buffer, held, found, at)
                         count += held
                         held = 0
             k = row_stop
             i += 1
     at = fetch_add(cursors, 1, held)
-    found[at : at + held] = buffer[:held]
+    copy_values(buffer, held, found, at)
     return count + held, forward, backward

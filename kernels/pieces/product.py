@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..base.bitmap import contains, mask
 from ..base.compiled import OFFSETS, Struct, compiled, i32s, i64, i64s, kernel, u32s, u64s
+from ..base.copying import copy_values
 from ..base.intrinsics import fetch_add, fetch_or, trailing_zeros
 from ..bfs.push import EDGES_A_TURN, claim
 
@@ -225,13 +226,13 @@ def push_product(
                     kept += 1
                     if kept == _BUFFER:
                         at = fetch_add(cursors, 1, kept)
-                        listed[at : at + kept] = buffer
+                        copy_values(buffer, kept, listed, at)
                         done += kept
                         kept = 0
             k = row_stop
             i += 1
     at = fetch_add(cursors, 1, kept)
-    listed[at : at + kept] = buffer[:kept]
+    copy_values(buffer, kept, listed, at)
     return done + kept
 
 
@@ -299,7 +300,7 @@ def settle_listed(semiring, listed, out, reached, level, offsets, reverse_offset
                 fresh[kept] = v
                 kept += 1
         at = fetch_add(cursors, 1, kept)
-        queue[at : at + kept] = fresh[:kept]
+        copy_values(fresh, kept, queue, at)
         count += kept
 
 

@@ -52,7 +52,7 @@ def philox(counter, block, seed):
     return c0, c1, c2, c3
 
 
-@compiled
+@kernel(u64)
 def permutation_keys(seed):
     """Return the addend and the factor of each round, in turns: uint64 (2 * rounds,)."""
     keys = np.empty(2 * _PERMUTATION_ROUNDS, np.uint64)

@@ -26,6 +26,7 @@ from ..base.compiled import (
     u64,
     u64s,
 )
+from ..base.copying import copy_values
 from ..base.graph import UNREACHED
 from ..base.intrinsics import fetch_min, fetch_or, prefetch, trailing_zeros
 from ..base.numbering import NUMBERING, past_word, renumber
@@ -251,7 +252,7 @@ def relax_alone(
     count = begun.shape[0]
     if edges_of(offsets, begun, 0, count) > few:
         return bucket, 0, np.int64(0)
-    here[:count] = begun
+    copy_values(begun, count, here, 0)
     frontier[:] = 0
     limit = np.float64(min(bucket.limit, rule.beyond)).view(np.uint64)
     edges, taken, again = bucket.edges, bucket.taken, bucket.again

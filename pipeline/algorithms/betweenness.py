@@ -20,6 +20,7 @@ from ...kernels.base.compiled import compile_kernels
 from ...kernels.base.graph import UNREACHED
 from ...kernels.gpu_programs import betweenness as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
+from ...kernels.pieces.gather import gather_listed
 from ...kernels.pieces.operators import Or, Sum
 from ...kernels.pieces.piece import Piece
 from ...kernels.programs import paths as path_kernels
@@ -35,7 +36,7 @@ from ...kernels.programs.paths import (
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.marks import Marks, PlacesByLevel, VertexPlaces, levels_bytes, marks_bytes
-from ..engines.operations.operations import Operations
+from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import Program, ProgramResult, Tell
 from ..engines.operations.saving import ANSWERED, Saving
 from ..engines.operations.vectors import Counts, Vector, VectorType, vectors_bytes
@@ -100,7 +101,7 @@ class BetweennessProgram:
     dealt: tuple[int, int] = (0, 1)
     columns = ("betweenness", "source")
     weighted = by_target = wants_degrees = scans_once = False
-    kernels = (path_kernels,)
+    calls = Calls((Or, Sum), (path_kernels, gather_listed))
 
     def held_bytes(self, counts: Counts) -> int:
         return brandes_bytes(counts) + SOURCE_BYTES * len(self.sources)
@@ -430,13 +431,15 @@ class Betweenness:
     name = "betweenness"
     step = "source"
     weighted = False
-    kernels = BetweennessProgram.kernels
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {**self.sources.told_by_id(id_type), "normalized": self.normalized}
 
     def program(self, names: Names, info: GraphInfo) -> Program:
         return BetweennessProgram(info.vertices, self.sources.places(names))
+
+    def calls(self, weighted: bool) -> Calls:
+        return BetweennessProgram.calls
 
     def held_bytes(self, counts: Counts) -> int:
         return brandes_bytes(counts) + SOURCE_BYTES * self.sources.most(counts.vertices)

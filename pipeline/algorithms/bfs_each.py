@@ -22,6 +22,8 @@ from ...kernels.base.together import DIGITS
 from ...kernels.gpu.device import Device
 from ...kernels.gpu_programs import searches as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
+from ...kernels.pieces.gather import count_bits
+from ...kernels.pieces.operators import Or
 from ...kernels.programs import hops
 from ...partition.disk.digests import find_damage
 from ...partition.input.arrow import load_functions
@@ -34,7 +36,7 @@ from ..engines.engine import Subject
 from ..engines.host.disk import most_writing_bytes
 from ..engines.host.programs import DeferredProgram
 from ..engines.operations.forests import EdgeCounts
-from ..engines.operations.operations import Operations
+from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import Program, ProgramEngine, ProgramResult, Tell
 from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Counts, Vector, VectorType
@@ -82,7 +84,7 @@ class DistanceBits:
     max_depth: int | None = None
     apart: bool = False
     weighted = by_target = wants_degrees = scans_once = False
-    kernels = (hops,)
+    calls = Calls((Or,), (hops, count_bits))
 
     @property
     def columns(self) -> Sequence[str]:
@@ -291,7 +293,7 @@ class BfsEach:
 
         facts = facts_ahead(edges, choices, closely=False)
         writing = most_writing_bytes(facts)  # while the graph is held
-        asked = DeferredProgram(program, holds, DistanceBits.kernels)
+        asked = DeferredProgram(program, holds, DistanceBits.calls)
         return program_of_edges(edges, choices, device, executor, asked)
 
     def on_workers(self, store: Store, subject: Subject, run: Run) -> ProgramEngine:

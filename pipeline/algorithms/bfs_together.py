@@ -22,7 +22,7 @@ from ...partition.input.arrow import load_functions
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.marks import VertexPlaces
-from ..engines.operations.operations import Operations
+from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import Program, ProgramResult, Tell
 from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Counts, Vector, VectorType, vectors_bytes
@@ -55,7 +55,7 @@ class NearestSourceProgram:
     max_depth: int | None = None
     columns = ("distance", "nearest")
     weighted = by_target = wants_degrees = scans_once = False
-    kernels = ()
+    calls = Calls((Min,))
 
     def held_bytes(self, counts: Counts) -> int:
         return nearest_bytes(counts) + SOURCE_BYTES * len(self.sources)
@@ -207,7 +207,6 @@ class BfsTogether:
     name = "bfs-together"
     step = "level"
     weighted = False
-    kernels = NearestSourceProgram.kernels
 
     def __post_init__(self) -> None:
         check_depth(self.max_depth)
@@ -218,6 +217,9 @@ class BfsTogether:
 
     def program(self, names: Names, info: GraphInfo) -> Program:
         return NearestSourceProgram(sources_by_id(self.sources, names)[1], self.max_depth)
+
+    def calls(self, weighted: bool) -> Calls:
+        return NearestSourceProgram.calls
 
     def held_bytes(self, counts: Counts) -> int:
         return nearest_bytes(counts) + SOURCE_BYTES * counts.vertices  # all may be named

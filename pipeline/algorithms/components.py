@@ -16,12 +16,13 @@ from ...kernels.base.graph import UNREACHED
 from ...kernels.gpu_programs import components as on_device
 from ...kernels.gpu_programs.ranks import Ranks
 from ...kernels.gpu_programs.rows import ProgramGraph
+from ...kernels.programs import forest
 from ...kernels.programs.forest import first_of_trees, name_by_first, tree_sizes
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ..build.prepare import BuildOptions
 from ..engines.operations.forests import EdgeCounts
-from ..engines.operations.operations import Operations
+from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import Program, ProgramEngine, ProgramResult, Tell
 from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Counts
@@ -41,7 +42,7 @@ class ComponentsProgram:
     columns = ("component",)
     weighted = by_target = wants_degrees = False
     scans_once = True
-    kernels = ()
+    calls = Calls(kernels=(forest,))
 
     def held_bytes(self, counts: Counts) -> int:
         return (4 + 4) * counts.vertices  # a forest, and names of trees or another rank's forest
@@ -81,13 +82,15 @@ class Components:
     name = "components"
     step = "scan"
     weighted = False
-    kernels = ComponentsProgram.kernels
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {}
 
     def program(self, names: Names, info: GraphInfo) -> Program:
         return ComponentsProgram()
+
+    def calls(self, weighted: bool) -> Calls:
+        return ComponentsProgram.calls
 
     def held_bytes(self, counts: Counts) -> int:
         return ComponentsProgram().held_bytes(counts)

@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 from ...kernels.base.together import WIDTH
 from ...kernels.gpu_programs import searches as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
+from ...kernels.pieces.gather import count_bits
+from ...kernels.pieces.operators import Or
 from ...kernels.programs import hops
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy, compute
 from ...partition.input.id_types import shown_id
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import EdgeCounts
-from ..engines.operations.operations import Operations
+from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import Program, ProgramResult, Tell
 from ..engines.operations.saving import ANSWERED, Saving
 from ..engines.operations.vectors import Counts
@@ -65,7 +67,7 @@ class DistanceSumsProgram:
     dealt: tuple[int, int] = (0, 1)
     columns = ("source", "reached", "total", "farthest")
     weighted = wants_degrees = scans_once = False
-    kernels = (hops,)
+    calls = Calls((Or,), (hops, count_bits))
 
     @property
     def by_target(self) -> bool:
@@ -256,13 +258,15 @@ class DistancesQuestion:
     value: Callable[[Distances], tuple[NDArray, Mapping[str, Any]]]
     step = "source"
     weighted = False
-    kernels = DistanceSumsProgram.kernels
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {**self.sources.told(id_type)}
 
     def program(self, names: Names, info: GraphInfo) -> Program:
         return DistanceSumsProgram(self.sources.places(names), self.along)
+
+    def calls(self, weighted: bool) -> Calls:
+        return DistanceSumsProgram.calls
 
     def held_bytes(self, counts: Counts) -> int:
         return sums_bytes(counts) + SUM_BYTES * self.sources.most(counts.vertices)

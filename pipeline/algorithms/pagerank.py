@@ -35,7 +35,7 @@ from ...kernels.programs.walk import Teleport, advance, at_ends, gather_and_adva
 from ...partition.errors import InputError
 from ...partition.input.weights import WeightType
 from ...partition.store.manifest import GraphInfo
-from ..engines.operations.operations import DEGREES, Operations
+from ..engines.operations.operations import DEGREES, Calls, Operations
 from ..engines.operations.program import Program, ProgramResult, Tell
 from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Counts, Vector, VectorType, links_bytes, vectors_bytes
@@ -83,13 +83,16 @@ class PageRankProgram:
     weights: WeightType | None = None
     single: bool = False
     columns = ("pagerank",)
-    kernels = (walk,)
     by_target = wants_degrees = True
     scans_once = False
 
     @property
     def weighted(self) -> bool:
         return self.weights is not None
+
+    @property
+    def calls(self) -> Calls:
+        return calls_of(self.weighted)
 
     def held_bytes(self, counts: Counts) -> int:
         named = 0 if self.teleport is None else len(self.teleport[0])
@@ -317,6 +320,14 @@ def _some(counted: Any) -> NDArray[np.bool_]:
     return EVERY if counted is True else counted
 
 
+def calls_of(weighted: bool) -> Calls:
+    """Return the kernels of a walk: a graph that is whole is gathered by a kernel of walks, and its
+    weights are added up beforehand.
+    """
+    kernels = walk, join_cuts
+    return Calls((WeightedSum,), kernels) if weighted else Calls((Sum,), kernels, whole=())
+
+
 def _shares(degree: NDArray) -> NDArray[np.float64]:
     """That a vertex divides what it has into."""
     shares = degree.astype(np.float64)
@@ -361,7 +372,6 @@ class PageRank:
     name = "pagerank"
     step = "iteration"
     weighted = False
-    kernels = PageRankProgram.kernels
 
     def __post_init__(self) -> None:
         if not 0 <= self.damping < 1:
@@ -425,6 +435,9 @@ class PageRank:
         return PageRankProgram(
             info.vertices, self.damping, tolerance, most, self.dangling, teleport, kind, single
         )
+
+    def calls(self, weighted: bool) -> Calls:
+        return calls_of(weighted and not self.unweighted)
 
     def held_bytes(self, counts: Counts) -> int:
         return pagerank_bytes(counts, self.personalize is not None, not self.unweighted)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from ...partition.store.store import Store
 from ..build.prepare import BuildOptions
 from ..engines.engine import Subject
 from ..engines.host.programs import DeferredProgram
+from ..engines.operations.operations import Calls
 from ..engines.operations.program import Program, ProgramEngine, ProgramResult, Tell
 from ..engines.operations.vectors import Counts
 from ..engines.table import program_of_edges, programs_of_store
@@ -29,7 +29,7 @@ from .run import Answer, Run
 
 class ProgramQuestion(Protocol):
     """name: the command's. step: of what its run goes on from, if it is cut off. weighted: whether
-    the graph has to have weights. kernels: modules of those that its program calls itself.
+    the graph has to have weights.
     """
 
     @property
@@ -38,8 +38,10 @@ class ProgramQuestion(Protocol):
     def step(self) -> str: ...
     @property
     def weighted(self) -> bool: ...
-    @property
-    def kernels(self) -> Sequence[ModuleType]: ...
+
+    def calls(self, weighted: bool) -> Calls:
+        """Return the kernels that its program calls. weighted: whether the graph has weights."""
+        ...
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         """Return the options that decide the result beside the graph."""
@@ -104,7 +106,8 @@ class ProgramAlgorithm:
         question = self.question
         if device is None and isinstance(question, ScansEdges) and edges.weight is None:
             return question.engines_of_edges(edges, choices, executor)
-        deferred = DeferredProgram(question.program, question.held_bytes, question.kernels)
+        calls = question.calls(edges.weight is not None)
+        deferred = DeferredProgram(question.program, question.held_bytes, calls)
         return program_of_edges(edges, choices, device, executor, deferred)
 
     def on_workers(self, store: Store, subject: Subject, run: Run) -> ProgramEngine:

@@ -50,7 +50,7 @@ from ...partition.input.ids import parse_id
 from ...partition.store.manifest import GraphInfo, WeightInfo
 from ..engines.operations.forests import EdgeCounts, global_ids
 from ..engines.operations.marks import Marks, add, mark_where, marks_bytes
-from ..engines.operations.operations import Operations
+from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import Program, ProgramResult, Tell
 from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Counts, Vector, VectorType, links_bytes, vectors_bytes
@@ -98,7 +98,7 @@ class DeltaStepping:
     columns = ("distance", "parent")
     weighted = True
     by_target = wants_degrees = scans_once = False
-    kernels = (relax,)
+    calls = Calls(kernels=(relax,))
 
     def held_bytes(self, counts: Counts) -> int:
         return paths_bytes(counts)
@@ -468,7 +468,6 @@ class ShortestPaths:
     name = "sssp"
     step = "round"
     weighted = True
-    kernels = DeltaStepping.kernels
 
     def __post_init__(self) -> None:
         if self.max_distance is not None and not 0 <= self.max_distance < math.inf:
@@ -486,6 +485,9 @@ class ShortestPaths:
     def program(self, names: Names, info: GraphInfo) -> Program:
         most = math.inf if self.max_distance is None else self.max_distance
         return _program(find(names, self.source), info, most)
+
+    def calls(self, weighted: bool) -> Calls:
+        return DeltaStepping.calls
 
     def held_bytes(self, counts: Counts) -> int:
         return paths_bytes(counts)

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from numba import types
 
+import delegraph
 from delegraph.kernels.base import bitmap
 from delegraph.kernels.base.compiled import OFFSETS, compile_kernels, kernel, u32s, variants
+from support.graphs import random_edges
+from support.marks import mostly_slow, slow
 
 CALLS = """
 import sys
@@ -21,6 +24,7 @@ from delegraph.kernels.base import bitmap, compiled, lookup, sort
 from delegraph.kernels.bfs import check, cpu, edges, pull, push, scan
 from delegraph.kernels.judging import distances, programs as judges
 from delegraph.kernels.pieces import gather, product
+from delegraph.kernels.pieces.operators import FOLDS
 from delegraph.kernels.programs import forest, paths, relax
 from delegraph.kernels.prepare import csr, ingest, positions, rows
 from delegraph.partition.input import ids
@@ -37,7 +41,8 @@ cpu.compile_search(np.uint32)
 edges.compile_edge_search(1000)
 shards.compile_build(1000, weighted=True)
 ids.compile_reading(delegraph.partition.input.edges.open_edges(path, "src", "dst").id_type)
-operations.warm_up([np.dtype(np.uint32)], [relax, paths])
+everything = operations.Calls(tuple(FOLDS), (relax, paths, forest))
+operations.warm_up([np.dtype(np.uint32)], everything)
 products.compile_search(np.uint32)
 before = compiled.variants(*modules)
 declared = compiled.variants(*programs)
@@ -91,6 +96,68 @@ def test_nothing_is_compiled_later(edge_list, tmp_path, id_type):
     assert run.returncode == 0, run.stderr
 
 
+CALLED = """
+import sys
+import delegraph
+from delegraph.kernels.base import compiled
+
+wanted, kernels, declared_wanted = set(), {}, compiled._wanted
+
+def watch(*args):
+    for dispatcher, signature in declared_wanted(*args):
+        wanted.add((id(dispatcher), tuple(map(str, signature))))
+        yield dispatcher, signature
+
+compiled._wanted = watch
+name, graph, out, options = sys.argv[1], sys.argv[2], sys.argv[3], eval(sys.argv[4])
+getattr(delegraph, name)(graph, output=out, threads=2, device="cpu", **options)
+for module, declarations in compiled._declared.items():
+    for dispatcher, _ in declarations:
+        for signature in dispatcher.signatures:
+            called = id(dispatcher), tuple(map(str, signature))
+            assert called in wanted, (module, dispatcher.__name__, signature)
+"""
+
+ON_DISK = """
+import delegraph.pipeline.engines.table as table
+rows = table.StoreRows
+table.StoreRows = lambda store, subject, threads, place, *more: (
+    rows(store, subject, threads, "disk", *more)
+)
+"""
+
+QUESTIONS = {
+    "components": {},
+    "pagerank": {},
+    "closeness": {"sources": 70},
+    "eccentricity": {"sources": 2},
+    "betweenness": {"sources": 5},
+    "sssp": {"source": 0},
+    "bfs": {"sources": [0, 1], "together": True},
+}
+
+
+@pytest.mark.parametrize("place", mostly_slow(["edges", "one", "several", "disk"], "edges"))
+@pytest.mark.parametrize("directed", [False, slow(True)])
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_calls_what_it_has_compiled(edge_list, tmp_path, name, directed, place):
+    """The kernels that a question says it calls are all that it calls, wherever its graph is."""
+    src, dst = random_edges(3, 3000, 20_000)
+    options = {"directed": directed}
+    if name == "sssp":
+        options["weight"] = "w"
+    graph = edge_list(src, dst, w=np.arange(len(src)) % 9)
+    if place != "edges":
+        partitions = 1 if place == "one" else 3
+        delegraph.build(graph, tmp_path / "graph.dg", partitions=partitions, **options)
+        graph, options = tmp_path / "graph.dg", {}
+    code = (ON_DISK if place == "disk" else "") + CALLED
+    asked = repr({**QUESTIONS[name], **options})
+    command = [sys.executable, "-c", code, name, graph, tmp_path / "out", asked]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
 def test_each_type_is_a_variant():
     @kernel(OFFSETS, u32s)
     def last(offsets, targets):
@@ -99,6 +166,16 @@ def test_each_type_is_a_variant():
     compile_kernels(sys.modules[__name__], offsets={np.uint32, np.uint64})
     assert [str(array.dtype) for array, _ in last.signatures] == ["uint32", "uint64"]
     assert all(isinstance(array, types.Array) for array, _ in last.signatures)
+
+
+def test_python_calls_kernels_alone():
+    """A function that only kernels call has no code for Python, before and after compiling."""
+    from delegraph.kernels.base.turns import come, no_turns
+
+    for _ in range(2):
+        with pytest.raises(TypeError, match="come is for kernels alone"):
+            come(no_turns(1))
+        come.compile((types.int64[::1],))
 
 
 def test_a_type_that_is_not_told():

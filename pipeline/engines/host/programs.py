@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from types import ModuleType
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from ....kernels.base.team import Team
@@ -12,7 +11,7 @@ from ...ranks.communicator import SingleCommunicator
 from ...results.checkpoint import Checkpoint
 from ...results.names import Names
 from ..engine import Engine, Footprint, Need, Subject, need_of
-from ..operations.operations import Operations, warm_up
+from ..operations.operations import Calls, Operations, warm_up
 from ..operations.program import Program, ProgramResult, Tell
 from ..operations.vectors import Counts, Vector
 from ..ranks.edges import stream_team
@@ -35,13 +34,12 @@ class DeferredProgram(NamedTuple):
     """A program that can be made only after its graph is loaded.
 
     make: makes the program from the names and facts of the graph. held_bytes: the bytes that the
-    program holds, by counts of the graph. kernels: modules of kernels that the program calls
-    itself.
+    program holds, by counts of the graph. calls: the kernels that the program calls.
     """
 
     make: Callable[[Names, GraphInfo], Program]
     held_bytes: Callable[[Counts], int]
-    kernels: Sequence[ModuleType]
+    calls: Calls
 
 
 def made(program: Program | DeferredProgram, rows: LoadedRows) -> Program:
@@ -91,7 +89,7 @@ class HostProgramEngine:
     def compile(self) -> None:
         rows = self.rows
         rows.compile()
-        warm_up(rows.offsets_types(), self._program.kernels, load=rows.loads_kernels)
+        warm_up(rows.offsets_types(), self._program.calls, rows.whole, rows.loads_kernels)
 
     def load(self) -> None:
         self._team.start()

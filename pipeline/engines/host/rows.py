@@ -58,8 +58,9 @@ class GraphLoader(Protocol):
 class RowsLoader(Protocol):
     """A loader of rows, for programs.
 
-    in_memory: whether the rows are in memory. info: facts of the graph, known once it is loaded.
-    loads_kernels: whether compiled kernels are loaded before their first call.
+    in_memory: whether the rows are in memory; whole: whether they are there as one subgraph, with
+    its reverse. info: facts of the graph, known once it is loaded. loads_kernels: whether compiled
+    kernels are loaded before their first call.
     """
 
     subject: Subject | None
@@ -67,6 +68,8 @@ class RowsLoader(Protocol):
     bounded_by_footers: bool
     loads_kernels: bool
 
+    @property
+    def whole(self) -> bool: ...
     @property
     def info(self) -> GraphInfo: ...
     def footprint(self, closely: bool = False) -> Footprint: ...
@@ -172,10 +175,12 @@ class StoreRows:
         return self.store.info
 
     @property
+    def whole(self) -> bool:
+        return self.place == "merged" or (self.in_memory and self.store.info.partitions == 1)
+
+    @property
     def _stands_as_for_searches(self) -> bool:
-        if self.place == "merged":
-            return not self._weighted
-        return self.in_memory and self.store.info.partitions == 1
+        return self.whole and not (self.place == "merged" and self._weighted)
 
     def footprint(self, closely: bool = False) -> Footprint:
         info = self.store.info
@@ -244,7 +249,7 @@ class EdgeRows:
     held: the rows; None until they are made.
     """
 
-    in_memory = True
+    in_memory = whole = True
     bounded_by_footers = True
     loads_kernels = False
     """False, since half of the kernels of building and operations are never called here: loading
@@ -306,7 +311,7 @@ class EdgeRows:
 class RowsInMemory:
     """Rows of an open edge list that another loader keeps."""
 
-    in_memory = True
+    in_memory = whole = True
     bounded_by_footers = False
     loads_kernels = True
 

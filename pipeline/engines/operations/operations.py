@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
-from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +20,8 @@ from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.numbering import is_identity, renumber_all
 from ....kernels.base.team import Team
 from ....kernels.base.turns import no_turns
-from ....kernels.pieces import gather, piece, vertices
+from ....kernels.pieces import active, gather, piece, vertices
+from ....kernels.pieces.active import cut_turns
 from ....kernels.pieces.gather import (
     CUTS,
     gather_listed,
@@ -33,7 +33,7 @@ from ....kernels.pieces.gather import (
 )
 from ....kernels.pieces.operators import FOLDS, AnySum, Min, Operator, Or
 from ....kernels.pieces.piece import Piece
-from ....kernels.programs import forest
+from ....kernels.pieces.vertices import add_all, numbers_in
 from ...ranks.communicator import Communicator
 from ...results.checkpoint import Checkpoint
 from ..ranks.edges import Active, Chosen, Rows
@@ -67,6 +67,19 @@ Some = Callable[..., Any]
 """Function that is called with ``counted`` (as NumPy's ``where``) and slices of vectors. It returns
 numbers to be added up.
 """
+
+
+class Calls(NamedTuple):
+    """The kernels that a program calls, so that they are compiled before its memory is planned.
+
+    operators: types of operators.py that it gives to operations; whole: the same where all edges
+    are in memory as one subgraph, None for no difference. kernels: kernels that the program calls
+    itself, and modules, which stand for all kernels in them.
+    """
+
+    operators: Sequence[type] = ()
+    kernels: Sequence[Any] = ()
+    whole: Sequence[type] | None = None
 
 
 class SlowBits(NamedTuple):
@@ -622,12 +635,24 @@ def _is_by_place(graph: RankGraph) -> bool:
 
 
 def warm_up(
-    offset_types: Iterable[np.dtype], more: Iterable[ModuleType], load: bool = True
+    offset_types: Iterable[np.dtype], calls: Calls, whole: bool = False, load: bool = True
 ) -> None:
-    """Compile, or load from the cache, the kernels that operations call. offset_types: of the
-    subgraphs. more: modules of kernels that a program calls itself. load: whether to load kernels
-    that only operations call (compile_kernels).
+    """Compile, or load from the cache, the kernels that a program calls, itself and by operations.
+
+    offset_types: dtypes of the offsets of the subgraphs. whole: whether all edges are in memory as
+    one subgraph, whose rows and targets are places. load: whether to load kernels that only
+    operations call (compile_kernels).
     """
-    modules, types = (bitmap, numbering, piece, vertices, gather, forest), set(offset_types)
-    compile_kernels(*modules, load=load, offsets=types)
-    compile_kernels(*more, offsets=types)
+    operators = calls.whole if whole and calls.whole is not None else calls.operators
+    types, others = set(offset_types), FOLDS.keys() - set(operators)
+    kernels: list[Any] = [bitmap, numbering, piece]
+    if not whole:
+        kernels += [active, vertices, gather]
+    else:
+        kernels += [cut_turns, numbers_in, add_all]
+        if operators:
+            kernels += [gather_turns, join_cuts]
+        if {Or, Min} & set(operators):
+            kernels.append(push_piece)
+    compile_kernels(*kernels, load=load, leave_out=others, offsets=types)
+    compile_kernels(*calls.kernels, leave_out=FOLDS.keys() - set(calls.operators), offsets=types)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from ...results.checkpoint import Checkpoint
 from ..engine import Engine
 from ..ranks.graph import count_of, owned, rows_bytes, segments_of
 from ..ranks.search import on_disk_instead
-from .operations import Operations
+from .operations import Calls, Operations
 from .vectors import Counts, Vector
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class ProgramResult(NamedTuple):
 class Program(Protocol):
     """A program as frozen data, which can be sent to workers. columns: the names of all columns
     that it may give. weighted: whether it reads the edges' weights. scans_once: whether it goes
-    through the edges only once. kernels: modules of the kernels that it calls itself.
+    through the edges only once. calls: the kernels that it calls.
     """
 
     @property
@@ -49,7 +48,7 @@ class Program(Protocol):
     @property
     def scans_once(self) -> bool: ...
     @property
-    def kernels(self) -> Sequence[ModuleType]: ...
+    def calls(self) -> Calls: ...
 
     def held_bytes(self, counts: Counts) -> int:
         """Return the most bytes that the program holds on a rank beside the graph."""

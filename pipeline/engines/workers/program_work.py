@@ -71,7 +71,7 @@ class ProgramWork:
             fits_one = DeviceShare(store).fits_near(here.program, device)
             return [Way(need, replace(job, way=ON_DEVICE, fits_one=fits_one))]
         warm_up(store.offsets_types())
-        warm_up_operations(store.offsets_types(), self.program.kernels)
+        warm_up_operations(store.offsets_types(), self.program.calls)
         place = self.program, store, rank, size, threads
         needs = [program_bytes(*place, on_disk) for on_disk in (False, True)]
         if share.holds(rank, size, range(len(needs))):

@@ -29,8 +29,11 @@ from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.run.execute import Executor
 from delegraph.pipeline.run.resources import Resources
 from support.graphs import random_edges, store_options
+from support.kernels import callable_from_python
 from support.marks import slow
 from support.outputs import digest
+
+RANGE_OF = callable_from_python(csr.range_of)
 
 TEAM = Team(2)
 
@@ -272,7 +275,7 @@ def test_ranges_cover_rows(edges_by_row, most_edges, most_rows):
         assert ranges.edges[i] == edges[start:stop].sum()
         assert ranges.edges[i] <= most_edges or stop - start == 1
     for row in range(len(edges)):
-        within = csr.range_of(row, ranges.table, ranges.shift, ranges.starts)
+        within = RANGE_OF(row, ranges.table, ranges.shift, ranges.starts)
         assert ranges.starts[within] <= row < ranges.starts[within + 1]
 
 
