@@ -32,8 +32,7 @@ class ProgressLine:
     """Display of the progress of a command's steps, while it is entered.
 
     On a terminal one line, with the step's share done, its rate and the time left. In a pipe a line
-    at the end of every long step; if kernels are compiled for long, also a line meanwhile. Nothing
-    if ``quiet``.
+    at the end of every long step. Nothing if ``quiet``.
     """
 
     _INTERVAL = 0.1
@@ -53,7 +52,6 @@ class ProgressLine:
         self._done = 0
         self._started = 0.0
         self._next = 0.0
-        self._reminder: threading.Timer | None = None
 
     def __call__(self, step: str, done: int, total: int) -> None:
         """Show progress. step: the text after a colon is about the last piece of work."""
@@ -65,10 +63,6 @@ class ProgressLine:
             if step != self._step:
                 self._end_step(now)
                 self._step, self._started, self._done = step, now, done
-                if step == "compile" and not self._terminal:
-                    self._reminder = threading.Timer(self._LONG, self._tell_compiling)
-                    self._reminder.daemon = True
-                    self._reminder.start()
             self._done = done
             if not self._terminal or (now < self._next and done < total):
                 return
@@ -88,16 +82,8 @@ class ProgressLine:
         full = min(self._WIDTH, self._WIDTH * done // total)
         return f" [{'#' * full}{'-' * (self._WIDTH - full)}] {done / total:4.0%}"
 
-    def _tell_compiling(self) -> None:
-        with self._lock:
-            if self._step == "compile":
-                click.echo("compiling kernels, as in every first run on a machine", err=True)
-
     def _end_step(self, now: float) -> None:
-        if self._reminder is not None:
-            self._reminder.cancel()
-            self._reminder = None
-        if self._terminal or not self._step:
+        if self._terminal or self._step in ("", "compile"):
             return
         spent = now - self._started
         if spent >= self._LONG:

@@ -86,8 +86,9 @@ class Grid(NamedTuple):
     def of_row(self, row: int) -> Numbering:
         """Return the numbering from places to global ids of the vertices of a grid row.
 
-        >>> from delegraph.kernels.base.numbering import renumber
-        >>> [int(renumber(Grid(2, 3).of_row(1), place)) for place in range(6)]
+        >>> import numpy as np
+        >>> from delegraph.kernels.base.numbering import renumber_all
+        >>> renumber_all(Grid(2, 3).of_row(1), np.arange(6, dtype=np.uint32)).tolist()
         [3, 4, 5, 9, 10, 11]
         """
         if self.rows == 1:
@@ -97,8 +98,9 @@ class Grid(NamedTuple):
     def of_column(self, column: int) -> Numbering:
         """Return the numbering from places to global ids of the vertices of a grid column.
 
-        >>> from delegraph.kernels.base.numbering import renumber
-        >>> [int(renumber(Grid(2, 3).of_column(1), place)) for place in range(4)]
+        >>> import numpy as np
+        >>> from delegraph.kernels.base.numbering import renumber_all
+        >>> renumber_all(Grid(2, 3).of_column(1), np.arange(4, dtype=np.uint32)).tolist()
         [1, 4, 7, 10]
         """
         return by_rule(self.columns, column)

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import get_args, get_type_hints, is_typeddict
 
@@ -298,21 +297,6 @@ def test_progress_of_who_knows_how_much(capsys, monkeypatch):
         progress("search: level 3, frontier 20", 3, 0)
         progress("search: level 40, frontier 7", 40, 0)
     assert capsys.readouterr().err.split("\r")[2].endswith("search  8.0/s, level 40, frontier 7")
-
-
-def test_a_pipe_hears_of_long_compiling(capsys, monkeypatch):
-    """A pipe gets a line while kernels are compiled, if that takes long, and none otherwise."""
-    monkeypatch.setattr("sys.stderr.isatty", lambda: False)
-    for seconds, long in ((0.0, 60.0), (0.3, 0.05)):
-        monkeypatch.setattr(ProgressLine, "_LONG", long)
-        with ProgressLine(quiet=False) as progress:
-            progress("compile", 0, 1)
-            time.sleep(seconds)
-            told = capsys.readouterr().err
-            progress("load", 0, 1)
-        assert (told != "") == (seconds > 0)
-        assert ("compile: 0.3 s" in capsys.readouterr().err) == (seconds > 0)
-    assert told == "compiling kernels, as in every first run on a machine\n"
 
 
 def test_progress_fits_the_terminal(capsys, monkeypatch):
