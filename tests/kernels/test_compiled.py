@@ -139,7 +139,7 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("place", mostly_slow(["edges", "one", "several", "disk"], "edges"))
 @pytest.mark.parametrize("directed", [False, slow(True)])
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("name", mostly_slow(QUESTIONS, "pagerank"))
 def test_a_question_calls_what_it_has_compiled(edge_list, tmp_path, name, directed, place):
     """The kernels that a question says it calls are all that it calls, wherever its graph is."""
     src, dst = random_edges(3, 3000, 20_000)
