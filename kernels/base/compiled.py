@@ -20,6 +20,7 @@ import contextlib
 import fcntl
 import gc
 import os
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -65,6 +66,10 @@ _declared: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {}
 
 _PATIENCE = 60.0  # seconds, until a process that compiles may be stuck
 _LOOK_SECONDS = 0.01
+
+_collector = threading.Lock()
+_compiling = 0  # threads that compile: the last one gives the collector its thresholds back
+_thresholds = gc.get_threshold()
 
 notes: list[str] = []
 """Lines for the user, of a cache that is damaged or cannot be written; the same ones repeat."""
@@ -199,12 +204,19 @@ def _few_collections() -> Iterator[None]:
     """Let the garbage collector run seldom: a compiler makes many objects that refer to each other,
     and looking through them as often as by default takes a fifth of its time.
     """
-    before = gc.get_threshold()
-    gc.set_threshold(20_000, 50, 100)
+    global _compiling, _thresholds
+    with _collector:
+        if not _compiling:
+            _thresholds = gc.get_threshold()
+            gc.set_threshold(20_000, 50, 100)
+        _compiling += 1
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        with _collector:
+            _compiling -= 1
+            if not _compiling:
+                gc.set_threshold(*_thresholds)
 
 
 def _wanted(

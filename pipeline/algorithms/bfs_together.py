@@ -40,7 +40,7 @@ _DONE = np.uint64(0)
 """Of a vertex that has been reached: nothing is less, and its row is passed over."""
 
 _NUMBERS = VectorType(np.uint64, ghosts=True)
-"""Of sources: what a vertex has taken."""
+"""Numbers of sources that vertices have taken."""
 _DISTANCES = VectorType(np.int32)
 _NEAREST = VectorType(np.uint32)
 

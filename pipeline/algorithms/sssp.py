@@ -78,7 +78,7 @@ _WORK_AT_ONCE = 1 << 22
 _DISTANCES = VectorType(np.float64, ghosts=True)
 _PARENTS = VectorType(np.uint32)
 _OFFERS = VectorType(np.uint32, ghosts=True)
-"""Of parents, to vertices that look for one."""
+"""Parents that are offered to vertices without one."""
 
 _EXACT = 2.0**53
 """Whole numbers below it are floats of 64 bits."""

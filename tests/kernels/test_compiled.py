@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import pytest
 from numba import types
 
 import delegraph
-from delegraph.kernels.base import bitmap
+from delegraph.kernels.base import bitmap, compiled
 from delegraph.kernels.base.compiled import OFFSETS, compile_kernels, kernel, u32s, variants
 from support.graphs import random_edges
 from support.marks import mostly_slow, slow
@@ -166,6 +167,20 @@ def test_each_type_is_a_variant():
     compile_kernels(sys.modules[__name__], offsets={np.uint32, np.uint64})
     assert [str(array.dtype) for array, _ in last.signatures] == ["uint32", "uint64"]
     assert all(isinstance(array, types.Array) for array, _ in last.signatures)
+
+
+def test_the_collector_is_as_before():
+    """Two threads that compile at once, the first of which ends first, leave the collector's
+    thresholds as they were.
+    """
+    before = gc.get_threshold()
+    first, second = compiled._few_collections(), compiled._few_collections()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert gc.get_threshold() != before
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == before
 
 
 def test_python_calls_kernels_alone():
