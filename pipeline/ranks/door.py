@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from distributed.comm.addressing import parse_address
@@ -21,6 +21,9 @@ from distributed.comm.registry import get_backend
 _STRANGER_SECONDS = 1.0
 _STRANGERS = 64  # at once; one more closes the oldest connection
 _AGAIN_SECONDS = 0.05
+
+CONNECTING = "connecting to a door"
+"""Name of the tasks that connect. They end by themselves, and should not be cancelled before."""
 
 
 class Door:
@@ -95,7 +98,7 @@ async def enter(address: str, session: str, timeout: float, arguments: dict[str,
 
 
 async def _try(connector: Any, place: str, session: str, arguments: dict[str, Any]) -> Any:
-    comm = await connector.connect(place, **arguments)
+    comm = await _connect(connector.connect(place, **arguments))
     try:
         await comm.stream.write(_id_of(session))
         # From here on as Dask's own ``connect``.
@@ -107,6 +110,24 @@ async def _try(connector: Any, place: str, session: str, arguments: dict[str, An
         comm.abort()
         raise
     return comm
+
+
+async def _connect(connecting: Coroutine[Any, Any, Any]) -> Any:
+    """Return the connection that a coroutine makes. A caller that is cancelled does not cancel the
+    coroutine: a socket that Tornado has just connected would stay open. The connection is closed
+    as soon as it is made.
+    """
+    attempt = asyncio.create_task(connecting, name=CONNECTING)
+    try:
+        return await asyncio.shield(attempt)
+    except asyncio.CancelledError:
+        attempt.add_done_callback(_close_late)
+        raise
+
+
+def _close_late(attempt: asyncio.Task[Any]) -> None:
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result().abort()
 
 
 def _id_of(session: str) -> bytes:

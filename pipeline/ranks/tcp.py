@@ -23,12 +23,13 @@ from distributed.protocol.serialize import to_serialize
 from numpy.typing import NDArray
 
 from .communicator import Failure, Message, RankError, failure_of
-from .door import Door, enter
+from .door import CONNECTING, Door, enter
 
 Result = TypeVar("Result")
 
 _SIGNS = 8  # signs of life that a rank sends within the timeout
 _LOOK_SECONDS = 0.05
+_LATE_SECONDS = 0.5  # for connections that are being made while their rank closes
 _PIECE_BYTES = 4 << 20
 _FEW_BYTES = 1 << 16  # a smaller message is sent as one copy, faster than array by array
 
@@ -271,8 +272,15 @@ class TcpCommunicator:
             self.fail(Failure(peer, "is gone", True))
 
     async def _flush(self, comm: Any) -> None:
-        """Close a connection after all written bytes are sent."""
-        await comm.close()
+        """Close a connection after all written bytes are sent, or when this call is cancelled:
+        Dask's own close would leave the socket open.
+        """
+        stream = getattr(comm, "stream", None)
+        try:
+            await comm.close()
+        finally:
+            if stream is not None:
+                stream.close()
 
     async def _hang_up(self) -> None:
         if self._beating is not None:
@@ -283,6 +291,10 @@ class TcpCommunicator:
             comm.abort()
         rest = asyncio.all_tasks() - {asyncio.current_task()}
         for task in rest:
+            if task.get_name() != CONNECTING:
+                task.cancel()
+        _, late = await asyncio.wait(rest, timeout=_LATE_SECONDS) if rest else ((), ())
+        for task in late:
             task.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import pickle
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from distributed import Security
 
 from delegraph.pipeline.ranks import door
+from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.ranks.tcp import TcpCommunicator
 from support.ranks import run
 
@@ -95,3 +100,44 @@ def test_many_strangers_keep_nobody_out(ranks, monkeypatch):
         others[-1].setblocking(True)
         ranks[0].close()
         assert hung_up(others[-1])
+
+
+@pytest.mark.parametrize("closes_first", [False, True])
+def test_a_connection_made_too_late_is_closed(monkeypatch, closes_first):
+    """A rank that gives up while it connects closes the connection when it is made at last, before
+    or after the rank closes.
+    """
+    made, closed = threading.Event(), threading.Event()
+
+    class LateConnector:
+        async def connect(self, address, **arguments):
+            while not made.is_set():
+                await asyncio.sleep(0.01)
+            return SimpleNamespace(abort=closed.set)
+
+    backend = SimpleNamespace(get_connector=LateConnector)
+    monkeypatch.setattr(door, "get_backend", lambda scheme: backend)
+    rank = TcpCommunicator("a session", 0, 2, "tcp://127.0.0.1", 0.2)
+    with pytest.raises(RankError):
+        rank.join(["", "tcp://127.0.0.1:9"])
+    assert not closed.is_set()
+    if closes_first:
+        threading.Timer(0.1, made.set).start()
+        rank.close()
+    else:
+        made.set()
+    assert closed.wait(20)
+    rank.close()
+
+
+def test_nothing_stays_open_of_what_a_stalled_rank_did_not_read(ranks):
+    """A rank with unsent bytes closes its connections, though their reader has stalled."""
+    meet(ranks)
+    stalled, sender = ranks
+    goes_on = threading.Event()
+    stalled._loop.call_soon_threadsafe(goes_on.wait, 20)
+    streams = [comm.stream for comm in sender._outgoing.values()]
+    sender._call(sender._send_all(0, [np.zeros(1 << 23)]))
+    sender.close()
+    goes_on.set()
+    assert [stream.socket for stream in streams] == [None]
