@@ -1,6 +1,16 @@
-"""Finds the packages: layers stand at the top of the repository, and are ``delegraph.LAYER``."""
+"""Finds the packages: layers stand at the top of the repository, and are ``delegraph.LAYER``.
+
+A build compiles kernels into the package, so that no first run waits for a compiler. That takes the
+packages that pyproject.toml names, which the build runs.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 from setuptools import find_namespace_packages, setup
+from setuptools.command.build_py import build_py
 
 LAYERS = ("kernels", "partition", "pipeline", "cli")
 FOLDERS = {"delegraph": "api"} | {f"delegraph.{layer}": layer for layer in LAYERS}
@@ -11,7 +21,27 @@ def folders(layer: str) -> list[str]:
     return find_namespace_packages(layer, exclude=["*__pycache__*"])
 
 
+class BuildPackage(build_py):
+    """The build of an installation, which also compiles kernels. It goes on without them if they
+    cannot be compiled: each machine then compiles what it needs.
+    """
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        built = Path(self.build_lib).absolute()
+        shipped = built / "delegraph" / "kernels" / "shipped.bin"
+        shipped.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "delegraph.pipeline.warm_up", str(shipped)]
+        paths = os.pathsep.join([str(built), *filter(None, sys.path)])
+        env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+        if subprocess.run(command, cwd=built, env=env, check=False).returncode:
+            self.warn("kernels are not compiled beforehand: a first run compiles them")
+
+
 setup(
+    cmdclass={"build_py": BuildPackage},
     packages=[
         *FOLDERS,
         *(f"delegraph.{layer}.{found}" for layer in LAYERS for found in folders(layer)),

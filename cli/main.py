@@ -39,6 +39,7 @@ _COMMANDS = {
     "plan": "Show how much memory and disk a command would need.",
     "report": "Draw a store, a result, a batch or a bench as an HTML page.",
     "validate": "Check a result against its graph.",
+    "warm-up": "Compile what questions run, as for an image of a container.",
 }
 
 
@@ -61,7 +62,8 @@ class _Commands(click.Group):
             from .questions import command_of
 
             return command_of(QUESTIONS[cmd_name])
-        return getattr(import_module(f".commands.{cmd_name}", __package__), cmd_name)
+        name = cmd_name.replace("-", "_")
+        return getattr(import_module(f".commands.{name}", __package__), name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -51,6 +51,7 @@ HOUSE = {
         "api",
         "ask",
         "functions",
+        "warm_up",
         "networkx",
     ],
     "cli": [],

@@ -49,9 +49,7 @@ def demo(scale: int, output: str | None) -> None:
 
 
 def _run_all(folder: Path, scale: int) -> None:
-    click.echo(
-        f"# in {folder}; the first run on a machine compiles its kernels, which takes some seconds"
-    )
+    click.echo(f"# in {folder}")
     for line in (
         f"generate kronecker --scale {scale} --edge-factor 16 --seed 1 -o edges",
         "info edges",

@@ -9,7 +9,8 @@ and no search waits for a compiler. What only kernels call needs no types.
 
     compile_kernels(push, pull, offsets=np.uint32)
 
-What is compiled is kept in Numba's cache. Processes that need the same kernels at the same time
+Kernels that come with the package (``shipped``) are not compiled. What is compiled is kept in
+Numba's cache. Processes that need the same kernels at the same time
 share the work: each compiles what no other one is at. A file of the cache that is damaged, as by a
 loss of power, is made anew; where nothing can be kept, each process compiles for itself.
 """
@@ -19,7 +20,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gc
+import itertools
 import os
+import pickle
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,9 +33,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, typeof, types
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, NullCache
+from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
 from numpy.typing import DTypeLike
+
+from . import shipped
 
 
 class Several(NamedTuple):
@@ -82,6 +88,9 @@ class _Cache(FunctionCache):
         # Numba's own first imports all that it knows to compile, which takes longer than to load
         # the kernels of a command. What is compiled needs only the part of that which allocates.
         rtsys.initialize(target_context)
+        found = _load_shipped(self._py_func, sig, target_context)
+        if found is not None:
+            return found
         try:
             with self._guard_against_spurious_io_errors():
                 return self._load_overload(sig, target_context)
@@ -95,16 +104,17 @@ class _Cache(FunctionCache):
                 self.disable()  # as saving reads what is there first
             return None
 
-    def holds(self, sig: Any, target_context: Any) -> bool:
-        """Whether there is something to be loaded."""
+    def file_of(self, sig: Any, target_context: Any) -> str | None:
+        """Return the path of the file that holds a kernel; None if none does."""
         try:
             kept = self._cache_file._load_index()
             name = kept.get(self._index_key(sig, target_context.codegen()))
-            return name is not None and os.path.exists(self._cache_file._data_path(name))
+            path = None if name is None else self._cache_file._data_path(name)
+            return path if path is not None and os.path.exists(path) else None
         except MemoryError:
             raise
         except Exception:  # load_overload says what is wrong
-            return False
+            return None
 
     def lock(self, wait: float) -> int | None:
         """A file descriptor, while which is open no other process compiles this function; None if
@@ -134,6 +144,31 @@ class _Cache(FunctionCache):
             notes.append(f"{self.cache_path}: compiled kernels cannot be cached: {error.strerror}")
 
 
+class _NoCache(NullCache):
+    """Where no compiled kernel can be kept. Kernels that come with the package are there."""
+
+    def __init__(self, function: Callable) -> None:
+        self._function = function
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
+        return _load_shipped(self._function, sig, target_context)
+
+
+def _load_shipped(function: Callable, sig: Any, target_context: Any) -> Any:
+    """Load a kernel that comes with the package; None if it does not, or is damaged."""
+    try:
+        data = shipped.find(function, sig)
+        if data is None:
+            return None
+        return CompileResult._rebuild(target_context, *pickle.loads(data))
+    except MemoryError:
+        raise
+    except Exception:  # what unpickling a damaged file raises may be anything
+        notes.append(f"{shipped.FILE}: damaged; compiling the kernels again")
+        return None
+
+
 def compiled(function: Callable) -> Any:
     """A function that kernels call; the types follow from theirs.
 
@@ -152,8 +187,10 @@ def compiled(function: Callable) -> Any:
 def _dispatcher(function: Callable, **options: bool) -> Any:
     make: Any = njit
     dispatcher = make(nogil=True, no_cfunc_wrapper=True, **options)(function)
-    with contextlib.suppress(RuntimeError):  # there is no folder for it
+    try:
         dispatcher._cache = _Cache(function)
+    except RuntimeError:  # there is no folder for it
+        dispatcher._cache = _NoCache(function)
     return dispatcher
 
 
@@ -255,9 +292,39 @@ def _compile(dispatcher: Any, signature: tuple[Any, ...], wait: float) -> bool:
 
 
 def _is_kept(dispatcher: Any, signature: tuple[Any, ...]) -> bool:
-    """Whether the cache holds it."""
+    """Whether the package or the cache holds it."""
+    return shipped.has(dispatcher.py_func, signature) or _file_of(dispatcher, signature) is not None
+
+
+def _file_of(dispatcher: Any, signature: tuple[Any, ...]) -> str | None:
+    """Return the file of the cache that holds a kernel; None if none does."""
     cache = dispatcher._cache
-    return isinstance(cache, _Cache) and cache.holds(signature, dispatcher.targetctx)
+    return cache.file_of(signature, dispatcher.targetctx) if isinstance(cache, _Cache) else None
+
+
+def cached_kernels() -> Iterator[tuple[Callable, tuple[Any, ...], bytes]]:
+    """Yield the kernels that this process has compiled or loaded and the cache holds: the function,
+    the types that it is compiled for, and what the cache holds.
+    """
+    for dispatcher in _dispatchers():
+        for signature in dispatcher.signatures:
+            path = _file_of(dispatcher, signature)
+            if path is not None:
+                with open(path, "rb") as file:
+                    yield dispatcher.py_func, signature, file.read()
+
+
+def count_kernels() -> tuple[int, int]:
+    """Return how many kernels this process has compiled, and how many it has loaded."""
+    stats = [dispatcher.stats for dispatcher in _dispatchers()]
+    compiled = sum(sum(each.cache_misses.values()) for each in stats)
+    return compiled, sum(sum(each.cache_hits.values()) for each in stats)
+
+
+def _dispatchers() -> list[Any]:
+    """Return all kernels that are declared, each once."""
+    declared = itertools.chain.from_iterable(_declared.values())
+    return list({id(dispatcher): dispatcher for dispatcher, _ in declared}.values())
 
 
 def variants(*modules: ModuleType) -> dict[str, int]:
