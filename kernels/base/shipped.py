@@ -96,7 +96,7 @@ def write(path: Path, kernels: Iterable[tuple[Callable, tuple[Any, ...], bytes]]
 @cache
 def _entries() -> dict[str, _Entry]:
     """Return the file's table; an empty one if the file does not suit or is no such file."""
-    chosen = config.CPU_NAME, config.CPU_FEATURES  # processors that the user wants
+    chosen = [vars(config)[name] for name in ("CPU_NAME", "CPU_FEATURES")]  # by the user
     try:
         with FILE.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
