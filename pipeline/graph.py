@@ -70,6 +70,9 @@ if TYPE_CHECKING:
     from .build.held import HeldGraph
     from .engines.one_device.rows import HeldRows
 
+_PART_FOR_NAMES = 8
+"""The ids of vertices that were searched from may take this part of the memory that is left."""
+
 Found = TypeVar("Found")
 E = TypeVar("E", bound=Engine)
 
@@ -110,7 +113,10 @@ class Graph(QuestionMethods):
 
     def _load(self, engines: list[SearchEngine]) -> SearchEngine:
         engine = self._first(engines)
-        self._on_device = engine.need().device
+        need, names = engine.need(), engine.subject.names if engine.subject else None
+        self._on_device = need.device
+        if isinstance(names, StoreNames):
+            names.keep(max(0, self._resources.limit - need.host) // _PART_FOR_NAMES)
         return engine
 
     def _first(self, engines: Sequence[E]) -> E:

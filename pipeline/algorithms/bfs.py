@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -26,7 +27,7 @@ from ..results.result import Option
 from ..results.supersteps import shortened
 from ..run.execute import Executor
 from ..run.plan import Facts
-from .run import Answer, Run
+from .run import Answer, DeferredRecord, Run
 
 
 @dataclass(frozen=True)
@@ -105,17 +106,19 @@ def columns_of(found: Found) -> Columns:
 
 
 def answer_of(found: Found, source: Id, max_depth: int | None, method: str) -> Answer:
-    supersteps = shortened(found.supersteps)
-    search = SearchRecord(
-        source=shown_id(source),
-        max_depth=max_depth,
-        method=method,
-        reached=found.reached,
-        depth=found.depth,
-    )
-    record = {
-        "search": search,
-        "supersteps": supersteps.listed,
-        "supersteps_between": supersteps.between,
-    }
-    return Answer(columns_of(found), record, found.supersteps)
+    def record() -> dict[str, Any]:
+        supersteps = shortened(found.supersteps)
+        search = SearchRecord(
+            source=shown_id(source),
+            max_depth=max_depth,
+            method=method,
+            reached=found.reached,
+            depth=found.depth,
+        )
+        return {
+            "search": search,
+            "supersteps": supersteps.listed,
+            "supersteps_between": supersteps.between,
+        }
+
+    return Answer(columns_of(found), DeferredRecord(record), found.supersteps)

@@ -8,9 +8,9 @@ temporary store.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
@@ -71,6 +71,26 @@ class RunOptions:
         check_number("the time between checkpoints", self.checkpoint_seconds)
         if self.checkpoint_seconds < 0:
             raise InputError("the time between checkpoints must not be negative")
+
+
+class DeferredRecord(Mapping[str, Any]):
+    """A record that is made when it is first read: making it takes longer than a small search."""
+
+    def __init__(self, make: Callable[[], Mapping[str, Any]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Mapping[str, Any]:
+        return self._make()
+
+    def __getitem__(self, key: str) -> Any:
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
 
 
 class Answer(NamedTuple):

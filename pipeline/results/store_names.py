@@ -54,15 +54,19 @@ class StoreNames:
         if sum(self._groups) != self._vertices or min(*self._groups, self._text_bytes) < 0:
             raise wrong_contents(self._path, "the sizes of the row groups do not add up")
         self._lock = Lock()
+        self._room = 0
+        self._kept: dict[int, tuple[pa.Array, NDArray[np.uint32]]] = {}
+
+    def keep(self, room: int) -> None:
+        """Keep row groups in which a vertex was sought, up to ``room`` bytes of them."""
+        self._room = room
 
     @property
     def pieces(self) -> Sequence[int]:
         return self._groups
 
     def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
-        if _identity(self._path) != self._identity:
-            store = self._path.parent
-            raise DelegraphError(f"{store} has changed since it was opened: run again")
+        self._check_unchanged()
         with opened(self._path, self._path, self._info) as file:
             table = file.read_row_group(number, ["vertex", "global_id"], use_threads=False)
         ids, places = table["vertex"].combine_chunks(), as_numpy(table["global_id"])
@@ -75,9 +79,7 @@ class StoreNames:
         low, high = 0, len(self._groups)
         while low < high:
             middle = (low + high) // 2
-            ids, index = self.piece(middle)
-            check_ids(self._path, ids)
-            ids = stored(ids)
+            ids, index = self._rising(middle)
             if len(ids) and value < ids[0].as_py():
                 high = middle
             elif not len(ids) or value > ids[-1].as_py():
@@ -86,6 +88,25 @@ class StoreNames:
                 place = find_id(ids, value)
                 return None if place is None else int(index[place])
         return None
+
+    def _rising(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
+        """Return ``piece`` with ids as they are stored, after a check that they rise."""
+        if number in self._kept:
+            self._check_unchanged()
+            return self._kept[number]
+        ids, places = self.piece(number)
+        check_ids(self._path, ids)
+        group = stored(ids), places
+        size = group[0].nbytes + places.nbytes
+        if size <= self._room:
+            self._room -= size
+            self._kept[number] = group
+        return group
+
+    def _check_unchanged(self) -> None:
+        if _identity(self._path) != self._identity:
+            store = self._path.parent
+            raise DelegraphError(f"{store} has changed since it was opened: run again")
 
     def decode(self, places: pa.Array) -> pa.Array:
         at, null = numbers_and_nulls(places)

@@ -104,8 +104,9 @@ class SuperstepLog(Sequence[SuperstepRecord]):
     @property
     def found(self) -> NDArray[np.int64]:
         """Return the number of vertices that each superstep found, as int64."""
-        nothing = np.empty(0, np.int64)
-        return np.concatenate([nothing, *(as_numpy(some["found"]) for some in self.tables())])
+        packed = (as_numpy(_unpacked(pack)["found"]) for pack in self._packs)
+        latest = np.array(self._latest.numbers[_NUMBERS.index("found") :: len(_NUMBERS)], np.int64)
+        return np.concatenate([*packed, latest])
 
 
 class _Latest:
