@@ -28,7 +28,7 @@ from .algorithms import run
 from .algorithms.bfs_each import write_batch
 from .engines.engine import EngineFacts
 from .results.by_source import RowsBySource
-from .results.columns import schema_of
+from .results.columns import Columns, schema_of
 from .results.result import batches_of
 from .results.weights import typed
 from .run.records import encode_record
@@ -64,7 +64,12 @@ class Result:
         if self._batches:
             every = (rows.batches(part) for rows in self._batches for part in rows.parts)
             return pa.Table.from_batches(chain.from_iterable(every), self._batches[0].schema)
-        names, columns = self._ran.subject.names, self._answer.columns
+        self._columns.clear()
+        return self._rows(self._answer.columns)
+
+    def _rows(self, columns: Columns) -> pa.Table:
+        """Make the rows, with ``vertex`` and these columns."""
+        names = self._ran.subject.names
         only = run.chosen(self._answer, names)
         every = (batches_of(names, piece, columns, only) for piece in range(len(names.pieces)))
         return pa.Table.from_batches(chain.from_iterable(every), schema_of(names, columns))
@@ -88,7 +93,19 @@ class Result:
         return self.table.num_rows
 
     def __getitem__(self, column: str) -> pa.ChunkedArray:
-        return self.table[column]
+        """Return a column. Without ``table``, other columns are not made for it."""
+        wanted = [one for one in self._answer.columns if one.name == column]
+        alone = not self._batches and (wanted or column == "vertex")
+        if "table" in self.__dict__ or not alone:
+            return self.table[column]
+        if column not in self._columns:
+            self._columns[column] = self._rows(wanted)[column]
+        return self._columns[column]
+
+    @cached_property
+    def _columns(self) -> dict[str, pa.ChunkedArray]:
+        """Columns that were made on their own."""
+        return {}
 
     def to_arrow(self) -> pa.Table:
         """Return ``table``."""

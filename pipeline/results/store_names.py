@@ -54,11 +54,13 @@ class StoreNames:
         if sum(self._groups) != self._vertices or min(*self._groups, self._text_bytes) < 0:
             raise wrong_contents(self._path, "the sizes of the row groups do not add up")
         self._lock = Lock()
+        self._rising: set[int] = set()  # pieces whose ids are known to rise
+        self._keeping = Lock()
         self._room = 0
         self._kept: dict[int, tuple[pa.Array, NDArray[np.uint32]]] = {}
 
     def keep(self, room: int) -> None:
-        """Keep row groups in which a vertex was sought, up to ``room`` bytes of them."""
+        """Keep the pieces that are read, up to ``room`` bytes of them."""
         self._room = room
 
     @property
@@ -66,7 +68,18 @@ class StoreNames:
         return self._groups
 
     def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
-        self._check_unchanged()
+        if _identity(self._path) != self._identity:
+            store = self._path.parent
+            raise DelegraphError(f"{store} has changed since it was opened: run again")
+        piece = self._kept.get(number) or self._read(number)
+        size = piece[0].nbytes + piece[1].nbytes
+        with self._keeping:
+            if number not in self._kept and size <= self._room:
+                self._room -= size
+                self._kept[number] = piece
+        return piece
+
+    def _read(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
         with opened(self._path, self._path, self._info) as file:
             table = file.read_row_group(number, ["vertex", "global_id"], use_threads=False)
         ids, places = table["vertex"].combine_chunks(), as_numpy(table["global_id"])
@@ -79,7 +92,11 @@ class StoreNames:
         low, high = 0, len(self._groups)
         while low < high:
             middle = (low + high) // 2
-            ids, index = self._rising(middle)
+            ids, index = self.piece(middle)
+            if middle not in self._rising:
+                check_ids(self._path, ids)
+                self._rising.add(middle)
+            ids = stored(ids)
             if len(ids) and value < ids[0].as_py():
                 high = middle
             elif not len(ids) or value > ids[-1].as_py():
@@ -88,25 +105,6 @@ class StoreNames:
                 place = find_id(ids, value)
                 return None if place is None else int(index[place])
         return None
-
-    def _rising(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
-        """Return ``piece`` with ids as they are stored, after a check that they rise."""
-        if number in self._kept:
-            self._check_unchanged()
-            return self._kept[number]
-        ids, places = self.piece(number)
-        check_ids(self._path, ids)
-        group = stored(ids), places
-        size = group[0].nbytes + places.nbytes
-        if size <= self._room:
-            self._room -= size
-            self._kept[number] = group
-        return group
-
-    def _check_unchanged(self) -> None:
-        if _identity(self._path) != self._identity:
-            store = self._path.parent
-            raise DelegraphError(f"{store} has changed since it was opened: run again")
 
     def decode(self, places: pa.Array) -> pa.Array:
         at, null = numbers_and_nulls(places)

@@ -272,3 +272,19 @@ def test_a_store_that_is_built_anew_is_noticed(edge_list, tmp_path):
         for ask in (lambda: graph.bfs(0).table, lambda: graph.pagerank().table, lambda: late.table):
             with pytest.raises(DelegraphError, match="has changed since it was opened"):
                 ask()
+
+
+def test_a_column_alone(edge_list):
+    """A column is the same whether it is made alone or with the others, and then the table's."""
+    path = edge_list([f"v{i}" for i in range(9)], [f"v{i + 1}" for i in range(9)])
+    with delegraph.open(path) as graph:
+        alone, whole = graph.bfs("v3"), graph.bfs("v3")
+    for name in whole.table.column_names:
+        assert alone[name].equals(whole.table[name])
+        assert alone[name] is alone[name]
+    assert "table" not in vars(alone)
+    assert alone.table.equals(whole.table)
+    assert alone["parent"].equals(whole.parent)
+    for result in (delegraph.bfs(path, "v3"), alone):
+        with pytest.raises(KeyError, match="nothing"):
+            result["nothing"]

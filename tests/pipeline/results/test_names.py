@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from delegraph.kernels.base.team import Team
 from delegraph.partition.disk.files import record_of
-from delegraph.partition.errors import InputError
+from delegraph.partition.errors import DelegraphError, InputError
 from delegraph.partition.input.edges import open_edges
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.build.build import build_store
@@ -68,6 +69,28 @@ def test_streamed_names_are_those_in_memory(kind, tmp_path):
         decoded = streamed.decode(part)
         assert decoded.type == IDS[kind].type
         assert decoded.to_pylist() == held.decode(part).to_pylist()
+
+
+@pytest.mark.parametrize("room", [0, 20, 1000, 1 << 20])
+def test_pieces_are_kept_within_their_room(room, tmp_path, monkeypatch):
+    """Pieces that are kept are those that are read, take no more bytes than they may, and are
+    dropped with the store that they are of.
+    """
+    store = build(tmp_path, IDS["int64"])
+    names, wanted = StoreNames(store, TEAM), StoreNames(store, TEAM)
+    names.keep(room)
+    for _ in range(2):
+        for number in range(len(names.pieces)):
+            (ids, places), (same, at) = names.piece(number), wanted.piece(number)
+            assert ids.equals(same)
+            assert places.tolist() == at.tolist()
+    kept = sum(ids.nbytes + places.nbytes for ids, places in names._kept.values())
+    assert kept <= room
+    assert (len(names._kept) > 0) == (room > 20)
+    assert len(names._kept) == len(names.pieces) or room < 1 << 20
+    os.utime(store.path / "vertices.parquet", (0, 0))
+    with pytest.raises(DelegraphError, match="has changed since it was opened"):
+        names.find(ids[0].as_py())
 
 
 @pytest.mark.parametrize("row_group", [1, 7, 1000])
