@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from ..kernels.base import compiled, shipped
 from ..partition.disk.temporary import TemporaryFolder
 from ..partition.errors import InputError
+from ..partition.input.ids import compile_reading
 from .api import build, generate, validate
 from .ask import ask
 from .questions import QUESTIONS, Form, Question
@@ -37,9 +38,9 @@ _MOST_PARAMETERS = 2  # of a form, to be asked for at all
 
 
 class _Graph(NamedTuple):
-    """A small graph. ids: the type of its ids. weighted: whether it is read with its weights."""
+    """A small graph. ids: NumPy's type of ids. weighted: whether it is read with its weights."""
 
-    ids: type[np.integer]
+    ids: type[np.generic]
     directed: bool = False
     weighted: bool = False
 
@@ -58,7 +59,7 @@ class _Graph(NamedTuple):
 _GRAPHS = (
     _Graph(np.int64),
     _Graph(np.int64, weighted=True),
-    _Graph(np.int32, directed=True),
+    _Graph(np.str_, directed=True),
 )
 
 
@@ -73,6 +74,7 @@ def warm_up(
     """
     with TemporaryFolder() as folder:
         generate("kronecker", Path(folder, "kronecker"), scale=_SCALE)
+        compile_reading(pa.int32())
         for graph in _GRAPHS:
             _write(graph, Path(folder))
         for done, name in enumerate(names):
@@ -87,7 +89,7 @@ def warm_up(
 def _write(graph: _Graph, folder: Path) -> None:
     """Write a graph as an edge list and as a store."""
     rng = np.random.default_rng(1)
-    src, dst = rng.integers(0, _VERTICES, (2, _ROWS)).astype(graph.ids)
+    src, dst = rng.integers(0, _VERTICES, (2, _ROWS)).astype(graph.ids).tolist()
     weights = rng.integers(1, 9, _ROWS)
     edges, store = graph.paths(folder)
     pq.write_table(pa.table({"src": src, "dst": dst, "weight": weights}), edges)

@@ -29,7 +29,7 @@ HOUSE = {
         "gpu_programs",
         "gpu_ranks",
     ],
-    "partition": ["secrets", "errors", "numbers", "disk", "input", "store"],
+    "partition": ["secrets", "errors", "numbers", "disk", "input", "dictionary", "store"],
     "pipeline": [
         "questions",
         "run",

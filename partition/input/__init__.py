@@ -1,1 +1,1 @@
-"""Edge lists as input: Parquet files, ids of any type, and the dictionary that makes ids dense."""
+"""Edge lists as input: Parquet files, and ids of any type."""

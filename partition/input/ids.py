@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.base.compiled import compile_kernels
-from ...kernels.prepare import ingest
+from ...kernels.prepare import ingest, ranges
 from ...kernels.prepare.ingest import take_dense
 from ..errors import InputError
 from ..numbers import parse_integer, shown
@@ -220,9 +220,11 @@ def _taken_as(id_type: pa.DataType) -> type[np.signedinteger]:
 
 
 def compile_reading(id_type: pa.DataType) -> None:
-    """Compile the kernels that ``dense_batches`` calls."""
+    """Compile the kernels that ``dense_batches`` calls, and those that merge dictionaries."""
     if pa.types.is_integer(id_type):
         compile_kernels(ingest, ids=_taken_as(id_type))
+    of_keys = ranges.find_ranges, ranges.sort_by_range
+    compile_kernels(*([ranges] if is_string(id_type) else of_keys), load=False)
 
 
 def compact(batches: Sequence[Batch], ids: Ids, present: NDArray[np.uint8]) -> Ids:

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from ...partition.dictionary.on_disk import RANGE_BYTES
 from ...partition.errors import LimitError
 from ...partition.input.arrow import TEXT_BYTES
-from ...partition.input.dictionary import RANGE_BYTES
 from ...partition.input.edges import EdgeList
 from ...partition.input.id_types import is_string
 from ...partition.input.ids import ENCODE_BYTES, ENCODE_ROWS

@@ -27,11 +27,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...partition.dictionary import on_disk as dictionary
 from ...partition.disk.memory import return_freed_memory
 from ...partition.disk.scratch import FileScratch, MemoryScratch, Scratch
 from ...partition.disk.work import Step, Work
 from ...partition.errors import InputError, LimitError
-from ...partition.input import dictionary, ids
+from ...partition.input import ids
 from ...partition.input.arrow import as_arrow, text_cuts
 from ...partition.input.edges import EdgeList
 from ...partition.input.id_types import is_string

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...partition.dictionary.in_memory import Merged, choose_cuts, merge_range, sort_by_range
 from ...partition.disk.memory import trim_freed_memory
 from ...partition.input import ids
 from ...partition.input.edges import CHUNK_ROWS, Chunk, EdgeList
@@ -110,20 +111,33 @@ def read_edges(
         return pieces
 
     encoded = executor.step("read", encode, chunks, projected_bytes, sizes=sizes)
-    pieces = [piece for some in encoded for piece in some]
-    merged = executor.step(
-        "ids",
-        lambda dictionaries: ids.merge_dictionaries(dictionaries, edges.id_type),
-        [[dictionary for _, dictionary in pieces]],
-    )
-    numbering, places = merged[0]
-    ids.check_size(numbering.domain)
-    work = [(batch, place) for (batch, _), place in zip(pieces, places, strict=True)]
-    del encoded, pieces
-    batches = executor.step("encode", lambda pair: ids.translate(*pair), work)
+    pieces = [batch for some in encoded for batch, _ in some]
+    dictionaries = [dictionary for some in encoded for _, dictionary in some]
+    del encoded
+    merged = _merge(dictionaries, executor)
+    ids.check_size(merged.count)
+
+    def number(piece: int) -> Batch:
+        return ids.translate(pieces[piece], merged.places(piece))
+
+    batches = executor.step("encode", number, range(len(pieces)))
+    numbering = Ids(edges.id_type, merged.count, merged.ids())
     present = np.ones(numbering.domain, np.uint8)
     counts = sum(loops) if count_loops else None, total_rounding(roundings)
     return DenseEdges(numbering, present, _cut(batches), *counts)
+
+
+def _merge(dictionaries: list[pa.Array], executor: Executor) -> Merged:
+    """Merge dictionaries, whose list is emptied."""
+    cuts = choose_cuts(dictionaries)
+    ranges = range(len(cuts) + 1)
+    total = len(dictionaries) + len(ranges)
+    by_range = executor.step(
+        "ids", lambda some: sort_by_range(some, cuts), dictionaries, total=total
+    )
+    dictionaries.clear()
+    parts = executor.step("ids", lambda number: merge_range(number, by_range), ranges, total=total)
+    return Merged(by_range, parts)
 
 
 def _cut(batches: list[Batch]) -> list[Batch]:

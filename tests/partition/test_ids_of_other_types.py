@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import delegraph as dg
 from delegraph.kernels import reference
-from delegraph.partition.input import dictionary
+from delegraph.partition.dictionary import on_disk as dictionary
 from delegraph.partition.input.id_types import shown_id
 from delegraph.partition.store.store import open_store
 from support.graphs import random_edges

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from delegraph.partition.input import dictionary, pages
+from delegraph.partition.dictionary import on_disk as dictionary
+from delegraph.partition.input import pages
 from delegraph.partition.input.arrow import string_ends
 from delegraph.partition.input.edges import open_edges
 from delegraph.partition.input.ids import read_encoded

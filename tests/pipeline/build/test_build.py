@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from delegraph.kernels import reference
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.prepare import csr
-from delegraph.partition.input import dictionary
+from delegraph.partition.dictionary import on_disk as dictionary
 from delegraph.partition.input import ids as encoding
 from delegraph.partition.input.edges import open_edges
 from delegraph.partition.store import layout

@@ -23,12 +23,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..disk.scratch import FileScratch
-from .arrow import as_arrow, as_numpy, compute, string_ends
-from .edges import Chunk, EdgeList
-from .id_types import Id, is_string
-from .ids import Batch, merge_dictionaries, read_encoded
-from .pages import STRING_BYTES
-from .weights import Rounding
+from ..input.arrow import as_arrow, as_numpy, compute, string_ends
+from ..input.edges import Chunk, EdgeList
+from ..input.id_types import Id, is_string
+from ..input.ids import Batch, merge_dictionaries, read_encoded
+from ..input.pages import STRING_BYTES
+from ..input.weights import Rounding
 
 RANGE_BYTES = 1 << 24
 """Approximate bytes of ids in one range, over all batches' dictionaries."""
