@@ -33,6 +33,8 @@ MAX_VERTICES = 2**32 - 2
 ENCODE_ROWS = 1 << 19
 ENCODE_BYTES = 1 << 23
 """Bytes of strings, with STRING_BYTES each, that are put into one dictionary."""
+_SAMPLE_ROWS = 1 << 15
+_FEW_REPEAT = 0.75  # of a sample is distinct
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _WHOLE = re.compile(r"(.*[0-9])\.0*")
 _SMALL_FACTOR = 8
@@ -242,10 +244,12 @@ def compact(batches: Sequence[Batch], ids: Ids, present: NDArray[np.uint8]) -> I
 
 
 def read_encoded(
-    edges: EdgeList, chunk: Chunk, rounding: Rounding | None = None
+    edges: EdgeList, chunk: Chunk, rounding: Rounding | None = None, repeats: bool = False
 ) -> Iterator[tuple[Batch, pa.Array]]:
-    """Read a chunk of ids of any type as places in dictionaries, and yield pieces. rounding: as in
-    ``dense_batches``.
+    """Read a chunk of ids of any type as places in dictionaries, and yield pieces.
+
+    rounding: as in ``dense_batches``. repeats: whether a dictionary may have an id more than once,
+    if that saves time: finding the few ids that repeat takes longer than merging them twice.
 
     A piece ends with the batch that brings it to ENCODE_ROWS rows or ENCODE_BYTES of strings.
     """
@@ -256,11 +260,11 @@ def read_encoded(
         rows += len(src)
         size += _string_bytes(src) + _string_bytes(dst)
         if rows >= ENCODE_ROWS or size >= ENCODE_BYTES:
-            piece = _encode(held)
+            piece = _encode(held, repeats)
             held, rows, size = [], 0, 0
             yield piece
     if held:
-        yield _encode(held)
+        yield _encode(held, repeats)
 
 
 def _string_bytes(column: pa.Array) -> int:
@@ -274,25 +278,42 @@ def _string_bytes(column: pa.Array) -> int:
 
 
 def _encode(
-    held: list[tuple[pa.Array, pa.Array, NDArray[np.uint32]]],
+    held: list[tuple[pa.Array, pa.Array, NDArray[np.uint32]]], repeats: bool
 ) -> tuple[Batch, pa.Array]:
     columns: list[pa.Array] = [src for src, _, _ in held] + [dst for _, dst, _ in held]
     rows = sum(len(some[0]) for some in held)
     bits = np.concatenate([some[2] for some in held])
     weights = (bits,) if len(bits) else ()
     if not pa.types.is_dictionary(columns[0].type):
-        encoded = pa.concat_arrays(columns).dictionary_encode()
-        places = as_numpy(encoded.indices).astype(np.uint32)
-        return (places[:rows], places[rows:], *weights), encoded.dictionary
-    encoded = pa.concat_arrays([column.dictionary for column in columns]).dictionary_encode()
-    place = as_numpy(encoded.indices).astype(np.uint32)
+        few = repeats and _few_repeat(columns[0][:_SAMPLE_ROWS], held[0][1][:_SAMPLE_ROWS])
+        places, dictionary = _distinct(columns, few)
+        return (places[:rows], places[rows:], *weights), dictionary
+    few = repeats and _few_repeat(columns[0].dictionary, held[0][1].dictionary)
+    place, dictionary = _distinct([column.dictionary for column in columns], few)
     places = np.empty(2 * rows, np.uint32)
     at = first = 0
     for column in columns:
         places[at : at + len(column)] = place[first:][as_numpy(column.indices)]
         at += len(column)
         first += len(column.dictionary)
-    return (places[:rows], places[rows:], *weights), encoded.dictionary
+    return (places[:rows], places[rows:], *weights), dictionary
+
+
+def _few_repeat(src: pa.Array, dst: pa.Array) -> bool:
+    """Return whether few ids of samples occur more than once."""
+    sample = pa.concat_arrays([src, dst])
+    return compute("count_distinct", sample).as_py() >= _FEW_REPEAT * len(sample)
+
+
+def _distinct(some: list[pa.Array], few_repeat: bool) -> tuple[NDArray[np.uint32], pa.Array]:
+    """Return the places of ids in a dictionary of them, and the dictionary: the ids themselves if
+    few repeat.
+    """
+    ids = pa.concat_arrays(some)
+    if few_repeat:
+        return np.arange(len(ids), dtype=np.uint32), ids
+    encoded = ids.dictionary_encode()
+    return as_numpy(encoded.indices).astype(np.uint32), encoded.dictionary
 
 
 def merge_dictionaries(

@@ -105,7 +105,7 @@ def read_edges(
 
     def encode(chunk: Chunk) -> list[tuple[Batch, pa.Array]]:
         rounding = Rounding()
-        some = ids.read_encoded(edges, chunk, rounding)
+        some = ids.read_encoded(edges, chunk, rounding, repeats=True)
         pieces = [(counted(batch), dictionary) for batch, dictionary in some]
         roundings.append(rounding.as_tuple())
         return pieces

@@ -13,8 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delegraph.partition.dictionary import in_memory
+from delegraph.partition.input import ids as input_ids
 from delegraph.partition.input.arrow import as_arrow
-from delegraph.partition.input.ids import merge_dictionaries
+from delegraph.partition.input.edges import open_edges
+from delegraph.partition.input.ids import merge_dictionaries, read_encoded
+from delegraph.pipeline.build.read import read_edges
+from delegraph.pipeline.run.execute import Executor
 
 texts = st.one_of(
     st.text(max_size=3),
@@ -106,3 +110,31 @@ def test_too_few_ids_for_ranges():
         dictionaries = [pa.array(ids, pa.int64()), pa.array(ids[:1], pa.int64())]
         assert len(in_memory.choose_cuts(dictionaries)) == 0
         check(dictionaries)
+
+
+@pytest.mark.parametrize("kind", ["int64", "string"])
+@pytest.mark.parametrize("vertices", [3, 5000])
+def test_ids_that_repeat_in_a_dictionary(edge_list, monkeypatch, kind, vertices):
+    """Edges are the same whether or not each piece's ids are made distinct first."""
+    rng = np.random.default_rng(3)
+    ends = rng.integers(0, vertices, (2, 4000)) * 10**15 - 10**16
+    path = edge_list(*(end.astype(str).tolist() if kind == "string" else end for end in ends))
+    edges = open_edges(path, "src", "dst")
+    pieces = [piece for chunk in edges.chunks() for piece in read_encoded(edges, chunk)]
+    assert all(len(ids.unique()) == len(ids) for _, ids in pieces)
+    monkeypatch.setattr(in_memory, "RANGE_IDS", 100)
+    read = []
+    for share in (0.0, 0.75, 2.0):
+        monkeypatch.setattr(input_ids, "_FEW_REPEAT", share)
+        monkeypatch.setattr(input_ids, "ENCODE_ROWS", 1000)
+        read.append(read_edges(edges, Executor(2)))
+    for each in read:
+        assert each.ids.values.equals(read[0].ids.values)
+        assert len(each.batches) == len(read[0].batches)
+        for batch, other in zip(each.batches, read[0].batches, strict=True):
+            assert all(map(np.array_equal, batch, other))
+    decoded = [
+        read[0].ids.decode(as_arrow(np.concatenate(end)))
+        for end in zip(*read[0].batches, strict=True)
+    ]
+    assert [end.cast(pa.string()).to_pylist() for end in decoded] == ends.astype(str).tolist()
