@@ -38,7 +38,8 @@ def distances(
 def shortest_paths(
     src: NDArray, dst: NDArray, weight: NDArray, vertices: int, source: int
 ) -> NDArray[np.float64]:
-    """Of directed edges: the least sum of weights of a path to each vertex, infinite without one.
+    """Return the least sum of weights of a path along directed edges to each vertex; infinite if
+    there is no path.
 
     >>> shortest_paths(np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([1, 5, 2]), 4, 0).tolist()
     [0.0, 1.0, 3.0, inf]
@@ -55,8 +56,9 @@ def shortest_paths(
 def nearest(
     src: NDArray, dst: NDArray, vertices: int, sources: NDArray
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of directed edges: every vertex's hop distance from the nearest of ``sources``, and which one
-    that is, of several the first in ``sources``; -1 where unreached.
+    """Return every vertex's distance in hops, along directed edges, from the nearest of
+    ``sources``, and that source; of several, the first in ``sources``. Both are -1 where no source
+    reaches.
 
     >>> [found.tolist() for found in nearest(np.array([0, 2]), np.array([1, 1]), 4, [2, 0])]
     [[0, 1, 0, -1], [0, 2, 2, -1]]
@@ -95,8 +97,8 @@ def pagerank(
     dangling: bool = True,
     weight: NDArray | None = None,
 ) -> NDArray[np.float64]:
-    """Of directed edges, each as often as it stands there, or by its weight; teleport: how likely
-    each vertex is.
+    """Return the PageRank of each vertex, along directed edges. An edge counts as often as it
+    occurs, or by its weight. teleport: how likely a random jump ends at each vertex.
 
     >>> pagerank(np.array([0, 1]), np.array([1, 0]), 2).tolist()
     [0.5, 0.5]
@@ -114,7 +116,8 @@ def pagerank(
 
 
 def betweenness(src: NDArray, dst: NDArray, vertices: int, sources: NDArray) -> NDArray[np.float64]:
-    """Of directed edges, each once: shares of shortest paths from ``sources`` through each vertex.
+    """Return the sum of the shares of shortest paths from ``sources`` that lead through each
+    vertex, along directed edges, each of which counts once.
 
     >>> betweenness(np.array([0, 1]), np.array([1, 2]), 3, np.array([0, 1, 2])).tolist()
     [0.0, 1.0, 0.0]

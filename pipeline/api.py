@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 
 class AllOptions(ResourceOptions, StoreOptions, total=False):
-    """What a run may use, and how edges are read and stored."""
+    """Options of resources, of reading edges and of storing them."""
 
 
 def generate(

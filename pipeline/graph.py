@@ -188,7 +188,7 @@ class Graph(QuestionMethods):
 
     @property
     def _subject(self) -> Subject:
-        """As it was opened."""
+        """The subject of the graph as it was opened."""
         assert self._open.subject is not None
         return self._open.subject
 
@@ -347,7 +347,7 @@ class Graph(QuestionMethods):
         return self._programs
 
     def _let_go(self) -> None:
-        """Of what a program has loaded."""
+        """Free the memory of the graph that a program has loaded."""
         if self._programs is not None:
             self._programs.close()
             self._programs = None

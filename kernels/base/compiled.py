@@ -56,10 +56,10 @@ class Struct(NamedTuple):
 
 
 OFFSETS = Several("offsets")
-"""Of compressed sparse rows: uint32, or uint64 where there are more edges."""
+"""Offsets of compressed sparse rows: uint32, or uint64 where there are more edges."""
 
 DEGREES = Several("degrees")
-"""uint32, or uint64 where there are more rows."""
+"""Degrees: uint32, or uint64 where there are more rows."""
 
 u8s, u16s, u32s, u64s = (t[::1] for t in (types.uint8, types.uint16, types.uint32, types.uint64))
 i32s, i64s = types.int32[::1], types.int64[::1]

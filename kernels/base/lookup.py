@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .compiled import i64, i64s, kernel, u8s, u32s
 
 LOOKUP_BYTES = 8 + 4 * 2
-"""Of an integer, at most."""
+"""Most bytes of a lookup for each integer."""
 
 
 class Lookup(NamedTuple):

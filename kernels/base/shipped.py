@@ -35,7 +35,7 @@ FEATURES = (
     *("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt"),
     *("sahf", "sse3", "sse4.1", "sse4.2", "ssse3", "xsave"),
 )
-"""What processors of the baseline have, beside what all 64-bit ones do."""
+"""Features of the baseline, beside those of all 64-bit processors."""
 
 
 class _Entry(NamedTuple):

@@ -12,7 +12,7 @@ _ALWAYS = 64
 START_SECONDS = 60.0
 """How long a thread may take to begin."""
 CANNOT_START = "can't start new thread"
-"""What Python says where the system refuses one."""
+"""Python's message if the system refuses a thread."""
 
 
 def available_threads() -> int:

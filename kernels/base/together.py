@@ -6,7 +6,7 @@ WIDTH = 64
 """Searches at once: bits of a word."""
 
 DIGITS = 8
-"""Of a distance that is held as bits, at first."""
+"""Bits in which a distance is held at first."""
 
 LEVELS_TO_JUDGE = 16
 """After so many it is known how often searches meet."""
@@ -17,7 +17,9 @@ half of them: so it grows on a map, and searches that have not met will not soon
 take too little for that to matter.)"""
 
 BITS_TO_PAY = 4
-"""Of a word of the frontier, on average: fewer take longer than searches by themselves."""
+"""Least mean number of bits in a word of the frontier: with fewer, searches together take longer
+than each by itself.
+"""
 
 RARE = 4096
 """A search that has found less than one in so many vertices tells their neighbours of them itself,

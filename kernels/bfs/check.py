@@ -32,7 +32,7 @@ RULES = {
 }
 
 TREE_BYTES = 25
-"""Of a vertex, that ``check_tree`` holds at most beside what it is given."""
+"""Most bytes for each vertex that ``check_tree`` holds beside its arguments."""
 
 
 @dataclass

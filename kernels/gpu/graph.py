@@ -189,7 +189,7 @@ def _padded_width(longer: np.ndarray, used: int) -> int:
 
 
 def _looks(longer: np.ndarray) -> np.ndarray:
-    """What DeviceGraph.looks says, from ``_longer``.
+    """Compute ``DeviceGraph.looks`` from ``_longer``.
 
     >>> _looks(np.array([4, 4] + [0] * 30))[:3].tolist()  # rows of two entries
     [1.0, 1.5, 1.75]

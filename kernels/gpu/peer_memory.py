@@ -15,9 +15,9 @@ from .device import Device, DeviceMemoryError
 from .graph import Array
 
 Exchange = Callable[[Sequence[list[NDArray]]], list[list[NDArray]]]
-"""What a communicator's ``exchange`` does: a message for each rank, and what each sent.
+"""The ``exchange`` of a communicator: it sends a message to each rank, and returns theirs.
 
-Where ranks cannot read each other's memory it has to take device arrays, and to give them.
+If ranks cannot read each other's memory, it must send and receive arrays of devices.
 """
 
 PIECE_BYTES = 16 << 20

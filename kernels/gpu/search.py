@@ -85,10 +85,10 @@ PADDED = np.dtype([("padded", "u8"), ("spill", "u8")], align=True)
 DONE, WIDE, NARROW, WIDEN, MORE = range(1, 6)  # enum Status
 
 PUSH_COST = 2.4
-"""What following an edge in a push costs, where looking at an entry in a pull costs 1."""
+"""Cost of following an edge in a push, where looking at an entry in a pull costs 1."""
 
 HOT_PUSH_COST = 1.2
-"""The same where what is written stays in the second-level cache."""
+"""Cost of following an edge in a push whose writes stay in the second-level cache."""
 
 WIDE_LAUNCH = (512, 1)  # threads of a block, blocks of a multiprocessor
 _SCRATCH = 1920  # bytes of shared memory of a warp (cuda/bfs/pull.cuh)

@@ -26,8 +26,9 @@ LAUNCH = Launch(1024, 1)
 """A block that is alone has all warps that a multiprocessor takes."""
 
 EDGES_TO_SHARE = 1 << 16
-"""Of a level, on average, both ways together: where there are fewer, all blocks wait for each other
-longer than one of them looks at these edges."""
+"""Least mean number of edges in a level, both ways together, for which all blocks share a source.
+With fewer edges, blocks would wait for each other longer than one of them looks at the edges.
+"""
 
 _MARKS = 1 << 16
 """Sources, after which it is looked whether any was left out."""

@@ -16,7 +16,7 @@ from ..gpu.device import Device
 from ..gpu.graph import Array
 
 Exchange = Callable[[Sequence[list[Any]]], list[list[Any]]]
-"""What a communicator's ``exchange`` does, which takes and gives device arrays."""
+"""The ``exchange`` of a communicator: it sends and receives arrays of devices."""
 
 
 class Ranks:

@@ -22,7 +22,7 @@ class Launch(NamedTuple):
 
 
 LAUNCH = Launch(256, 4)
-"""Of kernels whose warps have little to do with each other."""
+"""The launch of kernels whose warps share little."""
 
 TIME = 1 << 29
 """Clocks of a launch, about; a third of a second. Then the host tells how far a run is, saves what

@@ -29,7 +29,7 @@ ASKED_FOR_TOLD = 16
 APART = Launch(1024, 1)
 """A block that is alone has all warps that a multiprocessor takes."""
 MOST_TAKEN_BYTES = 2
-"""Of each vertex, by who is given distances of a search apart."""
+"""Most bytes for each vertex that the receiver of one search's distances holds."""
 
 HOPS = np.dtype(
     [("reached", "u8"), ("total", "u8"), ("farthest", "u4"), ("unused", "u4")], align=True

@@ -15,7 +15,7 @@ from ..gpu.graph import Array
 from .rows import CutRows, Launch, blocks_of
 
 LAUNCH = Launch(1024, 1)
-"""Of kernels that go through tiles: a block has all of a multiprocessor's memory."""
+"""The launch of kernels that go through tiles: a block has all of a multiprocessor's memory."""
 
 TILES = np.dtype(
     [

@@ -37,16 +37,16 @@ Searches that meet look at them some three times.
 """
 
 SUM_BYTES = 3 * 8 + 2 * 4
-"""Of a vertex, that ``sum_distances`` is given."""
+"""Bytes of the arrays that ``sum_distances`` is given, for each vertex."""
 
 DEPENDENCY_BYTES = 3 * 4 + 3 * 8
-"""The same of ``add_dependencies``."""
+"""Bytes of the arrays that ``add_dependencies`` is given, for each vertex."""
 
 _LARGE = 2.0**512
 _SMALL = 2.0**-512
 
 NO_DISTANCE = np.uint32(2**32 - 2)
-"""What a vertex has that a result gives what is no distance."""
+"""The distance of a vertex for which a result has a value that is no distance."""
 
 _u32_table = types.uint32[:, ::1]
 

@@ -85,7 +85,7 @@ PATH_RULES = {
 }
 
 _SLACK = 1e-9
-"""Of distances, relatively: others may add up in another order."""
+"""Relative difference of distances that are taken as equal: others may add up in another order."""
 
 
 @compiled

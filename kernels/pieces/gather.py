@@ -28,7 +28,7 @@ _ZERO, _ONE, _TWO, _THREE, _FOUR = (np.uintp(count) for count in range(5))
 
 _DIGITS = 12
 _ADDED = (1 << _DIGITS) - 8
-"""As many words, by eights, as so many digits can count."""
+"""Words that can be counted with so many digits, a multiple of eight."""
 
 
 @compiled

@@ -23,13 +23,17 @@ from ..base.intrinsics import fetch_add, fetch_or, trailing_zeros
 from ..bfs.push import EDGES_A_TURN, claim
 
 WORDS_A_TURN = 8
-"""Of 64 rows that a thread pulls to: few, as those of hubs stand together."""
+"""Words, of 64 rows each, to which a thread pulls in a turn: few, as the rows of hubs stand
+together.
+"""
 
 VERTICES_A_TURN = 1 << 12
-"""Of a list, that a thread puts at their level."""
+"""Vertices of a list to which a thread gives their level in a turn."""
 
 NEVER_FULL = np.uint64(2**64 - 1)
-"""Of a semiring in which every value is 1: all edges of a row are looked at."""
+"""The value at which a row is full, in a semiring whose values are all 1: none, so that all edges
+of a row are looked at.
+"""
 
 _BUFFER = 1 << 10
 

@@ -22,7 +22,7 @@ SUBGRAPHS = ("nn", "nd", "dn", "dd")
 """Subgraph ``2 * (source is a delegate) + (target is a delegate)``."""
 
 SLOTS = 2 * len(SUBGRAPHS)
-"""Of a partition: its four subgraphs, then their transposes (kept for directed graphs)."""
+"""Places for a partition's subgraphs: the four, then their transposes (of directed graphs)."""
 
 
 def degree_dtype(rows: int) -> type[np.unsignedinteger]:

@@ -12,10 +12,12 @@ from ..base.compiled import Struct, boolean, compiled, i64, i64s, kernel, u32s, 
 
 MIN, MAX, SUM = range(3)
 EXPONENTS = 256
-"""Of floats. What is being combined is int64 of that length: sums by exponent, or one value."""
+"""Exponents of floats. A sum that is being made is an int64 array with an element for each; a
+minimum or maximum has one element.
+"""
 
 _BITS = 23
-"""Of a float's mantissa, but for the first one."""
+"""Bits of a float's mantissa, without the first one."""
 
 
 class Combining(NamedTuple):

@@ -41,7 +41,7 @@ NARROWEST = 1e-30
 ROWS_A_TURN = 1 << 11
 
 _EDGES_AT_ONCE = np.uintp(256)
-"""Of one thread, before it lists what has become less."""
+"""Edges that a thread follows before it lists the vertices whose distances have become less."""
 
 _ROWS_AHEAD = np.uintp(4)
 

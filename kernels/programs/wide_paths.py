@@ -15,7 +15,9 @@ from ..base.compiled import compiled, f64s, i32s, i64, i64s, kernel, u32s
 from ..pieces.piece import PIECE
 
 DIGITS = 53
-"""Of a 64-bit float: what is less by more powers of two adds nothing."""
+"""Bits of the mantissa of a 64-bit float. A number that is less by more powers of two adds
+nothing.
+"""
 
 
 @compiled

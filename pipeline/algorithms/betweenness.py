@@ -58,8 +58,8 @@ from .run import Answer
 from .searches import lists_bytes
 
 _FEW_EDGES = 1 << 20
-"""Of a level that is one thread's, however many there are, as sums are to be the same: threads that
-share a level look at its edges three times. Chosen on two cores.
+"""Most edges of a level that one thread takes alone, whatever the number of threads, so that sums
+are the same. Threads that share a level look at its edges three times. Chosen on two cores.
 """
 
 _MOST_APART = 1 << 22
@@ -78,7 +78,9 @@ _ANY = 1 << 62
 """Edges of a level."""
 
 _ALONE_BYTES = 3 * 4 + 3 * 8
-"""Of a vertex, for a source that is one thread's: with exponents, which few graphs need."""
+"""Bytes for each vertex, for a source that one thread takes: with exponents, which few graphs
+need.
+"""
 
 
 _SCORES = VectorType(np.float64)

@@ -62,7 +62,7 @@ from .run import Answer, Run, files_at_once
 from .searches import Searches, search_apart, sums_bytes
 
 _HELD_BITS = 512
-"""Of distances of a vertex."""
+"""Bits for the distances of a vertex, of all searches together."""
 
 _SUMS = ("files", "reached", "depth", "edges", "read", "sent")
 """Over batches; of depth the greatest."""

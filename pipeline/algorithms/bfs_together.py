@@ -37,7 +37,7 @@ from .searches import lists_bytes
 
 _NOTHING = np.uint64(2**64 - 1)
 _DONE = np.uint64(0)
-"""Of a vertex that has been reached: nothing is less, and its row is passed over."""
+"""The value of a vertex that has been reached: none is less, so its row is passed over."""
 
 _NUMBERS = VectorType(np.uint64, ghosts=True)
 """Numbers of sources that vertices have taken."""

@@ -39,10 +39,12 @@ from .run import Answer
 from .searches import Searches, search_apart, sums_bytes
 
 SOURCE_BYTES = 20
-"""Of a source: its place, twice; which one it is of those that are left; and whether it is."""
+"""Bytes for each source: its place, twice; its number among the sources that are left; and whether
+it is left.
+"""
 
 SUM_BYTES = SOURCE_BYTES + 3 * 8
-"""The same, and what is found."""
+"""Bytes for each source, with its three sums."""
 
 
 SOURCE_IDS = "source_ids"
@@ -50,7 +52,7 @@ SOURCE_IDS = "source_ids"
 
 _MOST_IDS = 1 << 10
 _MOST_TEXT = 1 << 14
-"""Of them, which stand in the metadata of each of the result's files."""
+"""Most characters of the sources' ids, which stand in the metadata of each file of the result."""
 
 
 @dataclass(frozen=True)

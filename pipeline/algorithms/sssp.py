@@ -70,7 +70,7 @@ AGAIN = 0.25
 """Vertices that leave a bucket again, of all that do, from which on the next one is narrower."""
 
 _FEW_VERTICES = EDGES_A_TURN
-"""Of a frontier that one thread follows, if it has a turn's edges at most."""
+"""Most vertices of a frontier that one thread follows alone. It has a turn's edges at most, too."""
 
 _WORK_AT_ONCE = 1 << 22
 """Edges, and words of bitmaps, between two looks at the clock."""
