@@ -144,28 +144,27 @@ def _value_of(kind: Any) -> Any:
     return True if isinstance(kind, Flag) else None
 
 
-def ship(path: Path) -> bool:
+def ship(path: Path) -> None:
     """Compile the kernels of all questions for the baseline of processors, and write them to a
-    file. Returns False where code for the baseline does not run.
+    file; do nothing where code for the baseline does not run.
 
     Two processes compile, from either end of the questions: each compiles what the other one is not
     at, and loads the rest.
     """
     if not shipped.runs_here():
-        return False
+        return
     with TemporaryFolder() as cache:
         chosen = {"NUMBA_CPU_NAME": shipped.BASELINE, "NUMBA_CPU_FEATURES": ""}
         env = {**os.environ, "NUMBA_CACHE_DIR": cache, **chosen}
         command = [sys.executable, "-m", MODULE]
         writing = subprocess.Popen([*command, "--from-the-start", path], env=env)
         helping = subprocess.Popen([*command, "--from-the-end"], env=env)
-        try:
-            if writing.wait():
-                raise RuntimeError(f"compiling ended with exit code {writing.returncode}")
-        finally:
-            helping.kill()
-            helping.wait()
-    return True
+        failed = writing.wait()
+        if failed:
+            helping.terminate()
+        helping.wait()  # it soon ends, too, and removes its files
+        if failed:
+            raise RuntimeError(f"compiling ended with exit code {failed}")
 
 
 def _main(first: str, path: str = "") -> None:
