@@ -7,6 +7,7 @@ output depends on the file alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
@@ -44,21 +45,33 @@ def write_edge_list(
 
 
 def _edges(graph: GraphFile, executor: Executor, limit: int) -> Iterator[pa.RecordBatch]:
+    """Yield the edges. Where memory allows it, the next pieces are read while the last ones are
+    written.
+    """
     check_room(graph.held_bytes, limit)
     rest = graph.held_bytes + WRITER_BYTES
     fitting = (limit - held_now() - rest) // PIECE_BYTES
-    at_once = min(executor.threads, max(1, fitting))
-    projected = held_now() + rest + at_once * PIECE_BYTES
+    ahead = fitting >= 2
+    at_once = min(executor.threads, max(1, fitting // 2 if ahead else fitting))
+    projected = held_now() + rest + (1 + ahead) * at_once * PIECE_BYTES
     pieces = graph.pieces()
-    while some := list(islice(pieces, at_once)):
-        yield from executor.step(
-            STEP,
-            lambda piece: piece.read(),
-            some,
-            projected,
-            total=graph.bytes,
-            sizes=[piece.bytes for piece in some],
+
+    def read_some() -> list[pa.RecordBatch]:
+        some = list(islice(pieces, at_once))
+        sizes = [piece.bytes for piece in some]
+        return executor.step(
+            STEP, lambda piece: piece.read(), some, projected, total=graph.bytes, sizes=sizes
         )
+
+    if not ahead:
+        while batches := read_some():
+            yield from batches
+        return
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(read_some)
+        while batches := coming.result():
+            coming = thread.submit(read_some)
+            yield from batches
 
 
 class _Writer:
@@ -71,6 +84,7 @@ class _Writer:
         self._schema = schema.with_metadata(mark("edge list"))
         self._strings = [field.name for field in schema if pa.types.is_string(field.type)]
         self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = self._waiting_bytes = 0
         self._file: pq.ParquetWriter | None = None
         self._files = 0
         self.rows = 0
@@ -96,13 +110,15 @@ class _Writer:
     def write(self, batch: pa.RecordBatch) -> None:
         self.rows += batch.num_rows
         self._waiting.append(batch)
-        rows = sum(some.num_rows for some in self._waiting)
-        if rows >= GROUP_ROWS or sum(some.nbytes for some in self._waiting) >= GROUP_BYTES:
+        self._waiting_rows += batch.num_rows
+        self._waiting_bytes += batch.nbytes
+        if self._waiting_rows >= GROUP_ROWS or self._waiting_bytes >= GROUP_BYTES:
             self._write_group()
 
     def _write_group(self) -> None:
         group = pa.Table.from_batches(self._waiting, self._schema)
         self._waiting = []
+        self._waiting_rows = self._waiting_bytes = 0
         if not len(group):
             return
         if self._file is None or self.rows > self._files * FILE_ROWS:
