@@ -37,6 +37,7 @@ class BuildPackage(build_py):
         paths = os.pathsep.join([str(built), *filter(None, sys.path)])
         env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
         if subprocess.run(command, cwd=built, env=env, check=False).returncode:
+            shipped.unlink(missing_ok=True)
             self.warn("kernels are not compiled beforehand: a first run compiles them")
 
 

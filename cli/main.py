@@ -39,7 +39,7 @@ _COMMANDS = {
     "plan": "Show how much memory and disk a command would need.",
     "report": "Draw a store, a result, a batch or a bench as an HTML page.",
     "validate": "Check a result against its graph.",
-    "warm-up": "Compile what questions run, as for an image of a container.",
+    "warm-up": "Compile the code of questions now, so that no later run waits for it.",
 }
 
 

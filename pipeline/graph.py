@@ -63,15 +63,15 @@ from .results.row_notes import row_notes
 from .results.store_names import StoreNames
 from .run.devices import device_errors
 from .run.execute import Executor
-from .run.plan import Plan
+from .run.plan import Plan, held_now
 from .run.resources import Resources
 
 if TYPE_CHECKING:
     from .build.held import HeldGraph
     from .engines.one_device.rows import HeldRows
 
-_PART_FOR_NAMES = 8
-"""The ids of vertices that were searched from may take this part of the memory that is left."""
+_PART_FOR_NAMES = 1 / 8
+"""Pieces of the vertex table that were read may stay in this part of the memory that is left."""
 
 Found = TypeVar("Found")
 E = TypeVar("E", bound=Engine)
@@ -113,11 +113,15 @@ class Graph(QuestionMethods):
 
     def _load(self, engines: list[SearchEngine]) -> SearchEngine:
         engine = self._first(engines)
-        need, names = engine.need(), engine.subject.names if engine.subject else None
-        self._on_device = need.device
-        if isinstance(names, StoreNames):
-            names.keep(max(0, self._resources.limit - need.host) // _PART_FOR_NAMES)
+        self._on_device = engine.need().device
+        self._keep_names(engine, _PART_FOR_NAMES)
         return engine
+
+    def _keep_names(self, engine: SearchEngine, part: float) -> None:
+        """Keep pieces of names that are read, in a part of the memory that is left now."""
+        names = engine.subject.names if engine.subject else None
+        if isinstance(names, StoreNames):
+            names.keep(int(part * max(0, self._resources.limit - held_now())))
 
     def _first(self, engines: Sequence[E]) -> E:
         """The first one that can load, and has."""
@@ -222,7 +226,9 @@ class Graph(QuestionMethods):
         with self._lock, device_errors():
             if question.weighted:
                 self._check_weights()
+            self._keep_names(self._open, 0)
             engine = self._ready(question.program)
+            self._keep_names(self._open, _PART_FOR_NAMES)
             assert engine.subject is not None
             subject = engine.subject
             this = self._begin(question, subject)

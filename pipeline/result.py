@@ -98,9 +98,10 @@ class Result:
         alone = not self._batches and (wanted or column == "vertex")
         if "table" in self.__dict__ or not alone:
             return self.table[column]
-        if column not in self._columns:
-            self._columns[column] = self._rows(wanted)[column]
-        return self._columns[column]
+        made = self._columns.get(column)  # another thread may make the table meanwhile
+        if made is None:
+            made = self._columns[column] = self._rows(wanted)[column]
+        return made
 
     @cached_property
     def _columns(self) -> dict[str, pa.ChunkedArray]:

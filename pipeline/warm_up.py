@@ -157,14 +157,18 @@ def ship(path: Path) -> None:
         chosen = {"NUMBA_CPU_NAME": shipped.BASELINE, "NUMBA_CPU_FEATURES": ""}
         env = {**os.environ, "NUMBA_CACHE_DIR": cache, **chosen}
         command = [sys.executable, "-m", MODULE]
-        writing = subprocess.Popen([*command, "--from-the-start", path], env=env)
-        helping = subprocess.Popen([*command, "--from-the-end"], env=env)
-        failed = writing.wait()
-        if failed:
-            helping.terminate()
-        helping.wait()  # it soon ends, too, and removes its files
-        if failed:
-            raise RuntimeError(f"compiling ended with exit code {failed}")
+        both = []
+        try:
+            both.append(subprocess.Popen([*command, "--from-the-start", path], env=env))
+            with contextlib.suppress(OSError):  # one process can do it alone
+                both.append(subprocess.Popen([*command, "--from-the-end"], env=env))
+            if both[0].wait():
+                raise RuntimeError(f"compiling ended with exit code {both[0].returncode}")
+            both[-1].wait()  # it soon ends, too, and removes its files
+        finally:
+            for process in both:
+                process.terminate()
+                process.wait()
 
 
 def _main(first: str, path: str = "") -> None:

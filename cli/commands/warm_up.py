@@ -18,7 +18,7 @@ from ..talk import talk
 @options.quiet
 @options.debug
 def warm_up(questions: tuple[str, ...], quiet: bool) -> None:
-    """Compile what questions run, before they are asked.
+    """Compile the code of questions now, so that no later run waits for it.
 
     \b
     delegraph warm-up

@@ -68,6 +68,7 @@ booleans = types.boolean[::1]
 i64, u64, f64, boolean = types.int64, types.uint64, types.float64, types.boolean
 
 _declared: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {}
+_wanted_so_far: dict[tuple[Any, tuple[Any, ...]], None] = {}
 
 
 _PATIENCE = 60.0  # seconds, until a process that compiles may be stuck
@@ -223,6 +224,7 @@ def compile_kernels(
     """
     busy, missing = [], []
     for dispatcher, signature in _wanted(kernels, leave_out, dtypes):
+        _wanted_so_far[dispatcher, signature] = None
         if not _is_kept(dispatcher, signature):
             missing.append((dispatcher, signature))
         elif load:
@@ -303,15 +305,14 @@ def _file_of(dispatcher: Any, signature: tuple[Any, ...]) -> str | None:
 
 
 def cached_kernels() -> Iterator[tuple[Callable, tuple[Any, ...], bytes]]:
-    """Yield the kernels that this process has compiled or loaded and the cache holds: the function,
-    the types that it is compiled for, and what the cache holds.
+    """Yield the kernels that this process was to compile, by whichever process the cache has them:
+    the function, the types that it is compiled for, and what the cache holds.
     """
-    for dispatcher in _dispatchers():
-        for signature in dispatcher.signatures:
-            path = _file_of(dispatcher, signature)
-            if path is not None:
-                with open(path, "rb") as file:
-                    yield dispatcher.py_func, signature, file.read()
+    for dispatcher, signature in _wanted_so_far:
+        path = _file_of(dispatcher, signature)
+        if path is not None:
+            with open(path, "rb") as file:
+                yield dispatcher.py_func, signature, file.read()
 
 
 def count_kernels() -> tuple[int, int]:

@@ -89,7 +89,12 @@ def write(path: Path, kernels: Iterable[tuple[Callable, tuple[Any, ...], bytes]]
         pieces.append(data)
         at += len(data)
     table = json.dumps({"suits": _suits(), "kernels": entries}).encode()
-    path.write_bytes(len(table).to_bytes(8, "little") + table + b"".join(pieces))
+    unfinished = path.with_suffix(".unfinished")
+    try:
+        unfinished.write_bytes(len(table).to_bytes(8, "little") + table + b"".join(pieces))
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return len(entries)
 
 
@@ -103,12 +108,15 @@ def _entries() -> dict[str, _Entry]:
             table = json.loads(file.read(min(size, os.fstat(file.fileno()).st_size)))
         if any(word is not None for word in chosen) or table["suits"] != _suits():
             return {}
-        entries = {key: _Entry(*entry) for key, entry in table["kernels"].items()}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        begin = 8 + size
+        entries = {
+            key: _Entry(begin + at, length, digest)
+            for key, (at, length, digest) in table["kernels"].items()
+        }
+        return entries if runs_here() else {}
+    # RuntimeError: LLVM does not know the processor.
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError):
         return {}
-    begin = 8 + size
-    moved = {key: entry._replace(at=entry.at + begin) for key, entry in entries.items()}
-    return moved if runs_here() else {}
 
 
 def _key(function: Callable, signature: tuple[Any, ...]) -> str:

@@ -14,7 +14,7 @@ _ends = types.Array(types.int64, 1, "C", readonly=True)
 
 @kernel(u64s, u64s, u16s)
 def find_ranges(keys, cuts, ranges):
-    """Write the number of cuts that each key is not below into ``ranges``.
+    """Write each key's range into ``ranges``: how many cuts are not above the key.
 
     cuts: uint64, rising. ranges: uint16, as long as the keys (uint64).
     """
@@ -63,7 +63,7 @@ def _cells(cuts):
 
 @kernel(_texts, _ends, _texts, _ends, u16s)
 def find_text_ranges(texts, ends, cuts, cut_ends, ranges):
-    """Write the number of cuts that each string is not below into ``ranges`` (uint16).
+    """Write each string's range into ``ranges`` (uint16): how many cuts are not above the string.
 
     texts: the bytes of all strings; string i has those from ends[i] to ends[i + 1]. cuts, cut_ends:
     at least one cut likewise, rising. Strings are ordered by their bytes.

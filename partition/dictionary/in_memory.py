@@ -58,7 +58,9 @@ class Merged:
     def __init__(
         self, dictionaries: Sequence[SortedByRange], ranges: Sequence[MergedRange]
     ) -> None:
-        self._dictionaries, self._ranges = dictionaries, ranges
+        # Their ids are not needed any more.
+        self._dictionaries = [each._replace(ids=pa.nulls(0)) for each in dictionaries]
+        self._ranges = ranges
         self._bases = np.cumsum([0, *(len(part.ids) for part in ranges)])
         sizes = np.array([np.diff(each.starts) for each in dictionaries])
         self._first = np.cumsum(sizes, axis=0) - sizes
@@ -149,7 +151,9 @@ def _texts_of(strings: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 
 def _keys_of(ids: pa.Array) -> NDArray[np.uint64]:
-    """Return keys that never fall where integers, or binary of a fixed size, rise."""
+    """Return a uint64 key for each id, in the order of the ids. Ids of 16 bytes that share their
+    first eight bytes have the same key.
+    """
     values = as_numpy(ids)
     if values.dtype.kind == "V":
         return values.view(">u8")[:: values.itemsize // 8].astype(np.uint64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -111,31 +112,56 @@ def read_edges(
         return pieces
 
     encoded = executor.step("read", encode, chunks, projected_bytes, sizes=sizes)
-    pieces = [batch for some in encoded for batch, _ in some]
+    pieces = dict(enumerate(batch for some in encoded for batch, _ in some))
     dictionaries = [dictionary for some in encoded for _, dictionary in some]
+    ends = np.cumsum([0, *map(len, dictionaries)])
+    groups = _groups_of(ends)
     del encoded
-    merged = _merge(dictionaries, executor)
+    merged = _merge(dictionaries, groups, executor)
     ids.check_size(merged.count)
 
-    def number(piece: int) -> Batch:
-        return ids.translate(pieces[piece], merged.places(piece))
+    def number(group: int) -> list[Batch]:
+        places, first = merged.places(group), ends[groups[group].start]
+        return [
+            ids.translate(pieces.pop(i), places[ends[i] - first : ends[i + 1] - first])
+            for i in groups[group]
+        ]
 
-    batches = executor.step("encode", number, range(len(pieces)))
+    batches = [
+        batch for some in executor.step("encode", number, range(len(groups))) for batch in some
+    ]
     numbering = Ids(edges.id_type, merged.count, merged.ids())
     present = np.ones(numbering.domain, np.uint8)
     counts = sum(loops) if count_loops else None, total_rounding(roundings)
     return DenseEdges(numbering, present, _cut(batches), *counts)
 
 
-def _merge(dictionaries: list[pa.Array], executor: Executor) -> Merged:
-    """Merge dictionaries, whose list is emptied."""
-    cuts = choose_cuts(dictionaries)
-    ranges = range(len(cuts) + 1)
-    total = len(dictionaries) + len(ranges)
-    by_range = executor.step(
-        "ids", lambda some: sort_by_range(some, cuts), dictionaries, total=total
-    )
+def _groups_of(ends: NDArray[np.int64]) -> list[range]:
+    """Return groups of dictionaries that are merged as one, since many small files have as many
+    small dictionaries. ends: how many ids the dictionaries before each have.
+    """
+    groups, start = [], 0
+    for stop in range(1, len(ends)):
+        if ends[stop] - ends[start] >= ids.ENCODE_ROWS or stop == len(ends) - 1:
+            groups.append(range(start, stop))
+            start = stop
+    return groups
+
+
+def _merge(dictionaries: list[pa.Array], groups: Sequence[range], executor: Executor) -> Merged:
+    """Merge dictionaries, whose list is emptied, group by group."""
+    joined = [
+        dictionaries[group.start]
+        if len(group) == 1
+        else pa.concat_arrays(dictionaries[group.start : group.stop])
+        for group in groups
+    ]
     dictionaries.clear()
+    cuts = choose_cuts(joined)
+    ranges = range(len(cuts) + 1)
+    total = len(joined) + len(ranges)
+    by_range = executor.step("ids", lambda some: sort_by_range(some, cuts), joined, total=total)
+    joined.clear()
     parts = executor.step("ids", lambda number: merge_range(number, by_range), ranges, total=total)
     return Merged(by_range, parts)
 

@@ -60,8 +60,10 @@ class StoreNames:
         self._kept: dict[int, tuple[pa.Array, NDArray[np.uint32]]] = {}
 
     def keep(self, room: int) -> None:
-        """Keep the pieces that are read, up to ``room`` bytes of them."""
-        self._room = room
+        """Keep the pieces that are read from now on, up to ``room`` bytes of them."""
+        with self._keeping:
+            self._kept.clear()
+            self._room = room
 
     @property
     def pieces(self) -> Sequence[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from pathlib import Path
 
 import pytest
 from numba import types
@@ -19,8 +21,8 @@ def plus_two(value):
 
 def compile_it():
     """Compile and call a kernel as a new process does. Returns how many kernels were compiled."""
-    dispatcher = compiled.kernel()(plus_two)
-    dispatcher.compile(SIGNATURE)
+    dispatcher = compiled.kernel(*SIGNATURE)(plus_two)
+    compiled.compile_kernels(dispatcher)
     assert dispatcher(3) == 5
     return sum(dispatcher.stats.cache_misses.values())
 
@@ -33,6 +35,7 @@ def file(tmp_path, monkeypatch):
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "written"))
     monkeypatch.setattr(compiled, "notes", [])
     monkeypatch.setattr(compiled, "_declared", {})
+    monkeypatch.setattr(compiled, "_wanted_so_far", {})
     read = shipped._entries
     read.cache_clear()
     assert compile_it() == 1
@@ -114,6 +117,30 @@ def test_a_damaged_kernel_is_compiled_anew(file, damage):
         file.write_bytes(data[:-1] + (b"" if damage == "cut off" else bytes([data[-1] ^ 1])))
     assert compile_it() == 1
     assert compiled.notes == [f"{file}: damaged; compiling the kernels again"]
+
+
+def test_a_kernel_that_another_process_compiled_is_shipped(file, monkeypatch):
+    """A kernel that the cache holds is written, though this process has not loaded it."""
+    monkeypatch.setattr(shipped, "FILE", file.with_name("none"))
+    shipped._entries.cache_clear()
+    assert compile_it() == 1
+    monkeypatch.setattr(compiled, "_declared", {})
+    monkeypatch.setattr(compiled, "_wanted_so_far", {})
+    dispatcher = compiled.kernel(*SIGNATURE)(plus_two)
+    compiled.compile_kernels(dispatcher, load=False)
+    assert not dispatcher.signatures
+    assert [kernel[:2] for kernel in compiled.cached_kernels()] == [(plus_two, SIGNATURE)]
+
+
+def test_a_file_that_cannot_be_written_whole_is_not_left(tmp_path, monkeypatch):
+    def full(path, data):
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space"):
+        shipped.write(tmp_path / "shipped.bin", [(plus_two, SIGNATURE, b"code")])
+    assert os.listdir(tmp_path) == []
 
 
 def test_sources_that_differ(tmp_path):
