@@ -294,7 +294,7 @@ def _compile(dispatcher: Any, signature: tuple[Any, ...], wait: float) -> bool:
 
 
 def _is_kept(dispatcher: Any, signature: tuple[Any, ...]) -> bool:
-    """Whether the package or the cache holds it."""
+    """Return whether the package or the cache holds a compiled kernel."""
     return shipped.has(dispatcher.py_func, signature) or _file_of(dispatcher, signature) is not None
 
 

@@ -65,9 +65,10 @@ def find(function: Callable, signature: tuple[Any, ...]) -> bytes | None:
 
     Raises OSError or ValueError where the file is damaged.
     """
-    if not has(function, signature):
+    entries = _entries()
+    entry = entries.get(_key(function, signature)) if entries else None
+    if entry is None:
         return None
-    entry = _entries()[_key(function, signature)]
     with FILE.open("rb") as file:
         file.seek(entry.at)
         data = file.read(entry.size)

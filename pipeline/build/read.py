@@ -106,8 +106,7 @@ def read_edges(
 
     def encode(chunk: Chunk) -> list[tuple[Batch, pa.Array]]:
         rounding = Rounding()
-        some = ids.read_encoded(edges, chunk, rounding, repeats=True)
-        pieces = [(counted(batch), dictionary) for batch, dictionary in some]
+        pieces = list(ids.read_encoded(edges, chunk, rounding, repeats=True))
         roundings.append(rounding.as_tuple())
         return pieces
 
@@ -123,7 +122,7 @@ def read_edges(
     def number(group: int) -> list[Batch]:
         places, first = merged.places(group), ends[groups[group].start]
         return [
-            ids.translate(pieces.pop(i), places[ends[i] - first : ends[i + 1] - first])
+            counted(ids.translate(pieces.pop(i), places[ends[i] - first : ends[i + 1] - first]))
             for i in groups[group]
         ]
 

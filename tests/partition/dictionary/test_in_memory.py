@@ -118,6 +118,7 @@ def test_ids_that_repeat_in_a_dictionary(edge_list, monkeypatch, kind, vertices)
     """Edges are the same whether or not each piece's ids are made distinct first."""
     rng = np.random.default_rng(3)
     ends = rng.integers(0, vertices, (2, 4000)) * 10**15 - 10**16
+    ends[1, ::40] = ends[0, ::40]
     path = edge_list(*(end.astype(str).tolist() if kind == "string" else end for end in ends))
     edges = open_edges(path, "src", "dst")
     pieces = [piece for chunk in edges.chunks() for piece in read_encoded(edges, chunk)]
@@ -127,8 +128,9 @@ def test_ids_that_repeat_in_a_dictionary(edge_list, monkeypatch, kind, vertices)
     for share in (0.0, 0.75, 2.0):
         monkeypatch.setattr(input_ids, "_FEW_REPEAT", share)
         monkeypatch.setattr(input_ids, "ENCODE_ROWS", 1000)
-        read.append(read_edges(edges, Executor(2)))
+        read.append(read_edges(edges, Executor(2), count_loops=True))
     for each in read:
+        assert each.self_loops == np.count_nonzero(ends[0] == ends[1])
         assert each.ids.values.equals(read[0].ids.values)
         assert len(each.batches) == len(read[0].batches)
         for batch, other in zip(each.batches, read[0].batches, strict=True):
