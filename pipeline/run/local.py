@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator
 from multiprocessing import active_children, util
 from multiprocessing.synchronize import SemLock
+from pathlib import Path
 from typing import Any
 
 import dask.config
@@ -40,7 +42,6 @@ def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> 
         "host": "127.0.0.1",
         "dashboard_address": "127.0.0.1:0",
         "scheduler_kwargs": {"dashboard": False},
-        "security": True,
         "silence_logs": logging.CRITICAL,
         "death_timeout": seconds,
         "local_directory": server_folder(),
@@ -98,6 +99,7 @@ def _started(options: dict[str, Any], devices: bool) -> Any:
     # Turn off Dask's web pages, which anyone could read, and put the scheduler's folder where it
     # is removed.
     settings: dict[str, Any] = {f"distributed.{who}.http.routes": [] for who in _WITH_PAGES}
+    options["security"] = local_keys(server_folder())
     with dask.config.set({**settings, "temporary-directory": server_folder()}):
         if devices:
             from dask_cuda import LocalCUDACluster  # pyright: ignore[reportMissingImports]
@@ -107,6 +109,28 @@ def _started(options: dict[str, Any], devices: bool) -> Any:
         from distributed import LocalCluster
 
         return LocalCluster(processes=True, memory_limit=0, **options)
+
+
+def local_keys(folder: str | None) -> Any:
+    """Return new keys for the processes of a cluster, as files in ``folder``; in memory if it is
+    None.
+
+    Dask writes keys in memory to a temporary folder whenever a process opens them. That folder
+    would remain if the process was killed meanwhile.
+    """
+    from distributed.security import Security
+
+    keys = Security.temporary()
+    if folder is None:
+        return keys
+    place = Path(tempfile.mkdtemp(prefix="tls-", dir=folder))  # which only this user can read
+    (place / "tls.crt").write_text(keys.tls_ca_file)
+    (place / "tls.key").write_text(keys.tls_client_key)
+    certificate, key = str(place / "tls.crt"), str(place / "tls.key")
+    roles = "client", "scheduler", "worker"
+    paths = {f"tls_{role}_cert": certificate for role in roles}
+    paths.update({f"tls_{role}_key": key for role in roles})
+    return Security(require_encryption=True, tls_ca_file=certificate, **paths)
 
 
 def _workers() -> set[Any]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from delegraph.pipeline.run.local import local_keys
 from delegraph.pipeline.run.semaphores import remove_dead_semaphores, semaphore_mark
 from support.processes import command, wait_until
 
@@ -87,9 +88,21 @@ def test_nothing_after_the_run_that_follows_a_killed_one(line, temporary, what):
     assert not dead_semaphores()
 
 
+@pytest.mark.parametrize("role", ["client", "scheduler", "worker"])
+def test_keys_need_no_temporary_folder(tmp_path, monkeypatch, role):
+    """A process that is killed while it opens its keys leaves no folder of its own behind."""
+    keys = local_keys(str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    assert keys.get_connection_args(role)["ssl_context"].cert_store_stats()["x509"] == 1
+    assert keys.require_encryption
+    with pytest.raises(FileNotFoundError):
+        local_keys(None).get_connection_args(role)
+
+
 MAKING = """
 import sys, time
 from multiprocessing import current_process, get_context
+from delegraph.pipeline.run.local import local_keys
 from delegraph.pipeline.run.semaphores import semaphore_mark
 current_process()._config["semprefix"] = semaphore_mark()
 lock = get_context("spawn").Lock()
