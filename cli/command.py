@@ -17,7 +17,7 @@ _Function = Callable[..., Any]
 
 _GROUPS = {
     "Input": ("directed", "src", "dst", "weight", "duplicates"),
-    "Output": ("output", "overwrite", "as_json"),
+    "Output": ("output", "no_output", "overwrite", "as_json"),
     "Resources": ("memory_limit", "threads", "device", "device_memory_limit", "workers"),
     "Clusters": ("scheduler", "scheduler_file", "timeout"),
     "Interrupted runs": ("checkpoint", "scratch", "restart"),

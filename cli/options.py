@@ -68,14 +68,6 @@ output = click.option(
     type=click.Path(),
     help="Output path, on a disk of this machine. It must not exist yet.",
 )
-result = click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(),
-    help="Output folder: a path, or a URL of an object store (s3://, gs://, abfs://). It must not "
-    "exist yet.",
-)
 overwrite = click.option(
     "--overwrite",
     is_flag=True,
@@ -124,6 +116,20 @@ reading_options = _together(
     ),
     click.option(
         "--dst", default="dst", show_default=True, help="Column with the ids where edges end."
+    ),
+)
+ends = _together(
+    click.option(
+        "--src",
+        default="src",
+        show_default=True,
+        help="Column where edges begin, for an edge list.",
+    ),
+    click.option(
+        "--dst",
+        default="dst",
+        show_default=True,
+        help="Column where edges end, for an edge list.",
     ),
 )
 weight_options = _together(
@@ -285,8 +291,35 @@ cluster_options = _together(
 )
 
 
-graph_and_output = _together(click.argument("graph", type=click.Path()), result, overwrite, as_json)
+result_or_none = _together(
+    click.option(
+        "-o",
+        "--output",
+        type=click.Path(),
+        help="Output folder: a path, or a URL of an object store (s3://, gs://, abfs://). It must "
+        "not exist yet.",
+    ),
+    click.option(
+        "--no-output",
+        is_flag=True,
+        help="Write no output: only print what was found.",
+    ),
+)
+graph_and_output = _together(
+    click.argument("graph", type=click.Path()), result_or_none, overwrite, as_json
+)
 """Options of every question that stand first."""
+
+MOST_NAMED = 1000
+top = click.option(
+    "--top",
+    metavar="N",
+    type=WholeNumber(min=0, max=MOST_NAMED),
+    default=5,
+    show_default=True,
+    help="Name this many vertices: those with the greatest values or distances, or the largest "
+    "components. 0: none.",
+)
 
 running = _together(
     reading_options,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import click
 
@@ -45,6 +45,7 @@ def command_of(question: Question) -> click.Command:
         (
             *(_option(parameter) for parameter in question.parameters),
             *((_STRICT,) if question.converges else ()),
+            *((options.top,) if any(form.finding for form in question.forms) else ()),
             options.graph_and_output,
             *((options.weight_options,) if weighted else ()),
             options.device if question.forms[0].gpu_by_default else options.device_if_named,
@@ -110,17 +111,23 @@ def _run(
     question: Question,
     *,
     graph: str,
-    output: str,
+    output: str | None,
+    no_output: bool,
     as_json: bool,
     quiet: bool,
-    overwrite: bool,
-    checkpoint: float,
     strict: bool = False,
+    top: int = 0,
     **typed: Any,
 ) -> None:
-    """Ask the question, show how far it is, and tell what its run record says."""
-    from ..pipeline.ask import ask_to_output
+    """Ask the question, show how far it is, and tell what was found."""
+    from ..pipeline.reports.found import found_lines
 
+    if no_output == (output is not None):
+        raise click.UsageError(
+            "--output and --no-output exclude each other"
+            if no_output
+            else "Missing option '-o' / '--output': name an output folder, or give --no-output"
+        )
     chosen = given(typed)
     names = [parameter.name for parameter in question.parameters]
     values = {name: chosen.pop(name) for name in names if name in chosen}
@@ -129,8 +136,8 @@ def _run(
     if shows_table:
         del values["profile"]
     with shown(quiet) as progress:
-        chosen |= {"checkpoint": checkpoint, "overwrite": overwrite, "progress": progress}
-        record, already, notes = ask_to_output(question.name, graph, output, values, chosen)
+        asked = Asked(question, graph, values, {**chosen, "progress": progress}, top)
+        record, already, notes = _in_memory(asked) if output is None else _written(asked, output)
     reused = [step["name"] for step in record["plan"]["steps"] if step["reused"]]
     tell_reused(quiet or already, reused)
     for note in notes:
@@ -141,11 +148,53 @@ def _run(
         if shows_table:
             talk(False, _supersteps(record))
         click.echo(form.tell(record))
-        spent = ", ".join(f"{phase} {value:.3f} s" for phase, value in record["seconds"].items())
-        done = "found already" if already else f"found on {record['device']}, written"
-        talk(quiet, f"{output}: {done} ({spent})")
+        if form.finding and (lines := found_lines(form.name, record.get("found", {}), top)):
+            click.echo(lines)
+        phases = record["seconds"].items()
+        spent = ", ".join(f"{phase} {value:.3f} s" for phase, value in phases if output or value)
+        done = "found already" if already else f"found on {record['device']}"
+        written = f"{output}: {done}{'' if already else ', written'}" if output else done
+        talk(quiet, f"{written} ({spent})")
     if strict and record[form.key]["converged"] is False:
         sys.exit(1)
+
+
+class Asked(NamedTuple):
+    """A question as it was typed. values: of its parameters. options: of the run. top: how many
+    vertices or groups to name.
+    """
+
+    question: Question
+    graph: str
+    values: dict[str, Any]
+    options: dict[str, Any]
+    top: int
+
+
+def _written(asked: Asked, output: str) -> tuple[Any, bool, Sequence[str]]:
+    """Ask with an output. Return the record, whether it was there already, and notes."""
+    from ..pipeline.ask import ask_to_output
+    from ..pipeline.reports.found import with_top
+
+    name, top = asked.question.name, asked.top
+    record, already, notes = ask_to_output(
+        name, asked.graph, output, asked.values, asked.options, top
+    )
+    form = asked.question.forms[asked.question.form(asked.values)]
+    return with_top(form.name, record, output, top) if already else record, already, notes
+
+
+def _in_memory(asked: Asked) -> tuple[Any, bool, Sequence[str]]:
+    """Ask without an output, and return as ``_written`` does."""
+    from ..pipeline.ask import NEEDS_NO_OUTPUT, ask
+
+    written = [one.name for one in asked.question.parameters if one.written]
+    needing = [*(asked.options.keys() - NEEDS_NO_OUTPUT), *(asked.values.keys() & {*written})]
+    if needing:
+        named = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(needing))
+        raise click.UsageError(f"without an output there is nothing for {named} to do")
+    result = ask(asked.question.name, asked.graph, None, asked.values, asked.options)
+    return {**result.record, **result.found(asked.top)}, False, result.notes
 
 
 def _supersteps(record: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,18 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
 
 def print_json(document: Any) -> None:
     click.echo(json.dumps(document, indent=1))
+
+
+def bar_mark() -> str:
+    """Return the letter that bars on stdout are made of."""
+    try:
+        _BLOCK.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return "#"
+    return _BLOCK
+
+
+_BLOCK = "\N{FULL BLOCK}"
 
 
 def talk(quiet: bool, message: str) -> None:

@@ -308,7 +308,15 @@ def validate(
     return validate_result(named(graph), named(result), chosen, executor, resources, file, some)
 
 
-def report(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
+def report(
+    path: AnyPath,
+    output: AnyPath,
+    overwrite: bool = False,
+    *,
+    graph: AnyPath | None = None,
+    src: str = "src",
+    dst: str = "dst",
+) -> None:
     """Write an HTML page about a store, a result, a batch or the output of ``bench --json``.
 
     The page is one file, without scripts, that loads nothing.
@@ -318,10 +326,17 @@ def report(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
             printed.
         output: the page to write.
         overwrite: whether to replace another such page.
+        graph: of a result, the store or the edge list that it is of. The page then has a drawing of
+            a part of the graph, which needs NetworkX.
+        src: the column where edges begin, of an edge list.
+        dst: the column where edges end.
+
+    Raises:
+        InputError: if ``graph`` is not the graph of the result, or NetworkX is not installed.
     """
     from .reports.page.write import write_page
 
-    write_page(named(path), local(named(output)), overwrite)
+    write_page(named(path), local(named(output)), overwrite, graph, src, dst)
 
 
 def bench(

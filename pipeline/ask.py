@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .frames import Frame
     from .result import Result
 
-_IN_MEMORY = {
+NEEDS_NO_OUTPUT = {
     "device",
     "device_memory_limit",
     "directed",
@@ -78,8 +78,11 @@ def ask_to_output(
     output: AnyPath,
     values: Mapping[str, Any],
     options: Mapping[str, Any],
+    top: int = 0,
 ) -> Outcome:
-    """Answer a question as ``ask`` does, as a result folder with its run record."""
+    """Answer a question as ``ask`` does, as a result folder with its run record. top: how many
+    vertices or groups the record names at least.
+    """
     from .algorithms.run import CHECKPOINT_SECONDS, RunOptions, run_to_result
     from .frames import as_path, columns_of
 
@@ -91,7 +94,7 @@ def ask_to_output(
     rest, profile = _on_cpus(form, options), values.get("profile")
     threads, progress = usable_threads(rest.pop("threads", None)), rest.pop("progress", None)
     overwrite = rest.pop("overwrite", False)
-    running = RunOptions(threads, rest.pop("checkpoint", CHECKPOINT_SECONDS))
+    running = RunOptions(threads, rest.pop("checkpoint", CHECKPOINT_SECONDS), top)
     if not isinstance(graph, (str, PathLike)):
         rest["restart"] = True  # nobody can tell whether it is the table of an earlier attempt
     resources, choices = sorted_options(rest)
@@ -134,7 +137,10 @@ def _check_in_memory(
 ) -> None:
     """InputError for parameters and options that need an output."""
     written = {parameter.name for parameter in question.parameters if parameter.written}
-    needing = [*(given_values(question, values).keys() & written), *(options.keys() - _IN_MEMORY)]
+    needing = [
+        *(given_values(question, values).keys() & written),
+        *(options.keys() - NEEDS_NO_OUTPUT),
+    ]
     if needing:
         one = len(needing) == 1
         raise InputError(

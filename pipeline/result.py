@@ -9,7 +9,7 @@ A result is an Arrow stream: ``polars.DataFrame`` and ``duckdb.sql`` take it as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -27,8 +27,10 @@ from ..partition.errors import InputError
 from .algorithms import run
 from .algorithms.bfs_each import write_batch
 from .engines.engine import EngineFacts
+from .questions import FORMS
 from .results.by_source import RowsBySource
 from .results.columns import Columns, schema_of
+from .results.findings import TOP, Findings
 from .results.result import batches_of
 from .results.weights import typed
 from .run.records import encode_record
@@ -69,10 +71,14 @@ class Result:
 
     def _rows(self, columns: Columns) -> pa.Table:
         """Make the rows, with ``vertex`` and these columns."""
+        schema = schema_of(self._ran.subject.names, columns)
+        return pa.Table.from_batches(self._batches_of(columns), schema)
+
+    def _batches_of(self, columns: Columns) -> Iterator[pa.RecordBatch]:
         names = self._ran.subject.names
         only = run.chosen(self._answer, names)
         every = (batches_of(names, piece, columns, only) for piece in range(len(names.pieces)))
-        return pa.Table.from_batches(chain.from_iterable(every), schema_of(names, columns))
+        return chain.from_iterable(every)
 
     @cached_property
     def record(self) -> Any:
@@ -107,6 +113,22 @@ class Result:
     def _columns(self) -> dict[str, pa.ChunkedArray]:
         """Columns that were made on their own."""
         return {}
+
+    def found(self, top: int = TOP) -> dict[str, Any]:
+        """Return what the result says of the graph, under the record's key ``found``; an empty dict
+        for searches from several sources.
+        """
+        if FORMS[self.name].finding is None:
+            return {}
+        return {"found": self._findings(top).facts()}
+
+    def _findings(self, top: int, distributes: bool = False) -> Findings:
+        sizes = self._answer.group_sizes
+        numbers = self._answer.columns[:1] if sizes is None else (sizes,)
+        findings = Findings(self.name, top, distributes)
+        for batch in self._batches_of(numbers):
+            findings.add(batch)
+        return findings
 
     def to_arrow(self) -> pa.Table:
         """Return ``table``."""

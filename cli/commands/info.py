@@ -7,17 +7,12 @@ import click
 from .. import options
 from ..command import command
 from ..numbers import WholeNumber
-from ..talk import print_json, talk
+from ..talk import bar_mark, print_json, talk
 
 
 @command()
 @click.argument("path", type=click.Path())
-@click.option(
-    "--src", default="src", show_default=True, help="Column where edges begin, for an edge list."
-)
-@click.option(
-    "--dst", default="dst", show_default=True, help="Column where edges end, for an edge list."
-)
+@options.ends
 @click.option(
     "--ranks",
     type=WholeNumber(min=1),
@@ -44,4 +39,4 @@ def info(path: str, src: str, dst: str, ranks: int | None, as_json: bool) -> Non
     if as_json:
         print_json(document)
     else:
-        click.echo(lines(document))
+        click.echo(lines(document, bar_mark()))

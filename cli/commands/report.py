@@ -11,18 +11,28 @@ from ..talk import talk
 
 @command()
 @click.argument("path", type=click.Path())
+@click.option(
+    "--graph",
+    type=click.Path(),
+    help="Of a result: the store or the edge list that it is of. The page then shows a part of the "
+    "graph: around the source of a search, or around the first vertices of other results. NetworkX "
+    "lays it out (pip install networkx).",
+)
+@options.ends
 @options.output
 @options.overwrite
 @options.quiet
 @options.debug
-def report(path: str, output: str, overwrite: bool, quiet: bool) -> None:
+def report(
+    path: str, graph: str | None, src: str, dst: str, output: str, overwrite: bool, quiet: bool
+) -> None:
     """Draw a store, a result, a batch or a bench as an HTML page.
 
     PATH is a store, a result, the job file of a batch, or a file with the output of 'bench --json'.
 
     \b
     delegraph report graph.dg -o graph.html
-    delegraph report distances/ -o distances.html
+    delegraph report ranks/ -o ranks.html --graph edges/
     delegraph report nightly.toml -o nightly.html
     delegraph bench graph.dg --json > bench.json
     delegraph report bench.json -o bench.html
@@ -32,5 +42,5 @@ def report(path: str, output: str, overwrite: bool, quiet: bool) -> None:
     """
     from ...pipeline.api import report
 
-    report(path, output, overwrite)
+    report(path, output, overwrite, graph=graph, src=src, dst=dst)
     talk(quiet, f"{output}: written")

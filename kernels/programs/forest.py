@@ -138,12 +138,14 @@ def join_pairs(sources, targets, forest, taken):
 
 @kernel(u32s, u32s)
 def tree_sizes(forest, sizes):
-    """Count the vertices of each tree of a flat forest, at its root.
+    """Count the vertices of each tree, at the vertex that names it in ``forest``. UNREACHED is in
+    no tree.
 
     sizes: uint32 (vertices,), zeros at first.
     """
     for v in range(forest.shape[0]):
-        sizes[forest[v]] += 1
+        if forest[v] != UNREACHED:
+            sizes[forest[v]] += 1
 
 
 @kernel(u32s, u32s, u32s)

@@ -29,6 +29,7 @@ from ..engines.operations.vectors import Counts
 from ..engines.table import components_of_edges
 from ..questions.components import ComponentsRecord
 from ..results.columns import Column
+from ..results.findings import SIZE
 from ..results.names import Names
 from ..results.result import Option
 from ..run.execute import Executor
@@ -103,20 +104,21 @@ class Components:
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         component = given.values["component"]
         assert isinstance(component, np.ndarray)
+        count = name_components(component, names)
         sizes = np.zeros(len(component), np.uint32)
         tree_sizes(component, sizes)
-        largest = int(sizes.max(initial=0))
-        del sizes
         record = ComponentsRecord(
-            components=name_components(component, names),
-            largest=largest,
+            components=count,
+            largest=int(sizes.max(initial=0)),
+            alone=int(np.count_nonzero(sizes == 1)),
             method=method,
             edges_examined=given.record["edges"],
             bytes_read=given.record["read"],
             bytes_sent=given.record["sent"],
         )
         column = Column("component", component, vertices=True, repeats=True)
-        return Answer((column,), {"components": record})
+        group_sizes = Column(SIZE, sizes, missing=0)
+        return Answer((column,), {"components": record}, group_sizes=group_sizes)
 
 
 def name_components(trees: NDArray[np.uint32], names: Names) -> int:

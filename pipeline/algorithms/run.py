@@ -38,8 +38,9 @@ from ..engines.engine import Engine, EngineFacts, Need, Subject, choose, run_fir
 from ..engines.host.disk import most_bytes
 from ..engines.subjects import subject_of
 from ..results.checkpoint import Checkpoint
-from ..results.columns import Columns
+from ..results.columns import Column, Columns
 from ..results.current import all_supersteps, done_already, wanted_of
+from ..results.findings import TOP, Findings
 from ..results.names import Names
 from ..results.result import Option, ResultInfo, write_result
 from ..results.row_notes import row_notes
@@ -50,7 +51,7 @@ from ..run import ending
 from ..run.devices import device_errors
 from ..run.execute import Executor, Progress
 from ..run.plan import Facts, check_space, fits, held_now
-from ..run.records import AnswerRecord, Clock, command_record, encode_record
+from ..run.records import AnswerRecord, Clock, FoundRecord, command_record, encode_record
 from ..run.resources import Resources
 
 E = TypeVar("E", bound=Engine)
@@ -60,10 +61,13 @@ CHECKPOINT_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class RunOptions:
-    """threads: cores to use. checkpoint_seconds: how often a long run saves its state."""
+    """threads: cores to use. checkpoint_seconds: how often a long run saves its state. top: how
+    many vertices or groups the record names, if that is more than usual.
+    """
 
     threads: int = 1
     checkpoint_seconds: float = CHECKPOINT_SECONDS
+    top: int = 0
 
     def __post_init__(self) -> None:
         if self.threads < 1:
@@ -98,6 +102,8 @@ class Answer(NamedTuple):
 
     columns: none where a run has written its result itself. supersteps: of a search; None of what
     has none. only: places of the vertices that are told of; None for all. notes: for the user.
+    group_sizes: of a result that names a group for each vertex: at the vertex that names a group,
+    the group's size, and else 0.
     """
 
     columns: Columns
@@ -105,6 +111,7 @@ class Answer(NamedTuple):
     supersteps: SuperstepLog | None = None
     only: NDArray[np.uint32] | None = None
     notes: tuple[str, ...] = ()
+    group_sizes: Column | None = None
 
 
 class Algorithm(Protocol[E]):
@@ -246,10 +253,9 @@ def run_to_result(
         run.notes.extend(work.notes)
         ran, answer = _run(algorithm, graph, choices, run)
         run.notes.extend(row_notes(ran.subject.record, info))
-        if answer.columns:
-            write(ran.subject, answer, run)
+        found = write(ran.subject, answer, run) if answer.columns else None
         run.notes.extend(answer.notes)
-        record = record_of(ran, answer, run)
+        record = record_of(ran, answer, run, found)
         if told is not None:
             assert answer.supersteps is not None
             told.write(answer.supersteps)
@@ -400,8 +406,8 @@ def _tell_level(progress: Progress | None, level: int, found: int) -> None:
         progress(f"search: level {level}, frontier {found}", level, 0)
 
 
-def write(subject: Subject, answer: Answer, run: Run) -> None:
-    """Write the result into the folder of the run's work."""
+def write(subject: Subject, answer: Answer, run: Run) -> FoundRecord:
+    """Write the result into the folder of the run's work, and return what it says of the graph."""
     names, columns = subject.names, answer.columns
     width = id_width(names.id_type)
     for column in columns:
@@ -411,8 +417,10 @@ def write(subject: Subject, answer: Answer, run: Run) -> None:
     with run.clock.phase("write"):
         at_once, need = files_at_once(subject, len(names.pieces), run)
         to = run.work.output, names, columns, run.info, run.executor
-        write_result(*to, at_once, need, chosen(answer, names))
+        findings = Findings(run.info.algorithm, max(TOP, run.options.top))
+        write_result(*to, findings, at_once, need, chosen(answer, names), answer.group_sizes)
         run.work.sync()
+    return findings.facts()
 
 
 def chosen(answer: Answer, names: Names) -> NDArray[np.bool_] | None:
@@ -432,7 +440,10 @@ def files_at_once(subject: Subject, files: int, run: Run) -> tuple[int, int]:
     return at_once, held_now() + subject.writing_bytes(at_once)
 
 
-def record_of(ran: EngineFacts, answer: Answer, run: Run) -> AnswerRecord:
+def record_of(
+    ran: EngineFacts, answer: Answer, run: Run, found: FoundRecord | None = None
+) -> AnswerRecord:
+    """Return the record of a run. found: what its result says of the graph, if that is known."""
     limit = run.resources.limit
     common = AnswerRecord(
         **command_record(run.executor.steps, run.options.threads, limit, ran.device),
@@ -443,4 +454,5 @@ def record_of(ran: EngineFacts, answer: Answer, run: Run) -> AnswerRecord:
         notes=run.notes,
         seconds=run.clock.seconds,
     )
-    return cast(AnswerRecord, {**common, **answer.record})  # with more keys, by algorithm
+    findings = {} if found is None else {"found": found}
+    return cast(AnswerRecord, {**common, **answer.record, **findings})  # more keys, by algorithm

@@ -60,6 +60,7 @@ The value is the vertex's share of the shortest paths between all pairs of other
             program="algorithms.betweenness:planned",
             judge="judging.centralities:BETWEENNESS",
             tell=_tell,
+            finding=("values", "betweenness"),
             tell_verdict=_tell_verdict,
             elsewhere={"duplicates": "igraph counts each row as a path of its own"},
         ),

@@ -44,6 +44,7 @@ Distances to the vertex are in hops; values are scaled as Wasserman and Faust do
             program="algorithms.many_sources:planned",
             judge="judging.centralities:CLOSENESS",
             tell=_tell,
+            finding=("values", "closeness"),
             tell_verdict=tell_recomputed,
         ),
     ),

@@ -8,10 +8,13 @@ from .question import Form, Question
 
 
 class ComponentsRecord(TypedDict):
-    """largest: the number of vertices of the largest component."""
+    """largest: the number of vertices of the largest component. alone: the number of components
+    of one vertex.
+    """
 
     components: int
     largest: int
+    alone: int
     method: str
     edges_examined: int
     bytes_read: int
@@ -20,7 +23,12 @@ class ComponentsRecord(TypedDict):
 
 def _tell(record: Any) -> str:
     facts = record["components"]
-    return f"{facts['components']:,} components; the largest has {facts['largest']:,} vertices"
+    several = f"{facts['components']:,} component{'s'[: facts['components'] != 1]}"
+    largest = (
+        f"the largest has {facts['largest']:,} vert{'ex' if facts['largest'] == 1 else 'ices'}"
+    )
+    alone = facts.get("alone")  # older records lack it
+    return f"{several}; {largest}" + (f"; {alone:,} have one vertex" if alone else "")
 
 
 def _tell_verdict(verdict: Any) -> str:
@@ -55,6 +63,7 @@ of a directed graph are the weakly connected ones.
             program="algorithms.components:planned",
             judge="judging.programs:COMPONENTS",
             tell=_tell,
+            finding=("groups", "component"),
             tell_verdict=_tell_verdict,
         ),
     ),

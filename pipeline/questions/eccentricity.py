@@ -60,6 +60,7 @@ Distances are in hops. The record holds bounds of the diameter.
             program="algorithms.many_sources:planned",
             judge="judging.centralities:ECCENTRICITY",
             tell=_tell,
+            finding=("values", "eccentricity"),
             tell_verdict=tell_recomputed,
         ),
     ),

@@ -127,6 +127,7 @@ whether it has converged. Edges count by their weights, if the graph has any.
             program="algorithms.pagerank:planned",
             judge="judging.programs:PAGERANK",
             tell=_tell,
+            finding=("values", "pagerank"),
             tell_verdict=_tell_verdict,
             assumed="PageRank with default options",
             weights=True,

@@ -84,6 +84,7 @@ The graph must have weights: of a store its own, of an edge list the column that
             program="algorithms.sssp:planned",
             judge="judging.paths:SSSP",
             tell=_tell,
+            finding=("distances", "distance"),
             tell_verdict=_tell_verdict,
             weights=True,
         ),

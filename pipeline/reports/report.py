@@ -7,23 +7,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from ...partition.disk.memory import format_bytes
 from ...partition.disk.outputs import is_store
 from ...partition.disk.urls import named
 from ...partition.errors import InputError
-from ...partition.input.arrow import as_numpy, compute
 from ...partition.input.edges import EdgeList, open_edges
-from ...partition.input.id_types import shown_id, stored, type_name
+from ...partition.input.id_types import type_name
 from ...partition.store.grid import Grid
 from ...partition.store.layout import ROWS_IN_ONE_PARTITION, default_partitions, table_1_bytes
 from ...partition.store.store import Store, open_store
 from ..questions.bfs import BetweenRecord, SuperstepRecord
-from ..results.result import COLUMNS, Result, open_result
+from ..results.result import open_result
 from ..run.plan import Plan
+from .found import MARK, table_lines
 from .projection import project
+from .result import result_document, result_lines
 
 Document = dict[str, Any]
 
@@ -87,98 +85,6 @@ def store_document(store: Store) -> Document:
     }
 
 
-def result_document(result: Result) -> Document:
-    info = asdict(result.info) if result.info else {}
-    info |= info.pop("options", {})
-    return {
-        "kind": "result",
-        "files": len(result.files),
-        "bytes": result.bytes,
-        "rows" if result.algorithm == "bfs-each" else "vertices": result.rows,
-        **info,
-        "algorithm": result.algorithm,
-        **_FACTS.get(result.algorithm, _value_facts)(result),
-    }
-
-
-def _search_facts(result: Result) -> Document:
-    levels = np.zeros(0, np.int64)
-    unreached = 0
-    for batch in result.batches(1 << 20, ("distance",)):
-        distance = batch.column("distance")
-        unreached += distance.null_count
-        hops = as_numpy(distance.drop_null())
-        if len(hops) and hops.min() < 0:
-            raise InputError(
-                "the result holds negative distances: check it with 'delegraph validate'"
-            )
-        counted = np.bincount(hops, minlength=len(levels))
-        counted[: len(levels)] += levels
-        levels = counted
-    return {
-        "reached": result.rows - unreached,
-        "depth": max(0, len(levels) - 1),
-        "vertices_by_distance": levels.tolist(),
-    }
-
-
-def _each_facts(result: Result) -> Document:
-    """Return the facts on all searches together."""
-    sources: set[object] = set()
-    for batch in result.batches(1 << 20, ("source",)):
-        sources.update(stored(batch.column("source")).unique().to_pylist())
-    found = _search_facts(result)
-    return {
-        "searches": len(sources),
-        "depth": found["depth"],
-        "rows_by_distance": found["vertices_by_distance"],
-    }
-
-
-def _component_facts(result: Result) -> Document:
-    named = 0
-    for batch in result.batches(1 << 20):
-        same = compute("equal", *(stored(batch.column(name)) for name in ("vertex", "component")))
-        named += int(compute("sum", same).as_py() or 0)
-    return {"components": named}
-
-
-def _value_facts(result: Result) -> Document:
-    """Return the vertices with the greatest values in a column of numbers."""
-    import pyarrow.compute as pc  # as arrow.compute has it
-
-    (name,) = COLUMNS[result.algorithm]
-    order = [(name, "descending"), ("vertex", "ascending")]
-    top: pa.Table | None = None
-    for batch in result.batches(1 << 20):
-        some = pa.table([stored(column) for column in batch.columns], batch.schema.names)
-        both = some if top is None else pa.concat_tables([top, some])
-        chosen = pc.SelectKOptions(_TOP, order)
-        top = both.take(compute("select_k_unstable", both, options=chosen))
-    rows = [] if top is None else top.to_pylist()
-    return {"top": [[shown_id(row["vertex"]), row[name]] for row in rows]}
-
-
-def _path_facts(result: Result) -> Document:
-    unreached, farthest = 0, 0.0
-    for batch in result.batches(1 << 20, ("distance",)):
-        distance = batch.column("distance")
-        unreached += distance.null_count
-        known = as_numpy(distance.drop_null().cast(pa.float64()))
-        farthest = max(farthest, float(known.max(initial=0.0)))
-    return {"reached": result.rows - unreached, "unreached": unreached, "farthest": farthest}
-
-
-_TOP = 10
-_FACTS = {
-    "bfs": _search_facts,
-    "bfs-each": _each_facts,
-    "bfs-together": _search_facts,
-    "components": _component_facts,
-    "sssp": _path_facts,
-}
-
-
 def plan_document(plan: Plan) -> Document:
     budget = plan.budget
     return {
@@ -201,20 +107,16 @@ def plan_document(plan: Plan) -> Document:
     }
 
 
-def lines(document: Document) -> str:
-    """Return the document as text for a person."""
+def lines(document: Document, mark: str = MARK) -> str:
+    """Return the document as text for a person. mark: the letter that bars are made of."""
     form = {
         "edge list": _edges_lines,
         "store": _store_lines,
-        "result": _result_lines,
         "plan": _plan_lines,
     }
+    if document["kind"] == "result":
+        return result_lines(document, mark)
     return form[document["kind"]](document)
-
-
-def _table(rows: list[tuple[str, str]]) -> str:
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
 def _partitions(document: Document) -> str:
@@ -228,7 +130,7 @@ def _partitions(document: Document) -> str:
 def _edges_lines(document: Document) -> str:
     bounds, others = document["id_bounds"], ", ".join(document["other_columns"])
     columns = f"{document['src']} -> {document['dst']}, {document['id_type']}"
-    return _table(
+    return table_lines(
         [
             ("edge list", f"{document['rows']:,} rows; {document['files']:,} file(s)"),
             ("bytes", f"{document['bytes']:,}"),
@@ -310,7 +212,7 @@ def _store_lines(document: Document) -> str:
         low, high = (0, 0) if bucket == 0 else (1 << (bucket - 1), (1 << bucket) - 1)
         name = f"{low:,}" if low == high else f"{low:,}-{high:,}"
         rows.append((f"  {name}", f"{count:,}"))
-    told = _table(rows)
+    told = table_lines(rows)
     return told + _projection_lines(document["projection"]) if "projection" in document else told
 
 
@@ -344,54 +246,6 @@ def _projection_lines(projection: Document) -> str:
         line += f"{'-' if superstep is None else f'{superstep:,.0f}':>22}"
         lines.append(f"{line}{sent['paper_search']:>18,.0f}")
     return "\n".join(lines)
-
-
-_TOLD_APART = {
-    *("kind", "algorithm", "files", "vertices", "bytes", "version"),
-    *("components", "reached", "unreached", "farthest", "top"),
-}
-"""Facts of a result that have lines of their own; others are the graph and the options."""
-
-
-def _result_lines(document: Document) -> str:
-    if document["algorithm"].startswith("bfs"):
-        return _search_lines(document)
-    rows = [("result", f"of {document['algorithm']}; {document['files']:,} file(s)")]
-    rows += [("vertices", f"{document['vertices']:,}"), ("bytes", f"{document['bytes']:,}")]
-    rows += [
-        (name, str(value))
-        for name, value in document.items()
-        if name not in _TOLD_APART and value is not None
-    ]
-    counts = ("components", "reached", "unreached")
-    rows += [(name, f"{document[name]:,}") for name in counts if name in document]
-    if "farthest" in document:
-        rows.append(("farthest", f"{document['farthest']:g}"))
-    if "top" in document:
-        rows.append(("vertex", f"{document['algorithm']}, the greatest"))
-        rows += [(f"  {vertex}", f"{value:.6g}") for vertex, value in document["top"]]
-    return _table(rows)
-
-
-def _search_lines(document: Document) -> str:
-    counted = "rows" if document["algorithm"] == "bfs-each" else "vertices"
-    if counted == "rows":
-        found = f"{document['rows']:,} rows of {document['searches']:,} searches"
-    else:
-        found = f"{document['reached']:,} of {document['vertices']:,} vertices reached"
-    rows = [("result", found), ("depth", f"{document['depth']:,}")]
-    rows += [
-        (name, str(document[name]))
-        for name in ("source", "sources", "directed", "max_depth", "graph")
-        if document.get(name) is not None
-    ]
-    by_distance = document[f"{counted}_by_distance"]
-    shown = by_distance[:40]
-    rows += [("  distance", counted)]
-    rows += [(f"  {hops}", f"{count:,}") for hops, count in enumerate(shown)]
-    if len(shown) < len(by_distance):
-        rows.append(("  ...", "all of them with --json"))
-    return _table(rows)
 
 
 def _plan_lines(document: Document) -> str:
@@ -446,7 +300,7 @@ def _plan_lines(document: Document) -> str:
         )
         for row in table
     ]
-    return "\n".join([_table(rows), "", *steps])
+    return "\n".join([table_lines(rows), "", *steps])
 
 
 def supersteps_table(steps: Sequence[SuperstepRecord], between: BetweenRecord | None = None) -> str:

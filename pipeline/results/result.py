@@ -25,7 +25,8 @@ from ...partition.store.store import Store
 from ..questions import FORMS
 from ..questions.question import ColumnType
 from ..run.execute import Executor
-from .columns import Columns, schema_of
+from .columns import Column, Columns, schema_of
+from .findings import Findings
 from .names import PARENT_BYTES, Names, file_rows
 from .store_names import names_bytes
 
@@ -91,12 +92,17 @@ def write_result(
     columns: Columns,
     info: ResultInfo,
     executor: Executor,
+    findings: Findings,
     at_once: int | None = None,
     projected_bytes: int = 0,
     only: NDArray[np.bool_] | None = None,
+    group_sizes: Column | None = None,
 ) -> None:
     """Write ``vertex`` and the columns by rising id, with a row for every vertex or for those in
     ``only``.
+
+    findings: receives the rows, and in place of groups' names a row for each group with its size,
+    of ``group_sizes``.
 
     at_once: the number of files that are written at the same time; None: as many as the executor
     has threads. projected_bytes: bytes held meanwhile. only: a mask of the places to write; None
@@ -107,6 +113,8 @@ def write_result(
     pieces = names.pieces
     parts = parts_of(pieces)
     repeated = [column.name for column in columns if column.repeats]
+    every = [*columns, *([] if group_sizes is None else [group_sizes])]
+    found = [findings.part() for _ in parts]
 
     def write_file(number: int) -> None:
         with parquet_writer(
@@ -116,12 +124,16 @@ def write_result(
             use_dictionary=repeated,
         ) as writer:
             for piece in parts[number]:
-                for batch in batches_of(names, piece, columns, only):
-                    writer.write_batch(batch, row_group_size=max(1, len(batch)))
+                for batch in batches_of(names, piece, every, only):
+                    found[number].add(batch)
+                    written = batch.select(schema.names)
+                    writer.write_batch(written, row_group_size=max(1, len(batch)))
 
     if any(column.vertices for column in columns):
         names.prepare(at_once or executor.threads)
     executor.step("write", write_file, range(len(parts)), projected_bytes, at_once=at_once)
+    for one in found:
+        findings.merge(one)
 
 
 def parts_of(pieces: Sequence[int]) -> list[range]:

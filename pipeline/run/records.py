@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numba
 import numpy as np
@@ -118,6 +118,23 @@ class CommandRecord(TypedDict):
     threads: int
     plan: PlanRecord
     files: dict[str, str]
+
+
+class FoundRecord(TypedDict, total=False):
+    """What a result says of the graph. top: vertices with their values: the greatest, the farthest,
+    or the largest groups by name with their size; of equal values, the least vertices.
+
+    reached, unreached: of distances. groups, alone: of groups, how many there are, and how many of
+    one vertex. distribution: the least and the greatest value of each range, and how many values
+    are in it; only where a result on disk is described.
+    """
+
+    top: list[tuple[Any, float]]
+    reached: int
+    unreached: int
+    groups: int
+    alone: int
+    distribution: list[tuple[float, float, int]]
 
 
 class AnswerRecord(CommandRecord):

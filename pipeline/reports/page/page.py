@@ -37,7 +37,8 @@ class Section:
 @dataclass(frozen=True)
 class Page:
     """A page. kind: the kind of its subject; name: the subject's name. command: the command that
-    made the subject, where it is known.
+    made the subject, where it is known. answers: the sections that say what was found; they stand
+    before everything about the run.
 
     unknown: facts that are missing, and why. notes: messages of the run to the user.
     """
@@ -49,6 +50,7 @@ class Page:
     sections: Sequence[Section | None]
     unknown: Sequence[str] = ()
     notes: Sequence[str] = ()
+    answers: Sequence[Section | None] = ()
 
 
 def render(page: Page) -> bytes:
@@ -91,13 +93,13 @@ def _body(page: Page) -> Iterator[Content]:
         )
         for figure in page.figures
     )
-    sections = (_section(section) for section in page.sections if section is not None)
     yield tag(
         "main",
         tag("dl", *figures, class_="figures") if page.figures else None,
+        _sections(page.answers),
         _told("Not known", page.unknown),
         _told("Notes of the run", page.notes),
-        tag("div", *sections, class_="sections"),
+        _sections(page.sections),
     )
     yield tag("footer", tag("p", f"Made by delegraph report {__version__}."))
 
@@ -108,6 +110,11 @@ def _told(title: str, lines: Sequence[str]) -> Element | None:
         return None
     items = tag("ul", *(tag("li", line) for line in lines))
     return tag("aside", tag("h2", title), items)
+
+
+def _sections(sections: Sequence[Section | None]) -> Element | None:
+    made = [_section(section) for section in sections if section is not None]
+    return tag("div", *made, class_="sections") if made else None
 
 
 def _section(section: Section) -> Element:

@@ -5,28 +5,33 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ....partition.errors import InputError
+from ....partition.input.edges import EdgeList
+from ....partition.store.store import Store
 from ...questions import FORMS
 from ...results.result import Result
-from ..report import result_document
+from ..neighbourhood import neighbourhood
+from ..result import result_document
 from . import run
-from .charts import MOST_COLUMNS, Column, Frame, Point, Tick, across, chart, columns, dots, joined
+from .charts import MOST_COLUMNS, Frame, Point, Tick, across, chart, dots, joined
+from .distribution import distribution, top
+from .drawing import MOST_VERTICES, centres_of, drawing
 from .levels import levels
 from .markup import Content, tag
 from .numbers import at, duration, entries, figure, number, share, size, text
 from .page import Figure, Page, Section
-from .scales import integers, linear, logarithmic
-from .tables import Bar, bars, beside, table
+from .scales import integers, logarithmic
+from .tables import beside, table
 
 Item = TypeVar("Item")
 
 
-def page_of_result(result: Result, path: Path) -> Page:
+def page_of_result(result: Result, path: Path, graph: Store | EdgeList | None = None) -> Page:
+    """Return the page of a result. graph: the graph that it is of, to draw a part of it."""
     found = result_document(result)
     record, unknown = _record(result, path)
     form = FORMS[result.algorithm]
     did = at(record, form.key) if isinstance(at(record, form.key), dict) else {}
-    by_level = levels(record)
-    listed = by_level is not None and not at(record, "supersteps_between")
     if result.info is None:
         unknown = ["The graph and the options of the result: the files do not name them.", *unknown]
     return Page(
@@ -40,17 +45,27 @@ def page_of_result(result: Result, path: Path) -> Page:
         ],
         unknown=unknown,
         notes=run.notes(record),
+        answers=[
+            distribution(result.algorithm, found),
+            top(result.algorithm, found),
+            None if graph is None else _drawn(graph, result, found),
+        ],
         sections=[
-            by_level,
-            None if listed else _by_distance(found),
+            levels(record),
             _iterations(record, found),
-            _top(result.algorithm, found),
             run.phases(record),
             _steps(record),
             run.memory(record),
             run.the_run(record, path, [*_asked(result, did), ("files", _files(result))]),
         ],
     )
+
+
+def _drawn(graph: Store | EdgeList, result: Result, found: dict[str, Any]) -> Section:
+    if result.algorithm == "bfs-each":
+        raise InputError("searches from several sources have no drawing: leave the graph out")
+    centres = centres_of(result, found)
+    return drawing(neighbourhood(graph, result, centres, MOST_VERTICES))
 
 
 def _record(result: Result, path: Path) -> tuple[dict[str, Any], list[str]]:
@@ -100,49 +115,6 @@ def _spent(result: Result, record: dict[str, Any]) -> list[Figure]:
     seconds = number(record, "seconds", "search")
     name = "searched in" if result.algorithm.startswith("bfs") else "computed in"
     return [] if seconds is None else [Figure(name, duration(seconds))]
-
-
-def _by_distance(found: dict[str, Any]) -> Section | None:
-    """Return a chart of vertices by distance, counted in the result itself."""
-    what = "rows" if "rows_by_distance" in found else "vertices"
-    counts = found.get(f"{what}_by_distance")
-    if not counts:
-        return None
-    together = -(-len(counts) // MOST_COLUMNS)
-    bins = [counts[i : i + together] for i in range(0, len(counts), together)]
-    width = together / len(counts)
-    names = [_distances(i * together, len(some)) for i, some in enumerate(bins)]
-    made = [
-        Column(
-            i * width,
-            min(1, (i + 1) * width),
-            sum(some) / len(some),
-            "plain",
-            f"distance {name}: {sum(some):,} {what}",
-        )
-        for i, (name, some) in enumerate(zip(names, bins, strict=True))
-    ]
-    frame = Frame(
-        f"{what.capitalize()} by distance",
-        "A column for each distance, or several in a row; the table has the numbers.",
-        linear(max(column.value for column in made), whole=True),
-        f"{what}{', a distance' if together > 1 else ''}",
-        [Tick((d + 0.5) / len(counts), f"{d:,}") for d in integers(0, len(counts) - 1)],
-        "distance, in hops",
-    )
-    most = max(range(len(counts)), key=counts.__getitem__)
-    told = f"Distance {most:,} has the most: {counts[most]:,} {what}."
-    if together > 1:
-        told += f" Each column shows the mean of {together:,} distances."
-    rows = [(name, figure(sum(some))) for name, some in zip(names, bins, strict=True)]
-    counted = table(f"{what.capitalize()} by distance", ("distance", what), rows)
-    content = [tag("p", told), tag("figure", chart(frame, columns(frame, made)))]
-    content.append(beside("Table of distances", counted, len(rows)))
-    return Section(f"{what.capitalize()} by distance", content, wide=True)
-
-
-def _distances(first: int, count: int) -> str:
-    return f"{first:,}" if count == 1 else f"{first:,} to {first + count - 1:,}"
 
 
 def _iterations(record: dict[str, Any], found: dict[str, Any]) -> Section | None:
@@ -195,19 +167,6 @@ def _iterations(record: dict[str, Any], found: dict[str, Any]) -> Section | None
 def _each(items: list[Item], step: int) -> list[Item]:
     """Return each ``step``-th item, and the last one."""
     return items[::-step][::-1]
-
-
-def _top(algorithm: str, found: dict[str, Any]) -> Section | None:
-    """Return a table of the vertices with the greatest values."""
-    top = found.get("top")
-    if not top:
-        return None
-    rows = [
-        Bar(str(vertex), None if value is None else float(value), figure(value))
-        for vertex, value in top
-    ]
-    made = bars(f"The greatest {algorithm}", ("vertex", algorithm), rows)
-    return Section("Greatest values", [made])
 
 
 def _steps(record: dict[str, Any]) -> Section | None:

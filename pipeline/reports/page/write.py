@@ -18,9 +18,10 @@ from ....partition.disk.outputs import (
     write_file,
 )
 from ....partition.disk.system_errors import naming_file, raise_failure
-from ....partition.disk.urls import AnyPath, refuse_remote
+from ....partition.disk.urls import AnyPath, named, refuse_remote
 from ....partition.errors import InputError
-from ....partition.store.store import open_store
+from ....partition.input.edges import EdgeList, open_edges
+from ....partition.store.store import Store, open_store
 from ...results.result import open_result
 from .batch import jobs_file, page_of_batch
 from .bench import is_bench, page_of_bench
@@ -32,10 +33,18 @@ _TAKES = "report takes a store, a result, a batch or bench's JSON"
 _MARK = f'<meta name="generator" content="{GENERATOR} '.encode()
 
 
-def write_page(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
+def write_page(
+    path: AnyPath,
+    output: AnyPath,
+    overwrite: bool = False,
+    graph: AnyPath | None = None,
+    src: str = "src",
+    dst: str = "dst",
+) -> None:
     """Write a page about a store, a result, a batch, or the output of ``bench --json``.
 
-    overwrite: whether another such page may be replaced. Raises InputError for a path that is none
+    graph: the store or the edge list that a result is of, to draw a part of it; src, dst: the
+    columns of an edge list. overwrite: whether another such page may be replaced. Raises InputError for a path that is none
     of the four, and for an output that may not be written.
     """
     refuse_remote(path, "report reads only from a disk of this machine: copy it there")
@@ -48,14 +57,22 @@ def write_page(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
     ):
         check_file(output, "report", _is_page, overwrite, path)  # again: nobody else writes now
         made = folder / place.name
-        write_file(made, render(page_of(Path(path))))
+        opened = None if graph is None else _open_graph(graph, src, dst)
+        write_file(made, render(page_of(Path(path), opened)))
         publish_file(made, place)
 
 
-def page_of(path: Path) -> Page:
+def _open_graph(graph: AnyPath, src: str, dst: str) -> Store | EdgeList:
+    return open_store(Path(graph)) if is_store(graph) else open_edges(named(graph), src, dst)
+
+
+def page_of(path: Path, graph: Store | EdgeList | None = None) -> Page:
+    """Return the page about what ``path`` is. graph: of a result, to draw a part of it."""
     path = Path(os.path.normpath(path))
     if path.name in ("", ".."):
         path = Path(os.path.abspath(path))  # by its name
+    if graph is not None:
+        return page_of_result(open_result(path), path, graph)
     if is_store(path):
         return page_of_store(open_store(path))
     if (jobs := jobs_file(path)) is not None:

@@ -1,0 +1,202 @@
+"""Findings of results on disk, and their lines for people: what a command prints after its run, and
+what ``info`` shows of a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from math import floor, log2
+from typing import Any
+
+import pyarrow as pa
+
+from ...partition.input.arrow import compute
+from ...partition.input.id_types import stored
+from ..questions import FORMS
+from ..results.findings import SIZE, TOP, Findings, GroupSizes, Range
+from ..results.result import Result, open_result
+
+_GROUPS = 1 << 24
+"""Rows whose groups are counted at the same time."""
+
+_MOST_LINES = 24
+"""Lines of a distribution."""
+
+_WIDTH = 40
+"""Letters of the longest bar."""
+
+MARK = "#"
+"""The letter that bars are made of, where a terminal may not know others."""
+
+HEADS = {"values": "the greatest", "distances": "the farthest", "groups": "the largest"}
+
+
+def find(batches: Iterable[pa.RecordBatch], findings: Findings) -> Findings:
+    """Add all batches, and return the findings."""
+    for batch in batches:
+        findings.add(batch)
+    return findings
+
+
+def findings_of(result: Result, top: int = TOP) -> Findings:
+    """Return the findings of a result on disk, with distributions."""
+    findings = Findings(result.algorithm, top, distributes=True)
+    if findings.kind == "groups":
+        return find(_group_sizes(result, _group(result)), findings)
+    return find(_stored(result.batches(1 << 20, ("vertex", findings.column))), findings)
+
+
+def _group(result: Result) -> str:
+    """Return the column that names the group of each vertex."""
+    declared = FORMS[result.algorithm].finding
+    assert declared is not None
+    return declared[1]
+
+
+def _stored(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches of ids as they are stored, which can be compared."""
+    for batch in batches:
+        columns = [stored(column) for column in batch.columns]
+        yield pa.record_batch(columns, batch.schema.names)
+
+
+def _group_sizes(result: Result, column: str) -> Iterator[pa.RecordBatch]:
+    """Yield a row for each group, by its rising name: ``vertex``, and its size.
+
+    The result is read once for each 2^24 rows, with the groups that have their names there.
+    """
+    ends: list[Any] = []
+    if result.rows > _GROUPS:
+        rows = 0
+        for batch in _stored(result.batches(1 << 20, ("vertex",))):
+            if rows // _GROUPS < (rows + len(batch)) // _GROUPS:
+                ends.append(batch.column(0)[len(batch) - 1])
+            rows += len(batch)
+    for low, high in zip([None, *ends], [*ends, None], strict=True):
+        sizes = GroupSizes()
+        for batch in _stored(result.batches(1 << 20, (column,))):
+            names = batch.column(0)
+            if low is not None:
+                names = names.filter(compute("greater", names, low))
+            if high is not None:
+                names = names.filter(compute("less_equal", names, high))
+            sizes.add(names)
+        yield sizes.rows()
+
+
+def table_lines(rows: Sequence[tuple[str, str]]) -> str:
+    """Return rows of a name and a text as lines, with the texts below each other."""
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {told}".rstrip() for name, told in rows)
+
+
+def top_rows(form: str, found: Mapping[str, Any], top: int) -> list[tuple[str, str]]:
+    """Return a heading and a row for each of the first vertices or groups; nothing if there are
+    none.
+    """
+    declared = FORMS[form].finding
+    if declared is None or not found.get("top") or not top:
+        return []
+    kind, column = declared
+    head = (column, SIZE) if kind == "groups" else ("vertex", column)
+    rows = [(f"  {vertex}", _exact(value)) for vertex, value in found["top"][:top]]
+    return [(head[0], f"{head[1]}, {HEADS[kind]}"), *rows]
+
+
+def _exact(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+
+
+def found_lines(form: str, found: Mapping[str, Any], top: int) -> str:
+    """Return the lines of ``top_rows``; empty text if there are none."""
+    rows = top_rows(form, found, top)
+    return table_lines(rows) if rows else ""
+
+
+def with_top(form: str, record: Mapping[str, Any], output: str, top: int) -> dict[str, Any]:
+    """Return the record of a result that was there already, with at least ``top`` vertices: the
+    result is read where its record names fewer.
+    """
+    declared, rows = FORMS[form].finding, record["graph"]["vertices"]
+    if declared is None or len(record.get("found", {}).get("top", ())) >= min(top, rows):
+        return {**record}
+    found = findings_of(open_result(output), max(top, TOP)).facts()
+    return {**record, "found": {name: found[name] for name in found if name != "distribution"}}
+
+
+def distribution_head(form: str) -> tuple[str, str]:
+    """Return what the ranges of a form's distribution are of, and what is counted in them."""
+    kind, column = FORMS[form].finding or ("", "distance")
+    if kind == "groups":
+        return SIZE, f"{column}s"
+    return column, "vertices" if kind else "rows"
+
+
+def distribution_rows(
+    form: str, ranges: Sequence[Range], mark: str = MARK
+) -> list[tuple[str, str]]:
+    """Return a heading and a row for each range of values, with a bar of marks; nothing if there
+    are no values.
+    """
+    if not ranges:
+        return []
+    joined = join_ranges(ranges, _MOST_LINES)
+    most = max(count for _, _, count in joined)
+    width = len(f"{most:,}")
+    rows = [
+        (f"  {range_name(low, high)}", f"{count:>{width},}  {mark * -(-count * _WIDTH // most)}")
+        for low, high, count in joined
+    ]
+    return [distribution_head(form), *rows]
+
+
+def range_name(low: float, high: float) -> str:
+    """
+    >>> range_name(3, 3), range_name(1000, 1999), range_name(0.5, 0.625)
+    ('3', '1,000 to 1,999', '0.5 to 0.625')
+    """
+    return shown(low) if low == high else f"{shown(low)} to {shown(high)}"
+
+
+def shown(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+
+
+def join_ranges(ranges: Sequence[Range], most: int) -> list[Range]:
+    """Join neighbouring ranges until at most ``most`` remain: ranges of equal lengths by equal
+    steps, others between powers of two. Those that hold nothing are left out, if lengths differ.
+
+    >>> join_ranges([(0, 0, 5), (1, 1, 2), (3, 3, 1)], 2)
+    [(0, 1, 7), (2, 3, 1)]
+    >>> join_ranges([(1.0, 1.25, 1), (1.25, 1.5, 1), (8.0, 10.0, 1)], 2)
+    [(1.0, 1.5, 2), (8.0, 10.0, 1)]
+    """
+    low, high, _ = ranges[0]
+    length = high - low + isinstance(low, int)
+    if all(up - down + isinstance(low, int) == length for down, up, _ in ranges):
+        return _joined_by_steps(ranges, length, most)
+    joined, octaves = list(ranges), 0
+    while len(joined) > most:
+        octaves += 1
+        groups = groupby(ranges, key=lambda one: one[0] and floor(log2(one[0])) // octaves + 2000)
+        joined = [_joined(list(group)) for _, group in groups]
+    return joined
+
+
+def _joined_by_steps(ranges: Sequence[Range], length: float, most: int) -> list[Range]:
+    steps = round(ranges[-1][0] / length) + 1
+    together = -(-steps // most) * length
+    counts: dict[int, int] = {}
+    for low, _, count in ranges:
+        key = int(low // together)
+        counts[key] = counts.get(key, 0) + count
+    last, whole = ranges[-1][1], isinstance(ranges[0][0], int)
+    return [
+        (key * together, min(last, (key + 1) * together - whole), counts.get(key, 0))
+        for key in range(min(counts), max(counts) + 1)
+    ]
+
+
+def _joined(group: Sequence[Range]) -> Range:
+    return group[0][0], group[-1][1], sum(count for _, _, count in group)

@@ -1,0 +1,141 @@
+"""Sections about what a result says of the graph: how its numbers are distributed, and the vertices
+or groups at the top by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise, zip_longest
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from ...questions import FORMS
+from ...results.findings import Range
+from ..found import HEADS, distribution_head, join_ranges
+from .charts import MOST_COLUMNS, Column, Frame, Point, Tick, chart, columns, dots, joined
+from .markup import tag
+from .numbers import compact, figure
+from .page import Section
+from .scales import linear, logarithmic
+from .tables import Bar, bars, table
+
+_MOST_POINTS = 60
+_LEAST_POINTS = 3
+
+
+def distribution(form: str, found: dict[str, Any]) -> Section | None:
+    """Return the section on how numbers are distributed; None if they are all alike.
+
+    Numbers that spread over powers of ten are drawn as a survival curve on logarithmic axes, others
+    as a histogram.
+    """
+    ranges: list[Range] = [(low, high, count) for low, high, count in found["distribution"]]
+    if len(ranges) < 2:
+        return None
+    values, counted = distribution_head(form)
+    kind = FORMS[form].finding[0] if FORMS[form].finding else "distances"
+    equal = kind == "distances" or (kind == "values" and isinstance(ranges[0][0], int))
+    return (_histogram if equal else _survival)(values, counted, ranges)
+
+
+def _histogram(values: str, counted: str, ranges: Sequence[Range]) -> Section:
+    """Return a histogram of ranges of equal lengths."""
+    bins = join_ranges(ranges, MOST_COLUMNS)
+    width = 1 / len(bins)
+    first, last = bins[0][0], bins[-1][1]
+    made = [
+        Column(i * width, (i + 1) * width, count, "plain", _told(values, counted, low, high, count))
+        for i, (low, high, count) in enumerate(bins)
+    ]
+    whole = isinstance(first, int)
+    several = bins[0][1] - first + whole > 1 if whole else True
+    each = f"{counted} in each column" if several else counted
+    step = -(-len(bins) // 6)
+    ticks = [
+        Tick((i + (0 if several else 0.5)) * width, compact(low))
+        for i, (low, _, _) in enumerate(bins)
+        if i % step == 0
+    ]
+    frame = Frame(
+        f"{counted.capitalize()} by {values}",
+        f"{len(bins):,} columns from {figure(first)} to {figure(last)}; the table has the numbers.",
+        linear(max(column.value for column in made), whole=True),
+        each,
+        ticks,
+        values,
+    )
+    low, high, most = max(bins, key=lambda one: one[2])
+    told = f"Most {counted}, {most:,}, have {values} {_name(low, high)}."
+    return _section(frame.title, told, chart(frame, columns(frame, made)), values, counted, bins)
+
+
+def _survival(values: str, counted: str, ranges: Sequence[Range]) -> Section:
+    """Return a curve of how many have at least a value, on logarithmic axes."""
+    drawn = [one for one in ranges if one[0] > 0]
+    if len(drawn) < _LEAST_POINTS:
+        return _section(f"{counted.capitalize()} by {values}", None, None, values, counted, ranges)
+    bins = join_ranges(drawn, _MOST_POINTS)
+    above = list(accumulate(count for _, _, count in reversed(bins)))[::-1]
+    most = bins[-1][1]
+    along, up = logarithmic(bins[0][0], most), logarithmic(1, max(2, above[0]))
+    points = [
+        Point(along.place(low), count, f"{values} of at least {figure(low)}: {count:,} {counted}")
+        for (low, _, _), count in zip(bins, above, strict=True)
+    ]
+    frame = Frame(
+        f"{counted.capitalize()} by {values}",
+        "A dot for each value: how many have at least that much; the table has the numbers.",
+        up,
+        f"{counted} with at least as much",
+        [Tick(along.place(tick), compact(tick)) for tick in along.ticks],
+        values,
+    )
+    every = sum(count for _, _, count in ranges)
+    told = f"For each number of {values}, how many {counted} have at least as many."
+    if isinstance(bins[0][0], float):
+        told = f"For each {values}, how many {counted} have at least as much."
+    told += " Both axes are logarithmic."
+    if every > above[0]:
+        told += f" {every - above[0]:,} have 0, and no dot."
+    steps = [Point(one.at, other.value, "") for one, other in pairwise(points)]
+    line = [point for pair in zip_longest(points, steps) for point in pair if point is not None]
+    drawn_chart = chart(frame, joined(frame, line, "line"), dots(frame, points))
+    return _section(frame.title, told, drawn_chart, values, counted, join_ranges(ranges, 24))
+
+
+def _section(
+    title: str,
+    told: str | None,
+    drawn: Element | None,
+    values: str,
+    counted: str,
+    bins: Sequence[Range],
+) -> Section:
+    """Return the section. The table is folded if there is a chart."""
+    rows = [(_name(low, high), f"{count:,}") for low, high, count in bins if count]
+    made = table(title, (values, counted), rows)
+    if drawn is None:
+        return Section(title, [made], wide=True)
+    folded = tag("details", tag("summary", f"Table of {counted} by {values}"), made)
+    return Section(title, [tag("p", told), tag("figure", drawn), folded], wide=True)
+
+
+def _name(low: float, high: float) -> str:
+    return figure(low) if low == high else f"{figure(low)} to {figure(high)}"
+
+
+def _told(values: str, counted: str, low: float, high: float, count: int) -> str:
+    return f"{values} {_name(low, high)}: {count:,} {counted}"
+
+
+def top(form: str, found: dict[str, Any]) -> Section | None:
+    """Return a table of the vertices or groups at the top; None if there are none."""
+    declared = FORMS[form].finding
+    if declared is None or not found.get("top"):
+        return None
+    kind, column = declared
+    name, numbers = (column, "vertices") if kind == "groups" else ("vertex", column)
+    rows = [Bar(str(vertex), float(value), figure(value)) for vertex, value in found["top"]]
+    title = f"{HEADS[kind].capitalize()} {column + 's' if kind == 'groups' else 'vertices'}"
+    title = title if kind != "values" else f"The greatest {column}"
+    return Section(title, [bars(title, (name, numbers), rows)])

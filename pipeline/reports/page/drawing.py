@@ -1,0 +1,116 @@
+"""The drawing of a small graph, laid out by NetworkX."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from ....partition.errors import InputError
+from ...results.result import Result
+from ..neighbourhood import Neighbourhood
+from .markup import tag
+from .page import Section
+
+MOST_VERTICES = 120
+"""More would cover each other on a phone."""
+
+CENTRES = 5
+
+_HEIGHT = 440
+_LETTERS = 28
+
+
+def centres_of(result: Result, found: dict[str, Any]) -> list[Any]:
+    """Return the vertices to draw the surroundings of: the source of a search, or the first ones at
+    the top.
+    """
+    source = result.info.options.get("source") if result.info else None
+    return [source] if source is not None else [vertex for vertex, _ in found["top"][:CENTRES]]
+
+
+def drawing(sample: Neighbourhood) -> Section:
+    """Return the section with the picture of a sample of the graph."""
+    places = _places(sample)
+    named = ", ".join(_shortened(str(vertex)) for vertex in sample.vertices[: sample.centres])
+    told = f"{len(sample.vertices):,} vertices around {named}, and the edges between them."
+    if len(sample.vertices) == MOST_VERTICES:
+        told += " Others are left out."
+    lines = (
+        tag(
+            "line",
+            class_="tie",
+            x1=_percent(places[one][0]),
+            y1=_down(places[one][1]),
+            x2=_percent(places[other][0]),
+            y2=_down(places[other][1]),
+        )
+        for one, other in sample.edges
+    )
+    marks = (
+        tag(
+            "circle",
+            tag("title", str(vertex)),
+            class_="centre" if i < sample.centres else "dot",
+            cx=_percent(places[i][0]),
+            cy=_down(places[i][1]),
+            r=6 if i < sample.centres else 3,
+        )
+        for i, vertex in reversed([*enumerate(sample.vertices)])
+    )
+    names = (
+        _name(str(vertex), *places[i]) for i, vertex in enumerate(sample.vertices[: sample.centres])
+    )
+    picture = tag(
+        "svg",
+        tag("title", "The graph around these vertices", id="drawing-title"),
+        *lines,
+        *marks,
+        *names,
+        class_="chart drawing",
+        role="img",
+        aria_labelledby="drawing-title",
+        height=_HEIGHT,
+    )
+    return Section("Around them", [tag("p", told), tag("figure", picture)], wide=True)
+
+
+def _name(name: str, x: float, y: float) -> Element:
+    """Return the name of a vertex, on the side that has more room."""
+    side = {"dx": 9} if x < 0.5 else {"dx": -9, "text_anchor": "end"}
+    return tag(
+        "text", _shortened(name), class_="axis lane", x=_percent(x), y=_down(y), dy=4, **side
+    )
+
+
+def _shortened(name: str) -> str:
+    half = _LETTERS // 2
+    return name if len(name) <= _LETTERS else f"{name[: half - 1]}\u2026{name[-half:]}"
+
+
+def _places(sample: Neighbourhood) -> list[tuple[float, float]]:
+    """Return a place for each vertex, from 0 to 1 along both axes."""
+    try:
+        import networkx  # a command that draws nothing does without
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "networkx is missing, which lays out the drawing: pip install networkx"
+        ) from error
+    graph = networkx.Graph()
+    graph.add_nodes_from(range(len(sample.vertices)))
+    graph.add_edges_from(sample.edges)
+    laid = networkx.spring_layout(graph, seed=1, iterations=100)
+    columns = [[float(laid[i][axis]) for i in graph] for axis in (0, 1)]
+    spans = [(min(values), max(values) - min(values) or 1.0) for values in columns]
+    scaled = [
+        [(value - least) / span for value in values]
+        for values, (least, span) in zip(columns, spans, strict=True)
+    ]
+    return [(x, y) for x, y in zip(*scaled, strict=True)]
+
+
+def _percent(part: float) -> str:
+    return f"{2 + 96 * part:.4g}%"
+
+
+def _down(part: float) -> float:
+    return round(12 + (_HEIGHT - 24) * part, 1)

@@ -1,0 +1,115 @@
+"""The document of a result that ``info`` shows, and its lines for people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ...partition.input.arrow import as_numpy
+from ...partition.input.id_types import stored
+from ..questions import FORMS
+from ..results.findings import Findings, Integers, check_values
+from ..results.result import Result
+from .found import MARK, distribution_rows, findings_of, table_lines, top_rows
+
+Document = dict[str, Any]
+
+_SHOWN = 10
+"""Vertices or groups that are named."""
+
+
+def result_document(result: Result, top: int = _SHOWN) -> Document:
+    """Describe a result by its own columns. top: how many vertices or groups to name."""
+    info = asdict(result.info) if result.info else {}
+    info |= info.pop("options", {})
+    form = FORMS[result.algorithm]
+    return {
+        "kind": "result",
+        "files": len(result.files),
+        "bytes": result.bytes,
+        "rows" if form.finding is None else "vertices": result.rows,
+        **info,
+        "algorithm": result.algorithm,
+        **(_each_facts(result) if form.finding is None else _facts(findings_of(result, top))),
+    }
+
+
+def _facts(findings: Findings) -> Document:
+    """Return findings, with what the record of the run calls them."""
+    found = findings.facts()
+    counted = findings.distribution
+    if findings.kind == "distances":
+        if isinstance(counted, Integers):
+            levels = counted.counts.tolist()
+            found |= {"depth": max(0, len(levels) - 1), "vertices_by_distance": levels}
+        else:
+            found["farthest"] = found["top"][0][1] if found["top"] else 0.0
+    elif findings.kind == "groups":
+        found["components"] = found.pop("groups")
+    return found
+
+
+def _each_facts(result: Result) -> Document:
+    """Return the facts on all searches together."""
+    sources: set[object] = set()
+    levels = Integers()
+    for batch in result.batches(1 << 20, ("source", "distance")):
+        sources.update(stored(batch.column("source")).unique().to_pylist())
+        hops = as_numpy(batch.column("distance"))
+        check_values(hops, "distance")
+        levels.add(hops)
+    counts = levels.counts.tolist()
+    return {
+        "distribution": [list(one) for one in levels.ranges()],
+        "searches": len(sources),
+        "depth": max(0, len(counts) - 1),
+        "rows_by_distance": counts,
+    }
+
+
+_APART = {
+    *("kind", "algorithm", "files", "vertices", "bytes", "version"),
+    *("components", "alone", "reached", "unreached", "farthest", "top", "distribution"),
+}
+"""Facts of a result that have lines of their own; others are the graph and the options."""
+
+
+def result_lines(document: Document, mark: str = MARK) -> str:
+    """Return a result's document as text for a person. mark: the letter that bars are made of."""
+    if document["algorithm"].startswith("bfs"):
+        return _search_lines(document, mark)
+    rows = [("result", f"of {document['algorithm']}; {document['files']:,} file(s)")]
+    rows += [("vertices", f"{document['vertices']:,}"), ("bytes", f"{document['bytes']:,}")]
+    rows += [
+        (name, str(value))
+        for name, value in document.items()
+        if name not in _APART and value is not None
+    ]
+    counts = ("components", "alone", "reached", "unreached")
+    rows += [(name, f"{document[name]:,}") for name in counts if name in document]
+    if "farthest" in document:
+        rows.append(("farthest", f"{document['farthest']:g}"))
+    return table_lines([*rows, *_found_rows(document, mark)])
+
+
+def _found_rows(document: Document, mark: str) -> list[tuple[str, str]]:
+    form = document["algorithm"]
+    top = top_rows(form, document, len(document["top"]))
+    return [*top, *distribution_rows(form, document["distribution"], mark)]
+
+
+def _search_lines(document: Document, mark: str) -> str:
+    several = document["algorithm"] == "bfs-each"
+    if several:
+        found = f"{document['rows']:,} rows of {document['searches']:,} searches"
+    else:
+        found = f"{document['reached']:,} of {document['vertices']:,} vertices reached"
+    rows = [("result", found), ("depth", f"{document['depth']:,}")]
+    rows += [
+        (name, str(document[name]))
+        for name in ("source", "sources", "directed", "max_depth", "graph")
+        if document.get(name) is not None
+    ]
+    if several:
+        document = {"top": [], **document}
+    return table_lines([*rows, *_found_rows(document, mark)])

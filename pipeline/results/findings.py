@@ -1,0 +1,285 @@
+"""Findings: the few facts in which a person reads what a result says of the graph. A form of a
+question declares their kind (``Form.finding``).
+
+    values       the vertices with the greatest values, and how the values are distributed
+    distances    what a search reached, the farthest vertices, and how distances are distributed
+    groups       how many groups of vertices there are, the largest, and how sizes are distributed
+
+Findings take batches of rows, by rising vertex, as they are written or read. Their memory does not
+grow with the rows, except that of ``GroupSizes``.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...partition.errors import InputError
+from ...partition.input.arrow import compute, numbers_and_nulls
+from ...partition.input.id_types import shown_id
+from ..questions import FORMS
+
+SIZE = "vertices"
+"""The column of a group's size, in batches with a row for each group: ``vertex`` names it."""
+
+TOP = 10
+"""Vertices that are kept, unless more are asked for."""
+
+_PARTS = 4
+"""Ranges between two powers of two."""
+
+_STEPS = 128
+"""Equal ranges."""
+
+_LEAST_STEP = 2.0**-1000
+
+Range = tuple[float, float, int]
+"""The least and the greatest value of a range, and how many values are in it. Of floats, the
+greatest one is left out.
+"""
+
+
+class TopRows:
+    """The rows with the greatest values; of equal values, those of the least vertices."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._values = np.zeros(0)
+        self._vertices: list[Any] = []
+
+    def add(self, values: NDArray, vertices: pa.Array) -> None:
+        """Add rows. Negative values stand for rows that have none."""
+        if not self._count or not len(values):
+            return
+        full = len(self._vertices) == self._count
+        at = np.flatnonzero(values > self._values[-1] if full else values >= 0)
+        if len(at) > self._count:
+            some = values[at]
+            least = np.partition(some, len(at) - self._count)[len(at) - self._count]
+            above = at[some > least]
+            at = np.concatenate([above, at[some == least][: self._count - len(above)]])
+            at.sort()
+        self._keep(values[at], [vertices[int(i)].as_py() for i in at])
+
+    def merge(self, later: TopRows) -> None:
+        """Add the rows of another part, whose vertices are greater."""
+        self._keep(later._values, later._vertices)
+
+    def _keep(self, values: NDArray, vertices: list[Any]) -> None:
+        if not len(values):
+            return
+        every = np.concatenate([self._values, values]) if len(self._values) else values
+        names = self._vertices + vertices
+        # Backwards before and after: the stable sort leaves equal values in their order.
+        order = np.argsort(every[::-1], kind="stable")[::-1][: self._count]
+        order = len(every) - 1 - order
+        self._values = every[order]
+        self._vertices = [names[i] for i in order]
+
+    def rows(self) -> list[list[Any]]:
+        """Return each vertex, as JSON can hold it, with its value."""
+        pairs = zip(self._vertices, self._values.tolist(), strict=True)
+        return [[shown_id(vertex), value] for vertex, value in pairs]
+
+
+class Integers:
+    """How many values are 0, 1, 2, ..."""
+
+    def __init__(self) -> None:
+        self.counts = np.zeros(0, np.int64)
+
+    def add(self, values: NDArray) -> None:
+        """Add values, none of which is negative."""
+        counts = np.bincount(values.astype(np.int64), minlength=len(self.counts))
+        counts[: len(self.counts)] += self.counts
+        self.counts = counts
+
+    def ranges(self) -> list[Range]:
+        """Return the values that occur, rising."""
+        return [(i, i, int(self.counts[i])) for i in np.flatnonzero(self.counts).tolist()]
+
+
+class Steps:
+    """How many values are in each of at most 128 equal ranges, which begin at 0. Their length is a
+    power of two: the order in which values come changes nothing.
+    """
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(_STEPS, np.int64)
+        self._length = 0.0
+        self._whole = True
+
+    def add(self, values: NDArray) -> None:
+        """Add values, none of which is negative."""
+        if not len(values):
+            return
+        self._whole = self._whole and values.dtype.kind in "iu"
+        length = 2.0 ** np.frexp(float(values.max()) / _STEPS)[1]
+        length = max(length, 1.0 if self._whole else _LEAST_STEP)
+        if self._length and length > self._length:
+            together = int(length / self._length) if length / self._length < _STEPS else _STEPS
+            counts = self._counts.reshape(-1, together).sum(axis=1)
+            self._counts = np.pad(counts, (0, _STEPS - len(counts)))
+        self._length = max(length, self._length)
+        places = (values / self._length).astype(np.int64)
+        self._counts += np.bincount(places, minlength=_STEPS)
+
+    def ranges(self) -> list[Range]:
+        """Return the ranges that hold values, by rising value."""
+        made: list[Range] = []
+        for i in np.flatnonzero(self._counts).tolist():
+            made.append(
+                _range(i * self._length, (i + 1) * self._length, self._whole, self._counts[i])
+            )
+        return made
+
+
+class Octaves:
+    """How many values are 0, and in each of four ranges between two powers of two."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self._zeros = 0
+        self._whole = True
+
+    def add(self, values: NDArray) -> None:
+        """Add values, none of which is negative."""
+        self._whole = self._whole and values.dtype.kind in "iu"
+        there = values[values > 0]
+        self._zeros += len(values) - len(there)
+        fractions, powers = np.frexp(there.astype(np.float64))
+        parts = ((fractions - 0.5) * (2 * _PARTS)).astype(np.int64)
+        keys, counts = np.unique(powers * _PARTS + parts, return_counts=True)
+        for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+            self._counts[key] = self._counts.get(key, 0) + count
+
+    def ranges(self) -> list[Range]:
+        """Return the ranges that hold values, by rising value."""
+        made: list[Range] = [(0, 0, self._zeros)] if self._zeros else []
+        for key in sorted(self._counts):
+            power, part = divmod(key, _PARTS)
+            unit = 2.0**power / (2 * _PARTS)
+            low, high = (_PARTS + part) * unit, (_PARTS + part + 1) * unit
+            made.append(_range(low, high, self._whole, self._counts[key]))
+        return made
+
+
+def _range(low: float, high: float, whole: bool, count: int) -> Range:
+    return (ceil(low), ceil(high) - 1, int(count)) if whole else (low, high, int(count))
+
+
+def distribution(form: str) -> Integers | Steps | Octaves:
+    """Return what counts the numbers of a form's finding."""
+    declared = FORMS[form].finding
+    assert declared is not None
+    kind, column = declared
+    if kind != "groups" and FORMS[form].columns[column] == "integer":
+        return Integers()
+    return Steps() if kind == "distances" else Octaves()
+
+
+class Findings:
+    """Findings of one result. form: the name of its form. top: how many vertices to keep.
+
+    distributes: whether to count how values are distributed. column: the column of numbers in the
+    batches that ``add`` takes.
+    """
+
+    def __init__(self, form: str, top: int = TOP, distributes: bool = False) -> None:
+        declared = FORMS[form].finding
+        self.kind, column = declared or ("", "")
+        self.column = SIZE if self.kind == "groups" else column
+        self._form, self._count = form, top
+        self._top = TopRows(top)
+        self.distribution = distribution(form) if distributes else None
+        self._rows = self._missing = self._alone = 0
+
+    def part(self) -> Findings:
+        """Return new findings, for some of the rows; ``merge`` takes them back."""
+        assert self.distribution is None
+        return Findings(self._form, self._count)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows. A null is a vertex that was not reached, or that names no group.
+
+        Raises InputError for a negative number, which no question gives.
+        """
+        values, null = numbers_and_nulls(batch.column(self.column))
+        if values.dtype.kind == "u":
+            values = values.astype(np.int64)
+        there = values if null is None else values[~null]
+        check_values(there, self.column)
+        self._rows += len(values)
+        self._missing += len(values) - len(there)
+        if self.kind == "groups":
+            self._alone += int(np.count_nonzero(there == 1))
+        if null is not None:
+            values = np.where(null, values.dtype.type(-1), values)
+        self._top.add(values, batch.column("vertex"))
+        if self.distribution is not None:
+            self.distribution.add(there)
+
+    def merge(self, later: Findings) -> None:
+        """Add those of another part, whose vertices are greater."""
+        self._rows += later._rows
+        self._missing += later._missing
+        self._alone += later._alone
+        self._top.merge(later._top)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the findings, as JSON can hold them: ``top`` and, if it was counted,
+        ``distribution``; of distances also ``reached`` and ``unreached``, of groups ``groups`` and
+        ``alone``, the number of groups of one vertex.
+        """
+        there = self._rows - self._missing
+        found: dict[str, Any] = {}
+        if self.kind == "distances":
+            found = {"reached": there, "unreached": self._missing}
+        elif self.kind == "groups":
+            found = {"groups": there, "alone": self._alone}
+        found["top"] = self._top.rows()
+        if self.distribution is not None:
+            ranges = [list(one) for one in self.distribution.ranges()]
+            if ranges and found["top"]:  # the last range ends at the greatest value
+                ranges[-1][1] = found["top"][0][1]
+            found["distribution"] = ranges
+        return found
+
+
+def check_values(values: NDArray, column: str) -> None:
+    """Raise InputError for a negative number, which no question gives."""
+    if len(values) and values.min() < 0:
+        raise InputError(
+            f"the result holds a negative {column}: check it with 'delegraph validate'"
+        )
+
+
+class GroupSizes:
+    """Sizes of groups, from the name of each vertex's group."""
+
+    def __init__(self) -> None:
+        self._counted: list[pa.Table] = []
+        self._rows = 0
+
+    def add(self, names: pa.Array) -> None:
+        counted = compute("value_counts", names)
+        columns = {"vertex": counted.field("values"), SIZE: counted.field("counts")}
+        self._counted.append(pa.table(columns))
+        self._rows += len(counted)
+        if self._rows > 2 * len(self._counted[0]) + (1 << 20):
+            self._counted = [self._summed()]
+            self._rows = len(self._counted[0])
+
+    def rows(self) -> pa.RecordBatch:
+        """Return the groups by rising name."""
+        table = self._summed().sort_by("vertex").combine_chunks()
+        return (table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)])[0]
+
+    def _summed(self) -> pa.Table:
+        every = pa.concat_tables(self._counted)
+        summed = every.group_by("vertex", use_threads=False).aggregate([(SIZE, "sum")])
+        return summed.rename_columns({"vertex": "vertex", f"{SIZE}_sum": SIZE})
