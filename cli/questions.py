@@ -187,14 +187,18 @@ def _written(asked: Asked, output: str) -> tuple[Any, bool, Sequence[str]]:
 def _in_memory(asked: Asked) -> tuple[Any, bool, Sequence[str]]:
     """Ask without an output, and return as ``_written`` does."""
     from ..pipeline.ask import NEEDS_NO_OUTPUT, ask
+    from ..pipeline.results.findings import TOP
 
     written = [one.name for one in asked.question.parameters if one.written]
     needing = [*(asked.options.keys() - NEEDS_NO_OUTPUT), *(asked.values.keys() & {*written})]
     if needing:
         named = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(needing))
         raise click.UsageError(f"without an output there is nothing for {named} to do")
-    result = ask(asked.question.name, asked.graph, None, asked.values, asked.options)
-    return {**result.record, **result.found(asked.top)}, False, result.notes
+    result: Any = ask(asked.question.name, asked.graph, None, asked.values, asked.options)
+    record = result.record
+    if asked.top > TOP:
+        record = {**record, "found": result.found(asked.top)}
+    return record, False, result.notes
 
 
 def _supersteps(record: Any) -> str:

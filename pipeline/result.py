@@ -83,7 +83,7 @@ class Result:
     @cached_property
     def record(self) -> Any:
         """The run record, a dict with the keys of the file beside a result on disk."""
-        return run.record_of(self._ran, self._answer, self._run)
+        return run.record_of(self._ran, self._answer, self._run, self.found())
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -114,13 +114,11 @@ class Result:
         """Columns that were made on their own."""
         return {}
 
-    def found(self, top: int = TOP) -> dict[str, Any]:
-        """Return what the result says of the graph, under the record's key ``found``; an empty dict
-        for searches from several sources.
+    def found(self, top: int = TOP) -> Any:
+        """Return what the result says of the graph, as the record's key ``found`` has it: ``top``
+        vertices or groups with their values, and counts. None for searches from several sources.
         """
-        if FORMS[self.name].finding is None:
-            return {}
-        return {"found": self._findings(top).facts()}
+        return None if FORMS[self.name].finding is None else self._findings(top).facts()
 
     def _findings(self, top: int, distributes: bool = False) -> Findings:
         sizes = self._answer.group_sizes
@@ -167,15 +165,15 @@ class Result:
         output = named(output)
         check_output(output, "result", overwrite)
         with begin_work(output, {}, restart=True) as work:
-            this = replace(self._run, making=work)
+            this, found = replace(self._run, making=work), None
             if self._batches:
                 first = 0
                 for rows in self._batches:
                     first += len(write_batch(self._ran.subject, rows, first, this))
                 work.sync()
             else:
-                run.write(self._ran.subject, self._answer, this)
-            record = run.record_of(self._ran, self._answer, this)
+                found = run.write(self._ran.subject, self._answer, this)
+            record = run.record_of(self._ran, self._answer, this, found)
             work.publish("result", overwrite, encode_record(record, work.output))
 
     @property

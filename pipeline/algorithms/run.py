@@ -420,7 +420,7 @@ def write(subject: Subject, answer: Answer, run: Run) -> FoundRecord:
         findings = Findings(run.info.algorithm, max(TOP, run.options.top))
         write_result(*to, findings, at_once, need, chosen(answer, names), answer.group_sizes)
         run.work.sync()
-    return findings.facts()
+    return cast(FoundRecord, findings.facts())
 
 
 def chosen(answer: Answer, names: Names) -> NDArray[np.bool_] | None:

@@ -29,7 +29,7 @@ _WIDTH = 40
 MARK = "#"
 """The letter that bars are made of, where a terminal may not know others."""
 
-HEADS = {"values": "the greatest", "distances": "the farthest", "groups": "the largest"}
+_HEADS = {"values": "the greatest", "distances": "the farthest", "groups": "the largest"}
 
 
 def find(batches: Iterable[pa.RecordBatch], findings: Findings) -> Findings:
@@ -101,7 +101,7 @@ def top_rows(form: str, found: Mapping[str, Any], top: int) -> list[tuple[str, s
     kind, column = declared
     head = (column, SIZE) if kind == "groups" else ("vertex", column)
     rows = [(f"  {vertex}", _exact(value)) for vertex, value in found["top"][:top]]
-    return [(head[0], f"{head[1]}, {HEADS[kind]}"), *rows]
+    return [(head[0], f"{head[1]}, {_HEADS[kind]}"), *rows]
 
 
 def _exact(value: float) -> str:

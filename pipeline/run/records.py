@@ -120,21 +120,35 @@ class CommandRecord(TypedDict):
     files: dict[str, str]
 
 
-class FoundRecord(TypedDict, total=False):
-    """What a result says of the graph. top: vertices with their values: the greatest, the farthest,
-    or the largest groups by name with their size; of equal values, the least vertices.
-
-    reached, unreached: of distances. groups, alone: of groups, how many there are, and how many of
-    one vertex. distribution: the least and the greatest value of each range, and how many values
-    are in it; only where a result on disk is described.
+class FoundRecord(TypedDict):
+    """What a result says of the graph. top: vertices with their values, the greatest first: of
+    distances the farthest vertices, of groups the largest by name with their sizes. Of equal
+    values, the least vertices.
     """
 
     top: list[tuple[Any, float]]
+
+
+class FoundDistancesRecord(FoundRecord):
+    """reached, unreached: the number of vertices with a distance, and of those without."""
+
     reached: int
     unreached: int
+
+
+class FoundGroupsRecord(FoundRecord):
+    """alone: the number of groups of one vertex."""
+
     groups: int
     alone: int
-    distribution: list[tuple[float, float, int]]
+
+
+FOUND = {
+    "values": FoundRecord,
+    "distances": FoundDistancesRecord,
+    "groups": FoundGroupsRecord,
+}
+"""The type of a record's key ``found``, by the kind of the form's finding."""
 
 
 class AnswerRecord(CommandRecord):

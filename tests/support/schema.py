@@ -6,12 +6,14 @@ from types import NoneType, UnionType
 from typing import Any, TypedDict, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from delegraph.pipeline.questions import FORMS
-from delegraph.pipeline.run.records import AnswerRecord
+from delegraph.pipeline.run.records import FOUND, AnswerRecord
 
 
 def run_record(form: str) -> Any:
     """Return the type of a question's run record, by the name of the form."""
-    keys = {**get_type_hints(AnswerRecord), **FORMS[form].facts}
+    finding = FORMS[form].finding
+    found = {"found": FOUND[finding[0]]} if finding else {}
+    keys = {**get_type_hints(AnswerRecord), **FORMS[form].facts, **found}
     return TypedDict("RunRecord", keys)  # pyright: ignore - of keys that declarations have
 
 
@@ -33,4 +35,6 @@ def conforms(value, kind) -> bool:
         return any(conforms(value, arg) for arg in args)
     if kind in (None, NoneType):
         return value is None
-    return type(value) is kind or (kind is float and type(value) is int)
+    if origin is tuple:
+        return len(value) == len(args) and all(map(conforms, value, args))
+    return kind is Any or type(value) is kind or (kind is float and type(value) is int)

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 from ...questions import FORMS
 from ...results.findings import Range
-from ..found import HEADS, distribution_head, join_ranges
+from ..found import distribution_head, join_ranges
 from .charts import MOST_COLUMNS, Column, Frame, Point, Tick, chart, columns, dots, joined
 from .markup import tag
 from .numbers import compact, figure
@@ -33,7 +33,7 @@ def distribution(form: str, found: dict[str, Any]) -> Section | None:
     if len(ranges) < 2:
         return None
     values, counted = distribution_head(form)
-    kind = FORMS[form].finding[0] if FORMS[form].finding else "distances"
+    kind, _ = FORMS[form].finding or ("distances", "")
     equal = kind == "distances" or (kind == "values" and isinstance(ranges[0][0], int))
     return (_histogram if equal else _survival)(values, counted, ranges)
 
@@ -93,7 +93,7 @@ def _survival(values: str, counted: str, ranges: Sequence[Range]) -> Section:
     every = sum(count for _, _, count in ranges)
     told = f"For each number of {values}, how many {counted} have at least as many."
     if isinstance(bins[0][0], float):
-        told = f"For each {values}, how many {counted} have at least as much."
+        told = f"For each value of {values}, how many {counted} have at least as much."
     told += " Both axes are logarithmic."
     if every > above[0]:
         told += f" {every - above[0]:,} have 0, and no dot."
@@ -136,6 +136,13 @@ def top(form: str, found: dict[str, Any]) -> Section | None:
     kind, column = declared
     name, numbers = (column, "vertices") if kind == "groups" else ("vertex", column)
     rows = [Bar(str(vertex), float(value), figure(value)) for vertex, value in found["top"]]
-    title = f"{HEADS[kind].capitalize()} {column + 's' if kind == 'groups' else 'vertices'}"
-    title = title if kind != "values" else f"The greatest {column}"
-    return Section(title, [bars(title, (name, numbers), rows)])
+    title, caption = _TOP[kind]
+    return Section(title.format(column), [bars(caption.format(column), (name, numbers), rows)])
+
+
+_TOP = {
+    "values": ("Vertices at the top", "The greatest {}"),
+    "distances": ("Vertices farthest away", "The greatest {}"),
+    "groups": ("Largest {}s", "The {}s by size"),
+}
+"""Title and caption, by the kind of finding; both name the column."""

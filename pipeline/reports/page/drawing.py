@@ -57,9 +57,8 @@ def drawing(sample: Neighbourhood) -> Section:
         )
         for i, vertex in reversed([*enumerate(sample.vertices)])
     )
-    names = (
-        _name(str(vertex), *places[i]) for i, vertex in enumerate(sample.vertices[: sample.centres])
-    )
+    centres = zip(sample.vertices[: sample.centres], places, strict=False)
+    names = (_name(str(vertex), x, y) for vertex, (x, y) in centres)
     picture = tag(
         "svg",
         tag("title", "The graph around these vertices", id="drawing-title"),
@@ -71,15 +70,14 @@ def drawing(sample: Neighbourhood) -> Section:
         aria_labelledby="drawing-title",
         height=_HEIGHT,
     )
-    return Section("Around them", [tag("p", told), tag("figure", picture)], wide=True)
+    return Section("The graph around them", [tag("p", told), tag("figure", picture)], wide=True)
 
 
 def _name(name: str, x: float, y: float) -> Element:
     """Return the name of a vertex, on the side that has more room."""
     side = {"dx": 9} if x < 0.5 else {"dx": -9, "text_anchor": "end"}
-    return tag(
-        "text", _shortened(name), class_="axis lane", x=_percent(x), y=_down(y), dy=4, **side
-    )
+    place = {"x": _percent(x), "y": _down(y), "dy": 4, **side}
+    return tag("text", _shortened(name), class_="axis lane", **place)
 
 
 def _shortened(name: str) -> str:
@@ -93,7 +91,7 @@ def _places(sample: Neighbourhood) -> list[tuple[float, float]]:
         import networkx  # a command that draws nothing does without
     except ModuleNotFoundError as error:
         raise InputError(
-            "networkx is missing, which lays out the drawing: pip install networkx"
+            "networkx, which lays out the drawing, is missing: pip install networkx"
         ) from error
     graph = networkx.Graph()
     graph.add_nodes_from(range(len(sample.vertices)))

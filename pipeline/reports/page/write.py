@@ -44,8 +44,8 @@ def write_page(
     """Write a page about a store, a result, a batch, or the output of ``bench --json``.
 
     graph: the store or the edge list that a result is of, to draw a part of it; src, dst: the
-    columns of an edge list. overwrite: whether another such page may be replaced. Raises InputError for a path that is none
-    of the four, and for an output that may not be written.
+    columns of an edge list. overwrite: whether another such page may be replaced. Raises InputError
+    for a path that is none of the four, and for an output that may not be written.
     """
     refuse_remote(path, "report reads only from a disk of this machine: copy it there")
     check_file(output, "report", _is_page, overwrite, path)

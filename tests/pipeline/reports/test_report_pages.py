@@ -129,6 +129,7 @@ def test_levels_are_those_of_the_record(search_result):
     ]
     drawn = html.root.findall(".//svg[@class='chart']")
     assert [chart.findtext("title") for chart in drawn] == [
+        "Vertices by distance",
         "Vertices in the frontier by level",
         "Edges examined by level",
         "Time by level",
