@@ -33,7 +33,7 @@ _COMMANDS = {
     "batch": "Run the jobs of a file that are not done yet.",
     "build": "Prepare a Parquet edge list as a store, to ask it many questions.",
     "convert": "Convert graph files of other programs to Parquet, and back.",
-    "demo": "Run the main commands on a generated graph, and show each.",
+    "demo": "Ask three questions about the roads of a made-up country.",
     "generate": "Generate a synthetic edge list.",
     "info": "Describe an edge list, a store or a result.",
     "plan": "Show how much memory and disk a command would need.",

@@ -36,10 +36,12 @@ def _threshold(ctx: click.Context, param: click.Parameter, value: str) -> int | 
 
 
 def _grid(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+    if value is None:
+        return None
     from ..partition.store.grid import parse_grid
 
     try:
-        return None if value is None else parse_grid(value)
+        return parse_grid(value)
     except InputError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -177,10 +179,12 @@ build_options = _together(reading_options, store_options)
 
 
 def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
     from ..partition.disk.memory import parse_bytes
 
     try:
-        return None if value is None else parse_bytes(value)
+        return parse_bytes(value)
     except InputError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -201,6 +205,8 @@ device_memory_limit = click.option(
 
 
 def _device(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    if value == "auto":
+        return value
     from ..pipeline.run.devices import check_choice
 
     try:

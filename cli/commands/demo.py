@@ -2,85 +2,172 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shlex
+import shutil
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from .. import options
 from ..command import command
-from ..numbers import WholeNumber
+
+_FOLDER, _EDGES, _PAGE = "delegraph-demo", "roads.parquet", "traffic.html"
+
+
+class _Step(NamedTuple):
+    """A command of the demo, without the name of the program. sentence: what it is for."""
+
+    sentence: str
+    line: str
+
+
+_STEPS = (
+    _Step(
+        "Which parts of the country can reach each other?",
+        f"components {_EDGES} -o parts/",
+    ),
+    _Step(
+        "How many minutes does it take from Ashford's square to every other junction?",
+        f"sssp {_EDGES} --source Ashford/Square --weight minutes -o minutes/",
+    ),
+    _Step(
+        "Which junctions does most traffic pass, if trips start at 64 random junctions?",
+        f"betweenness {_EDGES} --sources 64 -o traffic/",
+    ),
+    _Step("The last answer can be drawn as a page.", f"report traffic/ -o {_PAGE}"),
+)
+
+_BROWSER_VARIABLES = "BROWSER", "DISPLAY", "WAYLAND_DISPLAY"
+"""Environment variables, one of which is set where a browser can show a window."""
+
+_POSIX_COMPLETION = 'eval "$(_DELEGRAPH_COMPLETE={shell}_source delegraph)"'
+_COMPLETION = {
+    "bash": ("~/.bashrc", _POSIX_COMPLETION.format(shell="bash")),
+    "zsh": ("~/.zshrc", _POSIX_COMPLETION.format(shell="zsh")),
+    "fish": ("~/.config/fish/config.fish", "_DELEGRAPH_COMPLETE=fish_source delegraph | source"),
+}
+"""The start-up file of each shell, and the line in it that turns completion on."""
 
 
 @command()
 @click.option(
-    "--scale",
-    type=WholeNumber(1, 30),
-    default=16,
-    show_default=True,
-    help="Size of the Kronecker graph: at most 2^SCALE vertices.",
-)
-@click.option(
     "-o",
     "--output",
     type=click.Path(),
-    help="Folder to keep the files in.  [default: a temporary one, removed afterwards]",
+    help=f"Folder to make for the files.  [default: {_FOLDER}; if it exists, {_FOLDER}-2 and so "
+    "on]",
 )
+@click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 @options.debug
-def demo(scale: int, output: str | None) -> None:
-    """Run the main commands on a generated graph, and show each with its output.
+def demo(output: str | None, no_open: bool) -> None:
+    """Ask three questions about the roads of a made-up country, and draw one answer as a page.
 
     \b
-    delegraph demo --scale 12
+    delegraph demo
+    delegraph demo --no-open -o country/
+
+    Each question is shown in words, then as a command with its output. The files stay in the
+    folder. On a terminal with a display, the page opens in a browser.
     """
+    from ..country import write_edge_list
+
+    folder = _make_folder(output)
+    write_edge_list(folder / _EDGES)
+    _tell_country(folder)
+    for step in _STEPS:
+        click.echo(f"\n{step.sentence}\n$ delegraph {step.line}")
+        _run(step.line, folder)
+    page = folder.absolute() / _PAGE
+    click.echo(f"\nThe page is {page}.\nThe files stay in {folder} until you remove it.")
+    if not no_open and sys.stdout.isatty():
+        _open_page(page)
+    _tell_next()
+
+
+def _make_folder(output: str | None) -> Path:
+    """Make the folder of the demo, and return its path."""
     if output is None:
-        from ...partition.disk.temporary import TemporaryFolder
-
-        with TemporaryFolder("delegraph-demo-") as folder:
-            _run_all(Path(folder), scale)
-        return
+        names = (f"{_FOLDER}-{number}" if number > 1 else _FOLDER for number in count(1))
+        output = next(name for name in names if not os.path.lexists(name))
     try:
-        Path(output).mkdir()
+        Path(output).mkdir(parents=True)
     except OSError as error:
-        raise click.UsageError(f"{output} cannot be made: {error.strerror}") from error
-    _run_all(Path(output), scale)
+        raise click.UsageError(
+            f"{output} cannot be made: {error.strerror}: name a new folder with -o"
+        ) from error
+    return Path(output)
 
 
-def _run_all(folder: Path, scale: int) -> None:
-    click.echo(f"# in {folder}")
-    for line in (
-        f"generate kronecker --scale {scale} --edge-factor 16 --seed 1 -o edges",
-        "info edges",
-        "bfs edges --source {source} -o distances",
-        "build edges -o graph.dg",
-        "validate graph.dg distances",
-        "bfs graph.dg --source {source} -o distances --overwrite",
-        "validate graph.dg distances",
-        "bench graph.dg --sources 8",
-    ):
-        typed = line
-        if "{source}" in line:
-            typed = line.format(source=_first_source(folder / "edges"))
-        click.echo(f"\n$ delegraph {typed}")
-        sys.stdout.flush()
-        done = subprocess.run(
-            [sys.executable, "-m", "delegraph", *shlex.split(typed)], cwd=folder, check=False
-        )
-        if done.returncode:
-            sys.exit(done.returncode)
-    click.echo("\nThe first rows of distances:")
-    import pyarrow.parquet as pq
+def _tell_country(folder: Path) -> None:
+    """Print the map, and what the edge list holds."""
+    from ..country import MAP, TOWNS, segments
 
-    rows = pq.read_table(folder / "distances").slice(0, 5).to_pylist()
-    for row in rows:
-        click.echo("  ".join(f"{name} {value}" for name, value in row.items()))
+    rows = list(segments())
+    junctions = {junction for src, dst, _ in rows for junction in (src, dst)}
+    src, dst, minutes = rows[0]
+    click.echo(
+        f"A made-up country has {len(TOWNS)} towns and {len(junctions):,} junctions.\n\n{MAP}\n"
+        f"{_EDGES} has {len(rows):,} rows, one for each piece of street or road between\n"
+        f"two junctions. The first row: src {src}, dst {dst}, minutes {minutes}.\n\n"
+        f"$ cd {shlex.quote(str(folder))}"
+    )
 
 
-def _first_source(edges: Path) -> int:
-    """A vertex that has an edge: the first row's source."""
-    import pyarrow.parquet as pq
+def _run(line: str, folder: Path) -> None:
+    """Run a command in the folder. If it fails, leave with its exit code."""
+    sys.stdout.flush()
+    program = [sys.executable, "-m", "delegraph"]
+    done = subprocess.run([*program, *shlex.split(line)], cwd=folder, check=False)
+    if done.returncode:
+        sys.exit(done.returncode if done.returncode > 0 else 128 - done.returncode)
 
-    file = sorted(edges.glob("*.parquet"))[0]
-    return next(pq.ParquetFile(file).iter_batches(1))["src"][0].as_py()
+
+def _open_page(page: Path) -> None:
+    """Open the page in a browser, if there is one that does not take over the terminal."""
+    import webbrowser
+
+    if not any(os.environ.get(name) for name in _BROWSER_VARIABLES):
+        return
+    with contextlib.suppress(webbrowser.Error, OSError):
+        browser = webbrowser.get()
+        # Browsers that draw in the terminal have exactly this class, and so has that of $BROWSER.
+        if type(browser) is not webbrowser.GenericBrowser or os.environ.get("BROWSER"):
+            browser.open(page.as_uri())
+
+
+def _tell_next() -> None:
+    """Print the commands for a file of the user, and how to turn completion on."""
+    shell = Path(os.environ.get("SHELL", "")).name
+    lines = [
+        *_activation(shell),
+        "delegraph convert FILE.csv -o edges/ --src COLUMN --dst COLUMN",
+        "delegraph components edges/ -o parts/",
+        "delegraph --help",
+    ]
+    click.echo("\n".join(["\nNext: try your own file.", *(f"  {line}" for line in lines)]))
+    if shell in _COMPLETION:
+        file, line = _COMPLETION[shell]
+        click.echo(f"For completion by the Tab key, run this or add it to {file}:\n  {line}")
+
+
+def _activation(shell: str) -> list[str]:
+    """Return the command that puts ``delegraph`` on the path of the user's shell, if it is not
+    there.
+    """
+    programs = Path(sys.prefix, "bin")
+    word, name = ("source", "activate.fish") if shell == "fish" else (".", "activate")
+    folders = os.get_exec_path()
+    if "UV" in os.environ and folders[0] == str(programs):
+        del folders[0]  # uvx has added it, for this command only
+    script = programs / name
+    if shutil.which("delegraph", path=os.pathsep.join(folders)) or not script.exists():
+        return []
+    here = Path.cwd()
+    path = script.relative_to(here) if here in script.parents else script
+    return [f"{word} {shlex.quote(str(path))}"]

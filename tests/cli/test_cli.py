@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -261,20 +260,6 @@ def test_ended_politely_leaves_nothing(edge_list, tmp_path):
     process = subprocess.run(command, capture_output=True, text=True)
     assert (process.returncode, process.stderr) == (143, "delegraph: ended by SIGTERM\n")
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
-
-
-@pytest.mark.slow
-def test_demo_runs_what_it_prints(tmp_path):
-    process = subprocess.run(
-        [sys.executable, "-m", "delegraph", "demo", "--scale", "8", "-o", tmp_path / "demo"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    commands = re.findall(r"^\$ delegraph (\w+)", process.stdout, re.MULTILINE)
-    assert commands == ["generate", "info", "bfs", "build", "validate", "bfs", "validate", "bench"]
-    assert process.stdout.count("valid: ") == 2
-    assert (tmp_path / "demo" / "distances.run.json").exists()
 
 
 def show_progress(monkeypatch, terminal: bool, quiet: bool) -> None:

@@ -6,7 +6,6 @@ import gc
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,15 +20,6 @@ def test_commands():
     """The page has the text of --help; another version of click may break lines elsewhere."""
     written = (DOCS / "reference" / "commands.md").read_text()
     assert written.split() == command_page.page().split(), "run tests/support/command_page.py"
-
-
-def test_completion():
-    """Completion works for the installed program."""
-    program = Path(sys.executable).with_name("delegraph")
-    completion = {"COMP_WORDS": "delegraph pag", "COMP_CWORD": "1"}
-    env = {**os.environ, **completion, "_DELEGRAPH_COMPLETE": "bash_complete"}
-    run = subprocess.run([program], env=env, capture_output=True, text=True, check=True)
-    assert run.stdout == "plain,pagerank\n"
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # sockets that a cluster leaves
