@@ -32,7 +32,8 @@ def report(
 
     \b
     delegraph report graph.dg -o graph.html
-    delegraph report ranks/ -o ranks.html --graph edges/
+    delegraph report distances/ -o distances.html
+    delegraph report distances/ -o around.html --graph edges/
     delegraph report nightly.toml -o nightly.html
     delegraph bench graph.dg --json > bench.json
     delegraph report bench.json -o bench.html

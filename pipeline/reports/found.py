@@ -174,7 +174,7 @@ def join_ranges(ranges: Sequence[Range], most: int) -> list[Range]:
     """
     low, high, _ = ranges[0]
     length = high - low + isinstance(low, int)
-    if all(up - down + isinstance(low, int) == length for down, up, _ in ranges):
+    if all(up - down + isinstance(low, int) == length for down, up, _ in ranges[:-1]):
         return _joined_by_steps(ranges, length, most)
     joined, octaves = list(ranges), 0
     while len(joined) > most:

@@ -29,10 +29,10 @@ from ...batches.ledger import (
     open_ledger,
     with_cut_off,
 )
+from ..numbers import UNKNOWN, duration, figure, share, size
 from . import run
 from .charts import LANE, Frame, Lane, Tick, chart, lanes
 from .markup import Content, tag
-from .numbers import UNKNOWN, duration, figure, share, size
 from .page import Figure, Page, Section
 from .scales import Scale, moments
 from .tables import beside, facts, table

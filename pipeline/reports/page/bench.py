@@ -11,11 +11,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from ...results.supersteps import MOST_LISTED
-from . import run
-from .charts import Frame, Point, Tick, chart, dots, joined
-from .levels import levels
-from .markup import Content, tag
-from .numbers import (
+from ..numbers import (
     UNKNOWN,
     at,
     compact,
@@ -29,6 +25,10 @@ from .numbers import (
     text,
     time_unit,
 )
+from . import run
+from .charts import Frame, Point, Tick, chart, dots, joined
+from .levels import levels
+from .markup import Content, tag
 from .page import Figure, Page, Section
 from .scales import Scale, linear, logarithmic
 from .tables import Bar, bars, table

@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
+from ..numbers import compact
 from .markup import tag
-from .numbers import compact
 from .scales import Scale
 
 Layer = Iterable[Element]

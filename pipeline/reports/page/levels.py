@@ -15,9 +15,20 @@ from math import ceil
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from ..numbers import (
+    UNKNOWN,
+    at,
+    duration,
+    entries,
+    figure,
+    number,
+    numbers,
+    share,
+    size,
+    time_unit,
+)
 from .charts import MOST_COLUMNS, Column, Frame, Tick, band, chart, columns
 from .markup import tag
-from .numbers import UNKNOWN, at, duration, entries, figure, number, numbers, share, size, time_unit
 from .page import Section
 from .scales import integers, linear
 from .tables import beside, table

@@ -11,6 +11,7 @@ from ....partition.store.store import Store
 from ...questions import FORMS
 from ...results.result import Result
 from ..neighbourhood import neighbourhood
+from ..numbers import at, duration, entries, figure, number, share, size, text
 from ..result import result_document
 from . import run
 from .charts import MOST_COLUMNS, Frame, Point, Tick, across, chart, dots, joined
@@ -18,7 +19,6 @@ from .distribution import distribution, top
 from .drawing import MOST_VERTICES, centres_of, drawing
 from .levels import levels
 from .markup import Content, tag
-from .numbers import at, duration, entries, figure, number, share, size, text
 from .page import Figure, Page, Section
 from .scales import integers, logarithmic
 from .tables import beside, table

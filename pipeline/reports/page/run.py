@@ -11,8 +11,7 @@ from typing import Any
 from ....partition.disk.files import read_json
 from ....partition.disk.outputs import record_path
 from ...run.records import SCHEMA_VERSION
-from .markup import Content, tag
-from .numbers import (
+from ..numbers import (
     UNKNOWN,
     at,
     duration,
@@ -24,6 +23,7 @@ from .numbers import (
     size,
     text,
 )
+from .markup import Content, tag
 from .page import Figure, Section
 from .tables import Bar, bars, facts
 

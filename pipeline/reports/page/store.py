@@ -12,10 +12,10 @@ import numpy as np
 from ....partition.store.layout import kept_subgraphs
 from ....partition.store.manifest import GraphInfo
 from ....partition.store.store import Store
+from ..numbers import compact, duration, figure, number, share, size
 from . import run
 from .charts import MOST_COLUMNS, Column, Frame, Point, Tick, chart, columns, dots, stems, upright
 from .markup import tag
-from .numbers import compact, duration, figure, number, share, size
 from .page import Figure, Page, Section
 from .scales import integers, linear, logarithmic
 from .tables import Bar, bars, beside, table

@@ -10,7 +10,7 @@ import pytest
 import delegraph as package
 from delegraph.partition.disk.lock import locked
 from delegraph.pipeline.batches.ledger import Entry, folder_of, ledger_of, try_of
-from delegraph.pipeline.reports.page.numbers import UNKNOWN, duration, figure, size
+from delegraph.pipeline.reports.numbers import UNKNOWN, duration, figure, size
 from delegraph.pipeline.reports.page.page import render
 from delegraph.pipeline.reports.page.scales import moments
 from delegraph.pipeline.reports.page.write import page_of

@@ -19,8 +19,8 @@ import delegraph as package
 from delegraph.partition.store.store import open_store
 from delegraph.pipeline.bench.across import ScalingRow
 from delegraph.pipeline.bench.protocol import BenchReport
+from delegraph.pipeline.reports.numbers import duration, figure, share, size
 from delegraph.pipeline.reports.page.charts import MOST_COLUMNS
-from delegraph.pipeline.reports.page.numbers import duration, figure, share, size
 from delegraph.pipeline.reports.page.page import render
 from delegraph.pipeline.reports.page.write import page_of
 from support.benches import bench_report, scaling_rows
