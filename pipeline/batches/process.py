@@ -122,10 +122,3 @@ class JobProcess:
     def _close(self) -> None:
         self._socket.close()
         self._theirs.close()
-
-
-def told_by(code: int) -> str:
-    """Describe the exit code of a job that reported no event."""
-    if code == -signal.SIGKILL:
-        return "killed by SIGKILL: out of memory?"
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

@@ -22,6 +22,7 @@ from ...partition.disk.urls import absolute
 from ...partition.errors import DelegraphError, InputError
 from ..run.ending import SAVE_SECONDS
 from ..run.execute import Progress
+from .causes import describe_exit
 from .due import (
     BatchOptions,
     check_memory,
@@ -44,7 +45,7 @@ from .ledger import (
     open_ledger,
     try_of,
 )
-from .process import JobProcess, told_by
+from .process import JobProcess
 
 _TRY_AGAIN = 75
 _LOOK_SECONDS = 0.1
@@ -287,7 +288,7 @@ class _Run:
             self.tell(job.name, f"done in {seconds:.1f} s")
             return
         running.process.end(0)
-        why = entry.error or told_by(code)
+        why = entry.error or describe_exit(code)
         if running.ended:
             self._fail(job, entry, f"did not end within its timeout of {job.timeout:g} s")
         elif code == _TRY_AGAIN and now < self.orphaned.get(job.name, 0.0):

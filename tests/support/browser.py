@@ -22,12 +22,14 @@ _DEADLINE = 60
 
 class Seen(NamedTuple):
     """The looks of a page at one size. errors: the console's. wide: pixels that the page needs.
-    overlaps: texts of charts that are cut off, and pairs of texts that overlap. picture: PNG.
+    overlaps: texts of charts that are cut off, and pairs of texts that overlap. names: where the
+    name of each row of a timeline stands by its bars. picture: PNG.
     """
 
     errors: list[str]
     wide: int
     overlaps: list[str]
+    names: list[str]
     picture: bytes
 
 
@@ -116,6 +118,7 @@ class Session:
         await self.value("document.querySelectorAll('details').forEach(d => d.open = true)")
         wide = await self.value("document.documentElement.scrollWidth")
         overlaps = await self.value(_OVERLAPS)
+        names = await self.value(_NAMES)
         shot = await self.call(
             "Page.captureScreenshot", captureBeyondViewport=True, clip=await self._all()
         )
@@ -125,7 +128,7 @@ class Session:
             if event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")
             or event["method"] == "Runtime.consoleAPICalled"
         ]
-        return Seen(errors, wide, overlaps, base64.b64decode(shot["data"]))
+        return Seen(errors, wide, overlaps, names, base64.b64decode(shot["data"]))
 
     async def _all(self) -> dict[str, float]:
         size = (await self.call("Page.getLayoutMetrics"))["cssContentSize"]
@@ -140,7 +143,7 @@ class Session:
 _OVERLAPS = """
 (() => {
   const found = [], edge = document.documentElement.clientWidth;
-  const texts = [...document.querySelectorAll("svg.chart text")]
+  const texts = [...document.querySelectorAll("svg.chart text, .lanes span")]
     .filter(text => text.textContent.trim())
     .map(text => [text.textContent, text.getBoundingClientRect()]);
   texts.forEach(([one, a], i) => {
@@ -151,5 +154,18 @@ _OVERLAPS = """
     });
   });
   return found;
+})()
+"""
+
+_NAMES = """
+(() => {
+  const axis = document.querySelector(".times")?.getBoundingClientRect();
+  return [...document.querySelectorAll(".lanes li:has(.bars)")].map(row => {
+    const name = row.querySelector(".name").getBoundingClientRect();
+    const bars = row.querySelector(".bars").getBoundingClientRect();
+    if (Math.abs(bars.left - axis.left) > 0.5 || Math.abs(bars.right - axis.right) > 0.5)
+      return "bars are not on the axis";
+    return name.right <= bars.left ? "left" : name.bottom <= bars.top ? "above" : "over";
+  });
 })()
 """

@@ -1,40 +1,35 @@
-"""A page about a batch: what became of its jobs, and when, by its ledger.
+"""A page about a batch: what became of its jobs, when and why, by its ledger.
 
-The ledger has the last try of each job, those before it since the job was last done, and knows no
-runs: of a batch that is run night by night
-some jobs were done weeks ago. These have no bar and say when that was: the axis begins after the
-last pause that is longer than all that follows it, and than any before another try.
+The ledger has the tries of each job since the job was last done, and knows no runs: of a batch that
+is run night by night some jobs were done weeks ago. These have no bar and say when that was: the
+axis begins after the last pause that is longer than all that follows it, and than any before
+another try. Which jobs a job needs, only the file of jobs knows, as it stands now.
 """
 
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import ceil, floor, inf
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from ....partition.errors import InputError
-from ...batches.ledger import (
-    Entry,
-    State,
-    Try,
-    folder_of,
-    is_running,
-    ledger_of,
-    open_ledger,
-    with_cut_off,
-)
+from ...batches.causes import MOST_NAMED, describe_exit
+from ...batches.history import JobHistory, Times, read_histories, times_of
+from ...batches.ledger import Entry, State, Try, TryState, folder_of, ledger_of
 from ..numbers import UNKNOWN, duration, figure, share, size
 from . import run
-from .charts import LANE, Frame, Lane, Tick, chart, lanes
+from .charts import Lane, Span, Tick, timeline
 from .markup import Content, tag
 from .page import Figure, Page, Section
-from .scales import Scale, moments
+from .scales import moments
 from .tables import beside, facts, table
 
 _PAUSE = 300
@@ -42,54 +37,14 @@ _PAUSE = 300
 _MOST_LANES = 100
 _NOTHING = "-"
 
-_DRAWN: dict[State, str] = {
+_DRAWN: dict[State | TryState, str] = {
     "done": "done",
     "failed": "failed",
     "running": "running",
     "waiting": "waiting: its last try",
+    "ended": "ended by a signal",
     "cut off": "cut off",
 }
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job of a batch. began, ended: of its last try, in seconds since 1970; inf: it has not
-    begun, or not ended; None: its end is not known. tries: number of tries since the job was last
-    done; an earlier delegraph's ledger does not count them.
-    """
-
-    entry: Entry
-    began: float
-    ended: float | None
-    tries: Sequence[Try] = ()
-
-    @property
-    def name(self) -> str:
-        return self.entry.name
-
-    @property
-    def state(self) -> State:
-        return self.entry.state
-
-    @property
-    def tried(self) -> int:
-        """Return the number of tries."""
-        return len(self.tries) or self.entry.attempts
-
-    @property
-    def earlier(self) -> Sequence[Try]:
-        """Return the tries before the last one."""
-        return [one for one in self.tries if one.began != self.entry.began]
-
-    @property
-    def end(self) -> float | None:
-        """Return the end of the last try; None where it is not known."""
-        return None if self.ended == inf else self.ended
-
-    @property
-    def latest(self) -> float:
-        """Return the last time that is known of the job."""
-        return max(self.began, self.end or 0)
 
 
 @dataclass(frozen=True)
@@ -98,10 +53,19 @@ class Axis:
     axis. first: a begin; last: the last time that is known.
     """
 
-    jobs: Sequence[Job]
-    earlier: Sequence[Job]
+    jobs: Sequence[JobHistory]
+    earlier: Sequence[JobHistory]
     first: float
     last: float
+
+
+class TryBar(NamedTuple):
+    """A try that is drawn. told: its numbers. thin: whether it is not the last try of its job."""
+
+    times: Times
+    state: State | TryState
+    told: str
+    thin: bool
 
 
 def jobs_file(path: Path) -> Path | None:
@@ -119,14 +83,9 @@ def jobs_file(path: Path) -> Path | None:
 
 def page_of_batch(path: Path) -> Page:
     """Return the page of a batch. path: the file of jobs, whether or not the file still exists."""
-    runs = is_running(path)  # asked first: what ends meanwhile is not cut off
-    with open_ledger(ledger_of(path), write=False) as ledger:
-        tries = ledger.tries()
-        jobs = [_job(entry, tries.get(entry.name, []), runs) for entry in ledger.entries().values()]
-    if not jobs:
-        raise InputError(f"{folder_of(path)}: no batch has run here")
-    jobs.sort(key=lambda job: (job.began, job.name))
-    axis = _axis([job for job in jobs if job.began < inf and job.state != "left out"])
+    runs, jobs = read_histories(path)
+    jobs.sort(key=_by_begin)
+    axis = _axis([job for job in jobs if job.times.began < inf and job.state != "left out"])
     return Page(
         kind="Batch",
         name=path.name,
@@ -143,36 +102,30 @@ def page_of_batch(path: Path) -> Page:
     )
 
 
-def _job(entry: Entry, tries: Sequence[Try], runs: bool) -> Job:
-    began, ended = (
-        None if told is None else datetime.fromisoformat(told).timestamp()
-        for told in (entry.began, entry.ended)
-    )
-    if entry.state == "running":
-        entry = entry if runs else entry._replace(state="cut off")
-        ended = inf if runs else None
-    tries = tries if runs else with_cut_off(tries)
-    return Job(entry, inf if began is None else began, ended, tries)
+def _by_begin(job: JobHistory) -> tuple[float, str]:
+    return job.times.began, job.name
 
 
-def _axis(begun: Sequence[Job]) -> Axis | None:
+def _axis(begun: Sequence[JobHistory]) -> Axis | None:
     """Return the axis for jobs that have begun. begun: by their begin."""
     if not begun:
         return None
-    last = max(job.latest for job in begun)
-    ends = list(accumulate((inf if job.ended == inf else job.latest for job in begun), max))
-    cut = next(
+    every = sorted(chain.from_iterable(job.every_time() for job in begun), key=attrgetter("began"))
+    last = max(one.latest for one in every)
+    ends = list(accumulate((inf if one.ended == inf else one.latest for one in every), max))
+    first = next(
         (
-            i
-            for i in range(len(begun) - 1, 0, -1)
-            if begun[i].began - ends[i - 1] > max(_PAUSE, last - begun[i].began)
+            every[i].began
+            for i in range(len(every) - 1, 0, -1)
+            if every[i].began - ends[i - 1] > max(_PAUSE, last - every[i].began)
         ),
-        0,
+        every[0].began,
     )
-    return Axis(begun[cut:], begun[:cut], begun[cut].began, last)
+    cut = bisect_left(begun, first, key=lambda job: job.times.began)
+    return Axis(begun[cut:], begun[:cut], first, last)
 
 
-def _figures(jobs: Sequence[Job], axis: Axis | None, runs: bool) -> list[Figure]:
+def _figures(jobs: Sequence[JobHistory], axis: Axis | None, runs: bool) -> list[Figure]:
     counts = Counter(job.state for job in jobs)
     made = [
         Figure("jobs", figure(len(jobs)), "the batch runs" if runs else "the batch does not run"),
@@ -183,10 +136,14 @@ def _figures(jobs: Sequence[Job], axis: Axis | None, runs: bool) -> list[Figure]
     rarer: tuple[State, ...] = ("running", "waiting", "cut off")
     made += [Figure(state, figure(counts[state])) for state in rarer if counts[state]]
     drawn = axis.jobs if axis else ()
-    ends = [job.end for job in drawn if job.end is not None]
+    times = chain.from_iterable(job.every_time() for job in drawn)
+    ends = [one.end for one in times if one.end is not None]
     if axis and ends:
-        spent = sum(job.entry.seconds or 0 for job in drawn)
-        note = f"of {_count(drawn)}, one after the other {duration(spent)}"
+        tries = chain(
+            (job.entry for job in drawn), *(_earlier_on_axis(job, axis.first) for job in drawn)
+        )
+        spent = sum(one.seconds or 0 for one in tries)
+        note = f"of {_count(len(drawn), 'job', 'jobs')}, one after the other {duration(spent)}"
         made.append(Figure("first begin to last end", duration(max(ends) - axis.first), note))
     held = [(job.entry.peak_bytes, job.name) for job in jobs if job.entry.peak_bytes is not None]
     if held:
@@ -195,11 +152,16 @@ def _figures(jobs: Sequence[Job], axis: Axis | None, runs: bool) -> list[Figure]
     return made
 
 
-def _count(jobs: Sequence[Job]) -> str:
-    return f"{len(jobs):,} job{'' if len(jobs) == 1 else 's'}"
+def _earlier_on_axis(job: JobHistory, first: float) -> list[Try]:
+    """Return the tries before the last one of a job, without those before the axis begins."""
+    return [one for one in job.earlier if times_of(one).began >= first]
 
 
-def _unknown(jobs: Sequence[Job]) -> list[str]:
+def _count(count: int, what: str, many: str) -> str:
+    return f"{count:,} {what if count == 1 else many}"
+
+
+def _unknown(jobs: Sequence[JobHistory]) -> list[str]:
     names = [job.name for job in jobs if job.state == "cut off"]
     return (
         [f"When these jobs ended, because their batch was killed: {', '.join(names)}."]
@@ -208,101 +170,176 @@ def _unknown(jobs: Sequence[Job]) -> list[str]:
     )
 
 
-def _timeline(jobs: Sequence[Job], axis: Axis | None) -> Section:
+def _timeline(jobs: Sequence[JobHistory], axis: Axis | None) -> Section:
     rows = [_row(job) for job in jobs]
     head = ("job", "state", "began", "ended", "time", "tries", "peak memory")
     made = table("Jobs, and the last try of each; times are UTC", head, rows)
     folded = beside("Table of jobs", made, len(rows))
     if axis is None:
         return Section("Jobs", [tag("p", "No job has begun."), folded], wide=True)
-    bars = sorted(axis.jobs, key=_length, reverse=True)[:_MOST_LANES]
-    shown = jobs
-    told = ["Each bar is the last try of a job, from its begin to its end, in UTC."]
-    if len(jobs) > _MOST_LANES:
-        shown = sorted(bars, key=lambda job: (job.began, job.name))
-        told.append(f"Only the {len(shown):,} longest bars of {len(jobs):,} jobs are drawn.")
-    if any(job.ended == inf for job in bars):
+    shown = _most_telling(jobs, axis)
+    bars = {job.name: _bars(job, axis) for job in shown}
+    every = list(chain.from_iterable(bars.values()))
+    told = ["Each bar is a try of a job, from its begin to its end, in UTC."]
+    if any(bar.thin for bar in every):
+        told.append("Tries before the last one of a job have thin bars.")
+    if len(shown) < len(jobs):
+        told.append(
+            f"Only {len(shown):,} of {len(jobs):,} jobs are drawn: those that failed come first, "
+            "then those whose last try took longest."
+        )
+    if any(bar.times.ended == inf for bar in every):
         told.append("Jobs that are running have bars with a point.")
-    if any(job.ended is None for job in bars):
+    if any(bar.times.ended is None for bar in every):
         told.append("A bar with a torn end is a try whose end is not known.")
-    if axis.earlier:
+    before = sum(len(job.earlier) - len(_earlier_on_axis(job, axis.first)) for job in axis.jobs)
+    if axis.earlier or before:
+        counts = [_count(len(axis.earlier), "job", "jobs")] if axis.earlier else []
+        counts += [_count(before, "try", "tries") + " of jobs with a bar"] if before else []
         told.append(
             f"The axis begins after the last pause that is longer than {_PAUSE // 60} minutes and "
-            f"longer than all the time after it. Earlier, and without a bar: "
-            f"{_count(axis.earlier)}."
+            f"longer than all the time after it. Earlier, and without a bar: {', '.join(counts)}."
         )
-    content = [tag("p", " ".join(told)), tag("figure", _legend(bars), _drawn(shown, axis)), folded]
+    content = [
+        tag("p", " ".join(told)),
+        tag("figure", _legend(every), _drawn([(job, bars[job.name]) for job in shown], axis)),
+        folded,
+    ]
     return Section("Jobs by time", content, wide=True)
 
 
-def _length(job: Job) -> float:
-    return inf if job.ended is None else job.ended - job.began
+def _most_telling(jobs: Sequence[JobHistory], axis: Axis) -> Sequence[JobHistory]:
+    """Return the jobs that are drawn, by their begin: of many, those that failed come first, then
+    those whose last try took longest.
+    """
+    if len(jobs) <= _MOST_LANES:
+        return jobs
+    on_axis = {job.name for job in axis.jobs}
+    telling = [job for job in jobs if job.state == "failed" or job.name in on_axis]
+    telling.sort(key=lambda job: (job.state == "failed", _length(job)), reverse=True)
+    return sorted(telling[:_MOST_LANES], key=_by_begin)
 
 
-def _legend(drawn: Sequence[Job]) -> Element:
-    there = {job.state for job in drawn}
+def _length(job: JobHistory) -> float:
+    began, ended = job.times
+    return inf if ended is None else ended - began
+
+
+def _bars(job: JobHistory, axis: Axis) -> list[TryBar]:
+    """Return the bars of a job's tries; none for a job that was left out, has not begun, or ended
+    before the axis.
+    """
+    if job.state == "left out" or not axis.first <= job.times.began < inf:
+        return []
+    bars = [
+        TryBar(times_of(one), one.state, _pointed_try(one, number), True)
+        for number, one in enumerate(job.earlier, 1)
+        if times_of(one).began >= axis.first
+    ]
+    return [*bars, TryBar(job.times, job.outcome, _pointed(job), False)]
+
+
+def _legend(drawn: Sequence[TryBar]) -> Element:
+    there = {bar.state for bar in drawn}
     marks = (tag("span", _swatch(state), name) for state, name in _DRAWN.items() if state in there)
     return tag("div", *marks, class_="legend")
 
 
-def _swatch(state: State) -> Element:
+def _swatch(state: State | TryState) -> Element:
     drawn = tag("rect", class_=_kind(state), x=1, y=1, width=12, height=12)
     return tag("svg", drawn, width=14, height=14, aria_hidden="true")
 
 
-def _kind(state: State) -> str:
+def _kind(state: State | TryState) -> str:
     return state.replace(" ", "-")
 
 
-def _drawn(shown: Sequence[Job], axis: Axis) -> Element:
+def _drawn(rows: Sequence[tuple[JobHistory, Sequence[TryBar]]], axis: Axis) -> Element:
     first = floor(axis.first)
     last = max(first + 1, ceil(axis.last))
 
     def place(time: float) -> float:
         return (time - first) / (last - first)
 
-    def lane(job: Job) -> Lane:
-        if (told := _without_bar(job, axis)) is not None:
-            return Lane(job.name, job.state, None, None, _kind(job.state), told)
-        stop = None if job.ended is None else place(job.ended)
-        return Lane(job.name, job.state, place(job.began), stop, _kind(job.state), _pointed(job))
+    def span(bar: TryBar) -> Span:
+        began, ended = bar.times
+        stop = None if ended is None else place(ended)
+        return Span(place(began), stop, _kind(bar.state), bar.told, bar.thin)
 
-    frame = Frame(
+    return timeline(
         "Jobs by time",
-        "A row for each job, with a bar from its begin to its end; the table has the times.",
-        Scale(0, 1, ()),
-        "job: state",
+        "A row for each job, with a bar for each try from its begin to its end; the tables have "
+        "the times.",
         [Tick(place(at), name) for at, name in moments(first, last)],
         f"UTC, from {_time(first)}",
-        height=LANE * len(shown),
+        [Lane(job.name, job.state, [*map(span, bars)], _note(job, axis)) for job, bars in rows],
     )
-    return chart(frame, lanes(frame, [lane(job) for job in shown]))
 
 
-def _without_bar(job: Job, axis: Axis) -> str | None:
-    """Return the text in place of a job's bar; None: the job has a bar."""
+def _note(job: JobHistory, axis: Axis) -> str:
+    """Return the text beside a job's bars: the cause of its state, and why it has no bar."""
     if job.state == "left out":
+        return _why_left_out(job)
+    notes: list[str] = []
+    if job.state == "failed":
+        notes.append(_why(job.entry))
+    elif job.state == "waiting" and (job.entry.error or job.entry.exit_code):
+        notes.append(f"its last try: {_why(job.entry)}")
+    if job.times.began == inf:
+        notes += ["it has not begun"] if job.state != "failed" else []
+    elif job.times.began < axis.first:
+        verb = "began" if job.times.end is None else "ended"
+        notes.append(f"{verb} {_time(job.times.latest)}, before this axis")
+    return "; ".join(notes)
+
+
+def _why_left_out(job: JobHistory) -> str:
+    if not job.blockers:
         return "a job that it needs has failed"
-    if job.began == inf:
-        return "it could not begin" if job.state == "failed" else "it has not begun"
-    if job.began < axis.first:
-        return f"{'began' if job.end is None else 'ended'} {_time(job.latest)}, before this axis"
-    return None
+    few = ", ".join(job.blockers[:MOST_NAMED])
+    return f"because {few}{' and others' if len(job.blockers) > MOST_NAMED else ''} failed"
 
 
-def _pointed(job: Job) -> str:
+def _why(one: Entry | Try, *details: str) -> str:
+    """Return the error of a job or a try, and in parentheses its exit code in words and details."""
+    code = describe_exit(one.exit_code) if one.exit_code else ""
+    error = one.error or code or UNKNOWN
+    told = ", ".join([*([code] if code not in error else []), *details])
+    return f"{error} ({told})" if told else error
+
+
+def _pointed(job: JobHistory) -> str:
     name, state, began, ended, seconds, tries, held = _row(job)
-    return f"{name}, {state}: {began} to {ended}, {seconds}, tries {tries}, memory {held}"
+    why = f": {_why(job.entry)}" if job.state == "failed" else ""
+    return f"{name}, {state}: {began} to {ended}, {seconds}, tries {tries}, memory {held}{why}"
 
 
-def _row(job: Job) -> tuple[str, ...]:
+def _pointed_try(one: Try, number: int) -> str:
+    began, ended, seconds, held, why = _try_cells(one)
+    told = f"{one.name}, try {number}, {one.state}: {began} to {ended}, {seconds}, memory {held}"
+    return told if why == _NOTHING else f"{told}: {why}"
+
+
+def _try_cells(one: Try) -> tuple[str, ...]:
+    times = times_of(one)
+    return (
+        _time(times.began),
+        UNKNOWN if times.ended is None else _time(times.ended),
+        UNKNOWN if one.seconds is None else duration(one.seconds),
+        UNKNOWN if one.peak_bytes is None else size(one.peak_bytes),
+        one.error or (describe_exit(one.exit_code) if one.exit_code else _NOTHING),
+    )
+
+
+def _row(job: JobHistory) -> tuple[str, ...]:
     entry = job.entry
-    lacking = _NOTHING if inf in (job.began, job.ended) else UNKNOWN
+    began, end = job.times.began, job.times.end
+    lacking = _NOTHING if inf in job.times else UNKNOWN
     return (
         job.name,
         job.state,
-        _NOTHING if job.began == inf else _time(job.began),
-        lacking if job.end is None else _time(job.end),
+        _NOTHING if began == inf else _time(began),
+        lacking if end is None else _time(end),
         lacking if entry.seconds is None else duration(entry.seconds),
         figure(job.tried),
         lacking if entry.peak_bytes is None else size(entry.peak_bytes),
@@ -313,18 +350,16 @@ def _time(seconds: float) -> str:
     return f"{datetime.fromtimestamp(floor(seconds), UTC):%Y-%m-%d %H:%M:%S}"
 
 
-def _failed(jobs: Sequence[Job]) -> Section | None:
+def _failed(jobs: Sequence[JobHistory]) -> Section | None:
     rows: list[tuple[str, Content]] = []
     for job in jobs:
         if job.state == "failed":
-            entry = job.entry
-            code = [] if entry.exit_code is None else [f"exit code {entry.exit_code}"]
-            tries = f"{figure(job.tried)} tr{'y' if job.tried == 1 else 'ies'}"
-            rows.append((job.name, f"{entry.error or UNKNOWN} ({', '.join([*code, tries])})"))
+            tries = _count(job.tried, "try", "tries")
+            rows.append((job.name, _why(job.entry, tries)))
     return Section("Failed jobs, and their errors", [facts(rows)]) if rows else None
 
 
-def _earlier(jobs: Sequence[Job]) -> Section | None:
+def _earlier(jobs: Sequence[JobHistory]) -> Section | None:
     """Return a section on the tries before the last one of each job, since the job was last
     done.
     """
@@ -333,11 +368,7 @@ def _earlier(jobs: Sequence[Job]) -> Section | None:
             job.name,
             figure(number),
             one.state,
-            _time(datetime.fromisoformat(one.began).timestamp()),
-            UNKNOWN if one.ended is None else _time(datetime.fromisoformat(one.ended).timestamp()),
-            UNKNOWN if one.seconds is None else duration(one.seconds),
-            UNKNOWN if one.peak_bytes is None else size(one.peak_bytes),
-            one.error or _NOTHING,
+            *_try_cells(one),
         )
         for job in jobs
         for number, one in enumerate(job.earlier, 1)
@@ -351,21 +382,27 @@ def _earlier(jobs: Sequence[Job]) -> Section | None:
     return Section("Earlier tries", [tag("p", told), folded], wide=True)
 
 
-def _not_done(jobs: Sequence[Job], runs: bool) -> Section | None:
+def _not_done(jobs: Sequence[JobHistory], runs: bool) -> Section | None:
     """Return a section on jobs that have neither ended well nor failed, and their next step."""
     then = "" if runs else ", until the batch is run"
     told: dict[State, str] = {
         "running": "at this moment",
         "waiting": f"for their turn{then}",
         "cut off": "when the batch was killed; its next run continues them",
-        "left out": "because a job that they need has failed",
     }
     rows: list[tuple[str, Content]] = []
     for state, why in told.items():
         some = [job for job in jobs if job.state == state]
         if some:
             rows.append((state, f"{why}: {', '.join(job.name for job in some)}"))
+    causes: dict[str, list[str]] = {}
     for job in jobs:
-        if job.state == "waiting" and job.entry.error:
-            rows.append((job.name, f"its last try: {job.entry.error}"))
+        if job.state == "left out":
+            causes.setdefault(_why_left_out(job), []).append(job.name)
+    if causes:
+        told_causes = (f"{why}: {', '.join(names)}" for why, names in causes.items())
+        rows.append(("left out", "; ".join(told_causes)))
+    for job in jobs:
+        if job.state == "waiting" and (job.entry.error or job.entry.exit_code):
+            rows.append((job.name, f"its last try: {_why(job.entry)}"))
     return Section("Not done yet", [facts(rows)]) if rows else None

@@ -1,8 +1,8 @@
 """Charts, as SVG that is as wide as there is room: places along x are percentages, heights pixels,
 so that text keeps its size on a phone.
 
-A chart is a frame and layers upon it. Marks differ in form or pattern, too, never by colour alone;
-each says its numbers when it is pointed at.
+A chart is a frame and layers upon it. A timeline is a list of rows over one axis. Marks differ in
+form or pattern, too, never by colour alone; each says its numbers when it is pointed at.
 """
 
 from __future__ import annotations
@@ -26,12 +26,10 @@ _TOP = 26
 _BELOW, _BELOW_NOTHING = 42, 14  # room for what stands along x
 _GUTTER = 52  # as wide as style.css has it
 
-LANE = 42
-"""Pixels of a row of a timeline: its name, and the bar below."""
-
-_BAR = 12
+_BAR, _THIN_BAR = 12, 6
 _LEAST_BAR = 0.006  # of the width, so that it is seen
-_MOST_LETTERS = 24  # of a name, on a phone
+_MOST_NAME, _MOST_NOTE = 24, 110
+"""Letters of a name and of a note: two lines on a phone."""
 
 
 class Tick(NamedTuple):
@@ -57,17 +55,26 @@ class Point(NamedTuple):
     told: str
 
 
-class Lane(NamedTuple):
-    """A row of a timeline. start, stop: from 0 to 1; greater values are beyond the axis; stop None:
-    the end is not known. told: its numbers; without a start, the text in place of a bar.
+class Span(NamedTuple):
+    """A bar of a timeline. start, stop: from 0 to 1; a greater stop is beyond the axis; None: the
+    end is not known. kind: its class. told: its numbers. thin: whether another bar of its row
+    matters more.
     """
 
-    name: str
-    state: str
-    start: float | None
+    start: float
     stop: float | None
     kind: str
     told: str
+    thin: bool = False
+
+
+class Lane(NamedTuple):
+    """A row of a timeline. note: a text below the bars, or in their place."""
+
+    name: str
+    state: str
+    spans: Sequence[Span]
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,21 +96,29 @@ class Frame:
 
 
 def chart(frame: Frame, *layers: Layer) -> Element:
-    names = f"{_slug(frame.title)}-title", f"{_slug(frame.title)}-text"
+    drawn = tag(
+        "g",
+        *_axes(frame),
+        *(mark for layer in layers for mark in layer),
+        transform=f"translate(0,{_TOP})",
+    )
+    height = _TOP + frame.height + (_BELOW if frame.along else _BELOW_NOTHING)
+    return _picture(frame.title, frame.description, [drawn], "chart", height)
+
+
+def _picture(
+    title: str, description: str, drawn: Layer, kind: str, height: int | None = None
+) -> Element:
+    names = f"{_slug(title)}-title", f"{_slug(title)}-text"
     return tag(
         "svg",
-        tag("title", frame.title, id=names[0]),
-        tag("desc", frame.description, id=names[1]),
-        tag(
-            "g",
-            *_axes(frame),
-            *(mark for layer in layers for mark in layer),
-            transform=f"translate(0,{_TOP})",
-        ),
-        class_="chart",
+        tag("title", title, id=names[0]),
+        tag("desc", description, id=names[1]),
+        *drawn,
+        class_=kind,
         role="img",
         aria_labelledby=" ".join(names),
-        height=_TOP + frame.height + (_BELOW if frame.along else _BELOW_NOTHING),
+        height=height,
     )
 
 
@@ -206,43 +221,70 @@ def band(frame: Frame, start: float, stop: float, label: str) -> Layer:
     )
 
 
-def lanes(frame: Frame, rows: Sequence[Lane]) -> Layer:
-    """Draw rows one below the other, each with its name above its bar: a phone has no room beside
-    the bar.
+def timeline(
+    title: str, description: str, along: Sequence[Tick], x_title: str, rows: Sequence[Lane]
+) -> Element:
+    """Draw bars over one axis of time. A row's name stands left of its bars; on a phone, which has
+    no room there, above them (style.css).
     """
-    for at, _ in frame.along:
-        yield tag("line", class_="grid", x1=_percent(at), x2=_percent(at), y1=0, y2=frame.height)
-    for top, lane in zip(range(0, frame.height, LANE), rows, strict=True):
-        name, state, start, stop, kind, told = lane
-        words = f"{_shortened(name)}: {state}"
-        yield tag("text", words, class_="axis lane", x=-_GUTTER, y=top + 14)
-        y = top + 18
-        if start is None:
-            yield tag("text", told, class_="lane", x=-_GUTTER, y=y + 10)
-            continue
-        if stop is not None:
-            width = max(_LEAST_BAR, min(1.0, stop) - start)
-            x = _percent(min(start, 1 - width))
-            yield tag(
-                "rect",
-                tag("title", told),
-                class_=kind,
-                x=x,
-                width=_percent(width),
-                y=y,
-                height=_BAR,
-            )
-        if stop is None or stop > 1:
-            drawn = "M0 0H20L15 4L20 8L15 12H0Z" if stop is None else "M0 0L9 6L0 12Z"
-            at = _percent(start if stop is None else 1.0)
-            end = tag("path", tag("title", told), class_=kind, d=drawn)
-            yield tag("svg", end, x=at, y=y, overflow="visible")
+    axis = _picture(title, description, _times(along, x_title), "chart times")
+    items = (tag("li", *_lane(row)) for row in rows)
+    return tag("div", axis, tag("ol", *items, class_="lanes"), class_="timeline")
 
 
-def _shortened(name: str) -> str:
-    """Return a name without its middle: names that begin alike differ at the end."""
-    half = _MOST_LETTERS // 2
-    return name if len(name) <= _MOST_LETTERS else f"{name[: half - 1]}\u2026{name[-half:]}"
+def _times(along: Sequence[Tick], x_title: str) -> Layer:
+    """Draw the axis of time at the lower end of a picture that is as high as there is room."""
+    for at, label in along:
+        x = _percent(at)
+        yield tag("line", class_="grid", x1=x, x2=x, y1=0, y2="100%")
+        yield tag("text", label, class_="tick", x=x, y="100%", dy=17, text_anchor="middle")
+    yield tag("line", class_="base", x1=0, x2="100%", y1="100%", y2="100%")
+    yield tag("text", x_title, class_="axis", x="100%", y="100%", dy=36, text_anchor="end")
+
+
+def _lane(row: Lane) -> Layer:
+    yield tag("span", _shortened(row.name, _MOST_NAME), class_="name", title=row.name)
+    yield tag("span", row.state, class_="state")
+    if row.spans:
+        marks = (mark for span in row.spans for mark in _span(span))
+        yield tag("svg", *marks, class_="bars", height=_BAR, aria_hidden="true")
+    if row.note:
+        yield tag("span", _shortened(row.note, _MOST_NOTE), class_="note", title=row.note)
+
+
+def _span(span: Span) -> Layer:
+    start, stop, kind, told, thin = span
+    height = _THIN_BAR if thin else _BAR
+    y = (_BAR - height) / 2
+    if stop is not None:
+        width = max(_LEAST_BAR, min(1.0, stop) - start)
+        yield tag(
+            "rect",
+            tag("title", told),
+            class_=kind,
+            x=_percent(min(start, 1 - width)),
+            width=_percent(width),
+            y=y,
+            height=height,
+        )
+    if stop is None or stop > 1:
+        third = height // 3
+        torn = f"M0 0H20L15 {third}L20 {2 * third}L15 {height}H0Z"
+        drawn = torn if stop is None else f"M0 0L9 {height / 2:g}L0 {height}Z"
+        at = _percent(start if stop is None else 1.0)
+        end = tag("path", tag("title", told), class_=kind, d=drawn)
+        yield tag("svg", end, x=at, y=y, overflow="visible")
+
+
+def _shortened(words: str, most: int) -> str:
+    """Return a text without its middle: names that begin alike differ at the end, and an error
+    often begins with a path.
+
+    >>> _shortened("ranks-of-europe", 9)
+    'ran\u2026rope'
+    """
+    half = most // 2
+    return words if len(words) <= most else f"{words[: half - 1]}\u2026{words[-half:]}"
 
 
 def _percent(part: float) -> str:

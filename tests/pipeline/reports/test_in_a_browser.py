@@ -34,13 +34,15 @@ def pages(ok, edge_list, tmp_path):
 
 def test_in_a_browser(pages):
     """Pages have no error, nothing wider than a phone, and no text of a chart cut off or over
-    another text.
+    another text. The names of a batch's jobs stand left of their bars, on a phone above them.
     """
     program = browser.find()
     if program is None:
         pytest.skip("no Chromium or Chrome is installed")
-    for width, dark in ((375, True), (1280, False)):
-        for looks in browser.look(program, pages, width, dark):
+    for width, dark, place in ((360, True, "above"), (620, False, "left"), (1280, False, "left")):
+        every = browser.look(program, pages, width, dark)
+        assert every[-1].names == [place] * 6
+        for looks in every:
             assert looks.errors == []
             assert looks.wide <= width
             assert looks.overlaps == []
