@@ -28,7 +28,9 @@ def _tell(record: Any) -> str:
         f"the largest has {facts['largest']:,} vert{'ex' if facts['largest'] == 1 else 'ices'}"
     )
     alone = facts.get("alone")  # older records lack it
-    return f"{several}; {largest}" + (f"; {alone:,} have one vertex" if alone else "")
+    if not alone:
+        return f"{several}; {largest}"
+    return f"{several}; {largest}; {alone:,} {'is' if alone == 1 else 'are'} a vertex alone"
 
 
 def _tell_verdict(verdict: Any) -> str:

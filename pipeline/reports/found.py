@@ -160,7 +160,13 @@ def range_name(low: float, high: float) -> str:
 
 
 def shown(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+    """
+    >>> shown(2048), shown(2048.0), shown(0.0625), shown(4e6)
+    ('2,048', '2,048', '0.0625', '4e+06')
+    """
+    if isinstance(value, int) or 1000 <= value < 1_000_000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
 
 
 def join_ranges(ranges: Sequence[Range], most: int) -> list[Range]:

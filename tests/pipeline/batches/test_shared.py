@@ -92,7 +92,7 @@ def test_one_process_and_the_same_results(ok, folder):
         record = json.loads((folder / "out" / f"{name}.run.json").read_bytes())
         assert record["command"][1] == name
         out = (folder / "jobs.toml.batch" / f"{name}.out").read_text()
-        assert len(out.splitlines()) == 1
+        assert out == ok(name, "graph.dg", *words, "-o", folder / "alone" / name).out
         log = (folder / "jobs.toml.batch" / f"{name}.log").read_text().splitlines()
         assert json.loads(log[0])["command"][1] == name
         assert json.loads(log[-1])["exit_code"] == 0
@@ -142,7 +142,7 @@ def test_a_process_that_waits(folder):
         wait_until(lambda: process.code() == 0)
         assert process.is_alive()
         assert process.last_event()["exit_code"] == 0
-        assert "components; the largest" in (folder / f"{name}.out").read_text()
+        assert "component; the largest" in (folder / f"{name}.out").read_text()
     process.send(signal.SIGKILL)
     wait_until(lambda: not process.is_alive())
     assert process.code() == 0  # that of the job, which was done
