@@ -22,6 +22,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import pyarrow as pa
+
 from .._version import __version__
 from ..kernels.base.team import Team
 from ..kernels.gpu.device import Device, DeviceMemoryError
@@ -40,6 +42,7 @@ from .algorithms.many_sources import sources_by_id
 from .algorithms.programs import ProgramQuestion, program_extra_bytes, telling
 from .build.build import build_store
 from .build.prepare import BuildOptions
+from .edge_reader import edge_reader
 from .engines.engine import Engine, EngineFacts, Need, SearchEngine, Subject, choose, run_first
 from .engines.engine_cache import hand_over
 from .engines.host.search import HostSearchEngine
@@ -54,8 +57,10 @@ from .engines.table import (
     searches_of_store,
 )
 from .methods import QuestionMethods
+from .notebook import Picture, notebook_html
 from .parameter_checks import algorithm_of
 from .questions import QUESTIONS
+from .reports.found import degree_range
 from .result import BfsResult, Result
 from .results.names import Names, names_of_store
 from .results.result import ResultInfo
@@ -178,6 +183,28 @@ class Graph(QuestionMethods):
 
         of = store_document if isinstance(self._graph, Store) else edges_document
         return of(self._graph)  # pyright: ignore[reportArgumentType] - by its kind
+
+    def __len__(self) -> int:
+        """Return the number of vertices."""
+        return self._subject.record["vertices"]
+
+    @property
+    def vertices(self) -> pa.ChunkedArray:
+        """The ids of the vertices, rising."""
+        names = self._subject.names
+        pieces = [names.piece(number)[0] for number in range(len(names.pieces))]
+        return pa.chunked_array(pieces, names.id_type)
+
+    @property
+    def edges(self) -> pa.RecordBatchReader:
+        """The edges in batches, with ``src``, ``dst`` and, if the graph has weights, ``weight``.
+
+        Of a store, each edge once; of an edge list, its rows as they are, with self-loops and rows
+        that repeat an edge. ``graph.edges.read_all()`` is a table in memory; pandas, Polars and
+        DuckDB take a reader, too. Each access begins anew.
+        """
+        self._open  # noqa: B018 - raises if the graph is closed
+        return edge_reader(self._graph, self._subject.names)
 
     def plan(self) -> Plan:
         """The memory that the graph and a search hold, beside the rest of this process."""
@@ -365,8 +392,23 @@ class Graph(QuestionMethods):
     def __repr__(self) -> str:
         if self._engine is None:
             return f"<Graph {self.location}, closed>"
-        vertices = self._engine.subject.record["vertices"] if self._engine.subject else 0
-        return f"<Graph {self.location}: {vertices:,} vertices, on {self.device}>"
+        return f"<Graph {self.location}: {len(self):,} vertices, on {self.device}>"
+
+    def _repr_html_(self) -> str:
+        """Return counts and, of a store, a picture of the degrees as HTML, for a notebook."""
+        if self._engine is None:
+            return notebook_html(repr(self), ())
+        directed = "directed" if self._subject.record["directed"] else "undirected"
+        facts, picture = [("vertices", f"{len(self):,}")], None
+        if isinstance(self._graph, Store):
+            info = self._graph.info
+            facts.append(("edges", f"{info.edges:,}"))
+            bars = [(degree_range(i), count) for i, count in enumerate(info.degree_histogram)]
+            picture = Picture("vertices by degree", "0", bars[-1][0].split()[-1], bars)
+        else:
+            facts.append(("rows", f"{self._graph.rows:,}"))
+        facts += [("edges are", directed), ("on", self.device)]
+        return notebook_html(f"Graph {self.location}", facts, picture=picture)
 
 
 def open_graph(

@@ -9,13 +9,14 @@ A result is an Arrow stream: ``polars.DataFrame`` and ``duckdb.sql`` take it as 
 
 from __future__ import annotations
 
+import sys
+from collections import namedtuple
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from importlib import import_module
 from itertools import chain
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -24,10 +25,14 @@ from ..partition.disk.outputs import check_output
 from ..partition.disk.urls import AnyPath, named
 from ..partition.disk.work import begin_work
 from ..partition.errors import InputError
+from ..partition.input.ids import parse_id
+from ..partition.numbers import check_whole
 from .algorithms import run
 from .algorithms.bfs_each import write_batch
 from .engines.engine import EngineFacts
+from .notebook import Picture, notebook_html
 from .questions import FORMS
+from .reports.found import distribution_head, join_ranges, range_name, shown, top_rows
 from .results.by_source import RowsBySource
 from .results.columns import Columns, schema_of
 from .results.findings import TOP, Findings
@@ -37,6 +42,12 @@ from .run.records import encode_record
 
 _SHOWN = 10
 """Rows, in a notebook."""
+
+_BARS = 40
+"""Bars, in a notebook."""
+
+_ROWS = 1 << 12
+"""Rows that become Python's objects at the same time."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -128,6 +139,59 @@ class Result:
             findings.add(batch)
         return findings
 
+    def top(self, count: int = 10) -> list[tuple[Any, Any]]:
+        """Return the vertices at the top with their values, the greatest first.
+
+        Of distances these are the farthest vertices, of components the names and sizes of the
+        largest. Of equal values, the least vertices come first.
+
+        Raises:
+            InputError: for searches from several sources, and if ``count`` is not positive.
+        """
+        check_whole("count", count, 1)
+        if FORMS[self.name].finding is None:
+            raise InputError("searches from several sources have no top: look at the table")
+        return self._findings(count).pairs()
+
+    def path(self, target: Any) -> list[Any] | None:
+        """Return the vertices of the path from the source to a vertex, both included; None if the
+        search did not reach the vertex.
+
+        Of several shortest paths it is the one along the column ``parent``.
+
+        Raises:
+            InputError: if the result has no column ``parent``, or the vertex is not in the graph.
+        """
+        parents = next((one for one in self._answer.columns if one.name == "parent"), None)
+        if parents is None:
+            raise InputError(
+                f"a result of {self.name} has no paths: ask bfs or sssp, from a source"
+            )
+        names = self._ran.subject.names
+        place = names.find(parse_id(typed(target), names.id_type))
+        if place is None:
+            raise InputError(f"{target!r} is not a vertex of the graph")
+        distances = self._answer.columns[0]
+        if distances.values[place] == distances.missing:
+            return None
+        steps = [place]
+        while (parent := int(parents.values[steps[-1]])) != parents.missing:
+            steps.append(parent)
+        names.prepare(1)
+        return names.decode(pa.array(steps[::-1], pa.uint32())).to_pylist()
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the rows as named tuples.
+
+        ``pandas.DataFrame(result)`` comes here. ``to_pandas`` is faster, and keeps integers that
+        may be null integers.
+        """
+        row = namedtuple("Row", self.table.column_names)  # pyright: ignore - the columns' names
+        null = _null_of(sys._getframe(1))
+        for batch in self.table.to_batches(_ROWS):
+            for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                yield row(*(null if value is None else value for value in values))
+
     def to_arrow(self) -> pa.Table:
         """Return ``table``."""
         return self.table
@@ -179,32 +243,46 @@ class Result:
     @property
     def summary(self) -> str:
         """The main facts of the record, in one line."""
+        return ", ".join(f"{name} {value}" for name, value in self._told())
+
+    def _told(self) -> list[tuple[str, str]]:
+        """Return the main facts of the record as text."""
         facts = self._answer.record[next(iter(self._answer.record))]
-        told = ((name, value) for name, value in facts.items() if _is_told(value))
-        return ", ".join(
-            f"{name} {value:,}" if _is_number(name, value) else f"{name} {_short(value)}"
+        told = ((name, value) for name, value in facts.items() if _is_told(name, value))
+        return [
+            (name, f"{value:,}" if _is_number(name, value) else _short(value))
             for name, value in told
-        )
+        ]
 
     def __repr__(self) -> str:
         return f"<Result of {self.name}: {self.summary}>"
 
     def _repr_html_(self) -> str:
-        """Return the first rows as HTML, for a notebook."""
-        head = self.table.slice(0, _SHOWN)
-        titles = "".join(f"<th>{escape(name)}</th>" for name in head.column_names)
-        rows = zip(*(column.to_pylist() for column in head.columns), strict=True)
-        cells = ("".join(f"<td>{escape(_short(value))}</td>" for value in row) for row in rows)
-        body = "".join(f"<tr>{row}</tr>" for row in cells)
-        more = f"{len(self):,} rows; {self.summary}"
-        return (
-            f"<table><caption>{escape(self.name)}</caption><thead><tr>{titles}</tr></thead>"
-            f"<tbody>{body}</tbody></table><p>{escape(more)}</p>"
-        )
+        """Return what was found as HTML, for a notebook."""
+        facts = [("rows", f"{len(self):,}"), *self._told()]
+        form = FORMS[self.name]
+        if form.finding is None:
+            return notebook_html(form.title, facts)
+        findings = self._findings(_SHOWN, distributes=True).facts()
+        rows = top_rows(self.name, findings, _SHOWN)
+        if not findings["distribution"]:
+            return notebook_html(form.title, facts, rows)
+        ranges = join_ranges(findings["distribution"], _BARS)
+        values, counted = distribution_head(self.name)
+        bars = [(range_name(low, high), count) for low, high, count in ranges]
+        ends = shown(ranges[0][0]), shown(ranges[-1][1])
+        picture = Picture(f"{counted} by {values}", *ends, bars)
+        return notebook_html(form.title, facts, rows, picture)
 
 
-def _is_told(value: Any) -> bool:
+def _is_told(name: str, value: Any) -> bool:
+    if name in _WORK:
+        return False
     return isinstance(value, (int, float, str)) and not isinstance(value, bool)
+
+
+_WORK = "edges_examined", "bytes_read", "bytes_sent"
+"""Facts about the work, which only the record names."""
 
 
 def _is_number(name: str, value: Any) -> bool:
@@ -258,6 +336,17 @@ class BfsResult(Result):
         """A dict for each superstep, as in the run record."""
         assert self._answer.supersteps is not None
         return list(self._answer.supersteps)
+
+
+def _null_of(frame: FrameType) -> Any:
+    """Return what stands for null in rows that the code of ``frame`` iterates over.
+
+    pandas makes a column of integers and None a column of floats, which rounds ids above 2^53, but
+    leaves integers and its own null as they are.
+    """
+    if frame.f_globals.get("__name__", "").partition(".")[0] == "pandas":
+        return import_module("pandas").NA
+    return None
 
 
 def _library(name: str) -> ModuleType:

@@ -159,6 +159,15 @@ def range_name(low: float, high: float) -> str:
     return shown(low) if low == high else f"{shown(low)} to {shown(high)}"
 
 
+def degree_range(bucket: int) -> str:
+    """Return the degrees that a bucket of a store's histogram counts.
+
+    >>> degree_range(0), degree_range(1), degree_range(3)
+    ('0', '1', '4 to 7')
+    """
+    return range_name(1 << bucket >> 1, max(0, (1 << bucket) - 1))
+
+
 def shown(value: float) -> str:
     """
     >>> shown(2048), shown(2048.0), shown(0.0625), shown(4e6)

@@ -80,10 +80,9 @@ class TopRows:
         self._values = every[order]
         self._vertices = [names[i] for i in order]
 
-    def rows(self) -> list[list[Any]]:
-        """Return each vertex, as JSON can hold it, with its value."""
-        pairs = zip(self._vertices, self._values.tolist(), strict=True)
-        return [[shown_id(vertex), value] for vertex, value in pairs]
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Return each vertex with its value."""
+        return list(zip(self._vertices, self._values.tolist(), strict=True))
 
 
 class Integers:
@@ -230,6 +229,10 @@ class Findings:
         self._alone += later._alone
         self._top.merge(later._top)
 
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Return the vertices or groups at the top with their values, the greatest first."""
+        return self._top.pairs()
+
     def facts(self) -> dict[str, Any]:
         """Return the findings, as JSON can hold them: ``top`` and, if it was counted,
         ``distribution``; of distances also ``reached`` and ``unreached``, of groups ``groups`` and
@@ -241,7 +244,7 @@ class Findings:
             found = {"reached": there, "unreached": self._missing}
         elif self.kind == "groups":
             found = {"groups": there, "alone": self._alone}
-        found["top"] = self._top.rows()
+        found["top"] = [[shown_id(vertex), value] for vertex, value in self.pairs()]
         if self.distribution is not None:
             ranges = [list(one) for one in self.distribution.ranges()]
             if ranges and found["top"]:  # the last range ends at the greatest value
