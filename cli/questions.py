@@ -120,7 +120,7 @@ def _run(
     **typed: Any,
 ) -> None:
     """Ask the question, show how far it is, and tell what was found."""
-    from ..pipeline.reports.found import found_lines
+    from ..pipeline.summary import found_lines
 
     if no_output == (output is not None):
         raise click.UsageError(
@@ -174,7 +174,7 @@ class Asked(NamedTuple):
 def _written(asked: Asked, output: str) -> tuple[Any, bool, Sequence[str]]:
     """Ask with an output. Return the record, whether it was there already, and notes."""
     from ..pipeline.ask import ask_to_output
-    from ..pipeline.reports.found import with_top
+    from ..pipeline.summary import with_top
 
     name, top = asked.question.name, asked.top
     record, already, notes = ask_to_output(

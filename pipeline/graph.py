@@ -60,7 +60,6 @@ from .methods import QuestionMethods
 from .notebook import Picture, notebook_html
 from .parameter_checks import algorithm_of
 from .questions import QUESTIONS
-from .reports.found import degree_range
 from .result import BfsResult, Result
 from .results.names import Names, names_of_store
 from .results.result import ResultInfo
@@ -70,6 +69,7 @@ from .run.devices import device_errors
 from .run.execute import Executor
 from .run.plan import Plan, held_now
 from .run.resources import Resources
+from .summary import degree_range
 
 if TYPE_CHECKING:
     from .build.held import HeldGraph

@@ -32,13 +32,13 @@ from .algorithms.bfs_each import write_batch
 from .engines.engine import EngineFacts
 from .notebook import Picture, notebook_html
 from .questions import FORMS
-from .reports.found import distribution_head, join_ranges, range_name, shown, top_rows
 from .results.by_source import RowsBySource
 from .results.columns import Columns, schema_of
 from .results.findings import TOP, Findings
 from .results.result import batches_of
 from .results.weights import typed
 from .run.records import encode_record
+from .summary import distribution_head, join_ranges, range_name, shown, top_rows
 
 _SHOWN = 10
 """Rows, in a notebook."""

@@ -19,7 +19,7 @@ from ...partition.store.store import Store, open_store
 from ..questions.bfs import BetweenRecord, SuperstepRecord
 from ..results.result import open_result
 from ..run.plan import Plan
-from .found import MARK, table_lines
+from ..summary import MARK, table_lines
 from .projection import project
 from .result import result_document, result_lines
 

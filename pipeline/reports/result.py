@@ -10,7 +10,7 @@ from ...partition.input.id_types import stored
 from ..questions import FORMS
 from ..results.findings import Findings, Integers, check_values
 from ..results.result import Result
-from .found import MARK, distribution_rows, findings_of, table_lines, top_rows
+from ..summary import MARK, distribution_rows, findings_of, table_lines, top_rows
 
 Document = dict[str, Any]
 

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 from ...questions import FORMS
 from ...results.findings import Range
-from ..found import distribution_head, join_ranges
+from ...summary import distribution_head, join_ranges
 from ..numbers import compact, figure
 from .charts import MOST_COLUMNS, Column, Frame, Point, Tick, chart, columns, dots, joined
 from .markup import tag

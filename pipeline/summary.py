@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...partition.input.arrow import compute
-from ...partition.input.id_types import stored
-from ..questions import FORMS
-from ..results.findings import SIZE, TOP, Findings, GroupSizes, Range
-from ..results.result import Result, open_result
+from ..partition.input.arrow import compute
+from ..partition.input.id_types import stored
+from .questions import FORMS
+from .results.findings import SIZE, TOP, Findings, GroupSizes, Range
+from .results.result import Result, open_result
 
 _GROUPS = 1 << 24
 """Rows whose groups are counted at the same time."""
