@@ -23,6 +23,9 @@ _GROUPS = 1 << 24
 _MOST_LINES = 24
 """Lines of a distribution."""
 
+_MOST_OCTAVES = 1 << 12
+"""More than a float has."""
+
 _WIDTH = 40
 """Letters of the longest bar."""
 
@@ -179,8 +182,8 @@ def shown(value: float) -> str:
 
 
 def join_ranges(ranges: Sequence[Range], most: int) -> list[Range]:
-    """Join neighbouring ranges until at most ``most`` remain: ranges of equal lengths by equal
-    steps, others between powers of two. Those that hold nothing are left out, if lengths differ.
+    """Join neighbouring ranges until at most ``most`` remain, beside that of 0: ranges of equal
+    lengths by equal steps, others between powers of two, without those that hold nothing.
 
     >>> join_ranges([(0, 0, 5), (1, 1, 2), (3, 3, 1)], 2)
     [(0, 1, 7), (2, 3, 1)]
@@ -192,8 +195,8 @@ def join_ranges(ranges: Sequence[Range], most: int) -> list[Range]:
     if all(up - down + isinstance(low, int) == length for down, up, _ in ranges[:-1]):
         return _joined_by_steps(ranges, length, most)
     joined, octaves = list(ranges), 0
-    while len(joined) > most:
-        octaves += 1
+    while len(joined) > most and octaves < _MOST_OCTAVES:  # 0 stays apart, whatever is joined
+        octaves = 2 * octaves or 1
         groups = groupby(ranges, key=lambda one: one[0] and floor(log2(one[0])) // octaves + 2000)
         joined = [_joined(list(group)) for _, group in groups]
     return joined

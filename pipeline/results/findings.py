@@ -35,7 +35,8 @@ _PARTS = 4
 _STEPS = 128
 """Equal ranges."""
 
-_LEAST_STEP = 2.0**-1000
+_LEAST = 2.0**-1000
+"""Lesser values count as 0."""
 
 Range = tuple[float, float, int]
 """The least and the greatest value of a range, and how many values are in it. Of floats, the
@@ -118,7 +119,7 @@ class Steps:
             return
         self._whole = self._whole and values.dtype.kind in "iu"
         length = 2.0 ** np.frexp(float(values.max()) / _STEPS)[1]
-        length = max(length, 1.0 if self._whole else _LEAST_STEP)
+        length = max(length, 1.0 if self._whole else _LEAST)
         if self._length and length > self._length:
             together = int(length / self._length) if length / self._length < _STEPS else _STEPS
             counts = self._counts.reshape(-1, together).sum(axis=1)
@@ -148,7 +149,7 @@ class Octaves:
     def add(self, values: NDArray) -> None:
         """Add values, none of which is negative."""
         self._whole = self._whole and values.dtype.kind in "iu"
-        there = values[values > 0]
+        there = values[values >= _LEAST]
         self._zeros += len(values) - len(there)
         fractions, powers = np.frexp(there.astype(np.float64))
         parts = ((fractions - 0.5) * (2 * _PARTS)).astype(np.int64)
