@@ -16,8 +16,8 @@ Options that several functions take:
 - ``threads``: cores to use; None for all that this process may use.
 - ``checkpoint``: seconds between two saves of a long run.
 - ``overwrite``: whether to replace an output that exists, once the new one is complete.
-- ``progress``: a function that is called with a step's name, the number of tasks done, and the
-  number of tasks in all, from any thread.
+- ``progress``: True shows a progress bar, by tqdm if it is installed. Or a function that is called
+  with a step's name, the number of tasks done, and the number of tasks in all, from any thread.
 
 Paths of edge lists, results and files of vertices may be URLs: ``s3://``, ``gs://``, ``abfs://`` or
 ``file://``. Every function raises InputError for bad input, before anything is written, and
@@ -27,6 +27,7 @@ DelegraphError for a failure while running.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
@@ -54,8 +55,8 @@ if TYPE_CHECKING:
     from .bench.protocol import BenchReport
     from .build.build import Built
     from .build.generate import Kind
+    from .edge_sources.kinds import EdgeSource
     from .engines.engine import Strategy
-    from .frames import Frame
     from .graph import Graph
     from .interchange.convert import Converted
     from .interchange.delimited import IdType
@@ -138,7 +139,7 @@ def convert(
 
 
 def build(
-    edges: AnyPath | Frame,
+    edges: AnyPath | EdgeSource,
     output: AnyPath,
     *,
     threads: int | None = None,
@@ -149,19 +150,18 @@ def build(
     """Prepare an edge list as a store.
 
     Args:
-        edges: a path to Parquet, or a table of Arrow, pandas or Polars.
+        edges: a path to Parquet, or a graph in memory: a table, a sparse matrix, a NetworkX graph,
+            or pairs.
         output: the folder of the store.
 
     Returns:
         The store, the record, and whether the store was there already.
     """
     from .build.build import build_graph
-    from .frames import as_path, columns_of
+    from .edge_sources.parquet import as_path
 
-    if not isinstance(edges, (str, PathLike)):
-        options["restart"] = True  # nobody can tell whether it is the table of an earlier attempt
-    resources, chosen = sorted_options(options)
-    with as_path(edges, columns_of(chosen)) as path:
+    resources, chosen = sorted_options(with_choices_of(edges, options))
+    with as_path(edges, chosen) as path:
         return build_graph(
             path,
             local(named(output)),
@@ -213,7 +213,8 @@ def plan(
         return plan_search(edges, usable_threads(threads), resources, program, writes_early)
     if algorithm != "bfs":
         raise InputError(f"{edges} is not a store, so its build is planned: leave out --algorithm")
-    return plan_graph(edges, chosen, usable_threads(threads), resources, exact, progress)
+    threads = usable_threads(threads)
+    return plan_graph(edges, chosen, threads, resources, exact, progress)
 
 
 def _form(name: str) -> Form:
@@ -223,7 +224,7 @@ def _form(name: str) -> Form:
 
 
 def open(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     device: str = "auto",
     memory_limit: int | str | None = None,
@@ -239,19 +240,22 @@ def open(
     """Load a graph once, to ask it many questions.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         directed, src, dst, weight, duplicates: how an edge list is read; a store has its own.
     """
-    from .frames import as_path, columns_of
+    from .edge_sources.parquet import as_path
     from .graph import open_graph
 
+    if directed is None:
+        directed = with_choices_of(graph, {}).get("directed")
     chosen = _reading(directed, src, dst, weight, duplicates)
     resources = resources_of(
         device=device, memory_limit=memory_limit, device_memory_limit=device_memory_limit
     )
     executor = Executor(usable_threads(threads), progress)
     with ExitStack() as temporary:
-        path = temporary.enter_context(as_path(graph, columns_of(chosen or BuildOptions())))
+        path = temporary.enter_context(as_path(graph, chosen or BuildOptions()))
         return open_graph(path, chosen, executor, resources, temporary)
 
 
@@ -422,8 +426,9 @@ def bench_algorithm(
     with ExitStack() as stack:
         if recipe is not None:
             recipe = replace(recipe, weighted=needs_weights(algorithm))
-            building = Executor(threads, progress), resources_of(device=device, **limits)
-            graph = stack.enter_context(generated_store(recipe, *building))
+            executor = Executor(threads, progress)
+            resources = resources_of(device=device, **limits)
+            graph = stack.enter_context(generated_store(recipe, executor, resources))
         store = open_store(named(graph))
         opened = stack.enter_context(open(graph, device=device, threads=threads, **limits))
         options = BenchOptions(runs, seed, threads, progress)
@@ -494,6 +499,19 @@ def _reading(
     given |= {"weight": weight, "duplicates": duplicates}
     given = {name: value for name, value in given.items() if value is not None}
     return build_options_of(**given) if given else None  # pyright: ignore[reportArgumentType]
+
+
+def with_choices_of(graph: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options for a graph. A graph in memory starts over, since nobody can tell whether
+    an earlier attempt had the same graph, and may say by itself whether it is directed.
+    """
+    if isinstance(graph, (str, PathLike)):
+        return {**options}
+    from .edge_sources.kinds import directed_of
+
+    directed = directed_of(graph)
+    own = {} if directed is None else {"directed": directed}
+    return {**own, **options, "restart": True}
 
 
 def sorted_options(options: Any) -> tuple[Resources, BuildOptions]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from ..partition.disk.urls import AnyPath, named
 from ..partition.errors import InputError
-from .api import AllOptions, open, sorted_options, usable_threads
+from .api import AllOptions, open, sorted_options, usable_threads, with_choices_of
 from .build.prepare import StoreOptions
 from .parameter_checks import algorithm_of, given_values
 from .questions import QUESTIONS, Form, Question
@@ -17,7 +16,7 @@ from .run.execute import Executor, Progress
 # Each question loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
     from .algorithms.run import Outcome
-    from .frames import Frame
+    from .edge_sources.kinds import EdgeSource
     from .result import Result
 
 _IN_MEMORY = {
@@ -46,7 +45,7 @@ class AskingOptions(AllOptions, total=False):
 
 def ask(
     name: str,
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     output: AnyPath | None,
     values: Mapping[str, Any],
     options: Mapping[str, Any],
@@ -55,7 +54,7 @@ def ask(
 
     Args:
         name: the name of the question.
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory (edge_sources).
         output: the folder; None for a result in memory.
         values: values of the question's parameters.
         options: the AskingOptions that are given.
@@ -74,14 +73,14 @@ def ask(
 
 def ask_to_output(
     name: str,
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     output: AnyPath,
     values: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Outcome:
     """Answer a question as ``ask`` does, as a result folder with its run record."""
     from .algorithms.run import CHECKPOINT_SECONDS, RunOptions, run_to_result
-    from .frames import as_path, columns_of
+    from .edge_sources.parquet import as_path
 
     form, algorithm = _checked(name, values, options)
     if not hasattr(algorithm, "engines"):
@@ -89,14 +88,14 @@ def ask_to_output(
 
         algorithm = ProgramAlgorithm(algorithm)
     rest, profile = _on_cpus(form, options), values.get("profile")
-    threads, progress = usable_threads(rest.pop("threads", None)), rest.pop("progress", None)
+    threads = usable_threads(rest.pop("threads", None))
+    progress = rest.pop("progress", None)
     overwrite = rest.pop("overwrite", False)
     running = RunOptions(threads, rest.pop("checkpoint", CHECKPOINT_SECONDS))
-    if not isinstance(graph, (str, PathLike)):
-        rest["restart"] = True  # nobody can tell whether it is the table of an earlier attempt
+    rest = with_choices_of(graph, rest)
     resources, choices = sorted_options(rest)
     shaped = rest.keys() & StoreOptions.__annotations__.keys()
-    with as_path(graph, columns_of(choices)) as path:
+    with as_path(graph, choices) as path:
         return run_to_result(
             algorithm,
             path,

@@ -15,7 +15,7 @@ from .parameter_checks import AnySources, AnyVertex, AnyVertices
 
 if TYPE_CHECKING:
     from .algorithms.run import Outcome
-    from .frames import Frame
+    from .edge_sources.kinds import EdgeSource
     from .result import BfsResult, Result
 
 __all__ = ["betweenness", "bfs", "closeness", "components", "eccentricity", "pagerank", "sssp"]
@@ -23,7 +23,7 @@ __all__ = ["betweenness", "bfs", "closeness", "components", "eccentricity", "pag
 
 @overload
 def bfs(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     source: AnyVertex | None = None,
     *,
     output: AnyPath,
@@ -38,7 +38,7 @@ def bfs(
 
 @overload
 def bfs(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     source: AnyVertex,
     *,
     output: None = None,
@@ -49,7 +49,7 @@ def bfs(
 
 @overload
 def bfs(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: None = None,
     sources: AnyVertices,
@@ -60,7 +60,7 @@ def bfs(
 
 
 def bfs(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     source: AnyVertex | None = None,
     *,
     output: AnyPath | None = None,
@@ -76,7 +76,8 @@ def bfs(
     Give ``source`` or ``sources``. If a vertex has several correct parents, any one is named.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
         source: the id of the vertex to search from.
         sources: instead of ``source``, several ids: a sequence, text with commas between them, or a
@@ -110,18 +111,18 @@ def bfs(
 
 @overload
 def components(
-    graph: AnyPath | Frame, *, output: AnyPath, **options: Unpack[AskingOptions]
+    graph: AnyPath | EdgeSource, *, output: AnyPath, **options: Unpack[AskingOptions]
 ) -> Outcome: ...
 
 
 @overload
 def components(
-    graph: AnyPath | Frame, *, output: None = None, **options: Unpack[AskingOptions]
+    graph: AnyPath | EdgeSource, *, output: None = None, **options: Unpack[AskingOptions]
 ) -> Result: ...
 
 
 def components(
-    graph: AnyPath | Frame, *, output: AnyPath | None = None, **options: Unpack[AskingOptions]
+    graph: AnyPath | EdgeSource, *, output: AnyPath | None = None, **options: Unpack[AskingOptions]
 ) -> Any:
     """Find connected components: the least vertex of each vertex's component.
 
@@ -129,7 +130,8 @@ def components(
     components of a directed graph are the weakly connected ones.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
 
     Returns:
@@ -140,7 +142,7 @@ def components(
 
 @overload
 def pagerank(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath,
     damping: float = 0.85,
@@ -157,7 +159,7 @@ def pagerank(
 
 @overload
 def pagerank(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: None = None,
     damping: float = 0.85,
@@ -173,7 +175,7 @@ def pagerank(
 
 
 def pagerank(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath | None = None,
     damping: float = 0.85,
@@ -193,7 +195,8 @@ def pagerank(
     whether it has converged. Edges count by their weights, if the graph has any.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
         damping: the probability to follow an edge, at least 0 and below 1.
         tolerance: stop when an iteration changes less than this, summed over all vertices.
@@ -230,7 +233,7 @@ def pagerank(
 
 @overload
 def sssp(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     source: AnyVertex,
     *,
     output: AnyPath,
@@ -241,7 +244,7 @@ def sssp(
 
 @overload
 def sssp(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     source: AnyVertex,
     *,
     output: None = None,
@@ -251,7 +254,7 @@ def sssp(
 
 
 def sssp(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     source: AnyVertex,
     *,
     output: AnyPath | None = None,
@@ -264,7 +267,8 @@ def sssp(
     names.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
         source: the id of the vertex to start from.
         max_distance: ignore paths that are longer than this.
@@ -281,7 +285,7 @@ def sssp(
 
 @overload
 def betweenness(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath,
     sources: AnySources | None = None,
@@ -293,7 +297,7 @@ def betweenness(
 
 @overload
 def betweenness(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: None = None,
     sources: AnySources | None = None,
@@ -304,7 +308,7 @@ def betweenness(
 
 
 def betweenness(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath | None = None,
     sources: AnySources | None = None,
@@ -318,7 +322,8 @@ def betweenness(
     hops (BetweennessProgram 2001).
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
         sources: the vertices to count paths from, with the sums scaled up: a number of random
             vertices, some ids, or a Parquet file with a column ``vertex``; None for all vertices.
@@ -339,7 +344,7 @@ def betweenness(
 
 @overload
 def closeness(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath,
     sources: AnySources | None = None,
@@ -350,7 +355,7 @@ def closeness(
 
 @overload
 def closeness(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: None = None,
     sources: AnySources | None = None,
@@ -360,7 +365,7 @@ def closeness(
 
 
 def closeness(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath | None = None,
     sources: AnySources | None = None,
@@ -372,7 +377,8 @@ def closeness(
     Distances to the vertex are in hops; values are scaled as Wasserman and Faust do.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
         sources: the vertices to compute values of: a number of random vertices, some ids, or a
             Parquet file with a column ``vertex``; None for all vertices.
@@ -386,7 +392,7 @@ def closeness(
 
 @overload
 def eccentricity(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath,
     sources: AnySources | None = None,
@@ -397,7 +403,7 @@ def eccentricity(
 
 @overload
 def eccentricity(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: None = None,
     sources: AnySources | None = None,
@@ -407,7 +413,7 @@ def eccentricity(
 
 
 def eccentricity(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath | None = None,
     sources: AnySources | None = None,
@@ -419,7 +425,8 @@ def eccentricity(
     Distances are in hops. The record holds bounds of the diameter.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
         sources: the vertices to compute values of: a number of random vertices, some ids, or a
             Parquet file with a column ``vertex``; None for all vertices.

@@ -45,7 +45,7 @@ HOUSE = {
         "result",
         "bench",
         "reports",
-        "frames",
+        "edge_sources",
         "methods",
         "graph",
         "api",
