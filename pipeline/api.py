@@ -41,6 +41,8 @@ from ..partition.errors import DelegraphError, InputError
 from ..partition.numbers import check_whole
 from .build.prepare import BuildOptions, StoreOptions, build_options_of
 from .parameter_checks import AnyVertices, named_vertices
+from .python_side.progress import as_function
+from .python_side.public import public
 from .questions import FORMS, Form, load
 from .run.execute import Executor, Progress
 from .run.resources import ResourceOptions, Resources, as_plain, resources_of
@@ -70,13 +72,14 @@ class AllOptions(ResourceOptions, StoreOptions, total=False):
     """Options of resources, of reading edges and of storing them."""
 
 
+@public
 def generate(
     kind: Kind,
     output: AnyPath,
     *,
     threads: int | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **recipe: Any,
 ) -> int:
     """Write a synthetic edge list, and return the number of its rows.
@@ -88,11 +91,12 @@ def generate(
     """
     from .build.generate import Recipe, generate_edges
 
-    executor = Executor(usable_threads(threads), progress)
+    executor = Executor(usable_threads(threads), as_function(progress))
     plain = {name: as_plain(value) for name, value in recipe.items()}
     return generate_edges(Recipe(kind, **plain), local(named(output)), executor, overwrite)
 
 
+@public
 def convert(
     input: AnyPath,
     output: AnyPath,
@@ -108,7 +112,7 @@ def convert(
     memory_limit: int | str | None = None,
     threads: int | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Converted:
     """Convert a graph file of another program to a Parquet edge list.
 
@@ -130,7 +134,7 @@ def convert(
     from .interchange.delimited import Choices
 
     choices = Choices(src, dst, weight, header, id_type, weight_type)
-    executor = Executor(usable_threads(threads), progress)
+    executor = Executor(usable_threads(threads), as_function(progress))
     resources = resources_of(memory_limit=memory_limit)
     most = math.inf if max_unpacked == "none" else as_bytes(max_unpacked)
     return convert_graph(
@@ -138,13 +142,14 @@ def convert(
     )
 
 
+@public
 def build(
     edges: AnyPath | EdgeSource,
     output: AnyPath,
     *,
     threads: int | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Unpack[AllOptions],
 ) -> Built:
     """Prepare an edge list as a store.
@@ -169,17 +174,18 @@ def build(
             usable_threads(threads),
             resources,
             overwrite,
-            progress,
+            as_function(progress),
         )
 
 
+@public
 def plan(
     edges: AnyPath,
     *,
     exact: bool = False,
     algorithm: str = "bfs",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Unpack[AllOptions],
 ) -> Plan:
     """Say what a command would hold in memory and write to disk, step by step. Nothing is written.
@@ -214,7 +220,7 @@ def plan(
     if algorithm != "bfs":
         raise InputError(f"{edges} is not a store, so its build is planned: leave out --algorithm")
     threads = usable_threads(threads)
-    return plan_graph(edges, chosen, threads, resources, exact, progress)
+    return plan_graph(edges, chosen, threads, resources, exact, as_function(progress))
 
 
 def _form(name: str) -> Form:
@@ -223,6 +229,7 @@ def _form(name: str) -> Form:
     return FORMS[name]
 
 
+@public
 def open(
     graph: AnyPath | EdgeSource,
     *,
@@ -235,7 +242,7 @@ def open(
     dst: str | None = None,
     weight: str | None = None,
     duplicates: Duplicates | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Graph:
     """Load a graph once, to ask it many questions.
 
@@ -253,12 +260,13 @@ def open(
     resources = resources_of(
         device=device, memory_limit=memory_limit, device_memory_limit=device_memory_limit
     )
-    executor = Executor(usable_threads(threads), progress)
+    executor = Executor(usable_threads(threads), as_function(progress))
     with ExitStack() as temporary:
         path = temporary.enter_context(as_path(graph, chosen or BuildOptions()))
         return open_graph(path, chosen, executor, resources, temporary)
 
 
+@public
 def info(
     path: AnyPath, *, src: str = "src", dst: str = "dst", ranks: int | None = None
 ) -> dict[str, Any]:
@@ -275,6 +283,7 @@ def info(
     return describe(named(path), src, dst, ranks)
 
 
+@public
 def validate(
     graph: AnyPath,
     result: AnyPath,
@@ -289,7 +298,7 @@ def validate(
     duplicates: Duplicates | None = None,
     personalize: AnyPath | None = None,
     sources: AnyVertices | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Verdict:
     """Judge a result against its graph, by rules that make a result right.
 
@@ -306,12 +315,13 @@ def validate(
 
     chosen = _reading(directed, src, dst, weight, duplicates)
     resources = resources_of(memory_limit=memory_limit, scratch=scratch)
-    executor = Executor(usable_threads(threads), progress)
+    executor = Executor(usable_threads(threads), as_function(progress))
     file = None if personalize is None else named(personalize)
     some = None if sources is None else named_vertices(sources)
     return validate_result(named(graph), named(result), chosen, executor, resources, file, some)
 
 
+@public
 def report(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
     """Write an HTML page about a store, a result, a batch or the output of ``bench --json``.
 
@@ -328,6 +338,7 @@ def report(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
     write_page(named(path), local(named(output)), overwrite)
 
 
+@public
 def bench(
     graph: AnyPath,
     *,
@@ -337,7 +348,7 @@ def bench(
     device_memory_limit: int | str | None = None,
     strategy: Strategy = "auto",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> BenchReport:
     """Search from many random sources, validate each result, and measure traversal rates.
 
@@ -369,7 +380,7 @@ def bench(
             "use 'delegraph generate' and 'delegraph build', and give the store"
         ) from error
     options = BenchOptions(
-        sources, seed, usable_threads(threads), progress=progress, strategy=strategy
+        sources, seed, usable_threads(threads), progress=as_function(progress), strategy=strategy
     )
     with device_errors():
         if recipe is not None:
@@ -377,13 +388,14 @@ def bench(
         return bench_store(named(graph), options, chosen, must_fit=device not in ("auto", "cpu"))
 
 
+@public
 def bench_ablation(
     graph: AnyPath,
     *,
     sources: int = 64,
     seed: int = 1,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> AblationReport:
     """Search a store by masked products, in memory on the CPU, with and without each of five
     optimizations; every result is held against that of the search's own kernels.
@@ -391,10 +403,11 @@ def bench_ablation(
     from .bench.ablation import bench_ablation
     from .bench.protocol import BenchOptions
 
-    options = BenchOptions(sources, seed, usable_threads(threads), progress=progress)
+    options = BenchOptions(sources, seed, usable_threads(threads), progress=as_function(progress))
     return bench_ablation(named(graph), options)
 
 
+@public
 def bench_algorithm(
     graph: AnyPath,
     algorithm: str,
@@ -405,7 +418,7 @@ def bench_algorithm(
     memory_limit: int | str | None = None,
     device_memory_limit: int | str | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> AlgorithmReport:
     """Run a question such as "pagerank" many times over a store that stays loaded, and validate the
     last result. For a generated graph, a temporary store is built.
@@ -426,18 +439,19 @@ def bench_algorithm(
     with ExitStack() as stack:
         if recipe is not None:
             recipe = replace(recipe, weighted=needs_weights(algorithm))
-            executor = Executor(threads, progress)
+            executor = Executor(threads, as_function(progress))
             resources = resources_of(device=device, **limits)
             graph = stack.enter_context(generated_store(recipe, executor, resources))
         store = open_store(named(graph))
         opened = stack.enter_context(open(graph, device=device, threads=threads, **limits))
-        options = BenchOptions(runs, seed, threads, progress)
+        options = BenchOptions(runs, seed, threads, as_function(progress))
         report = bench_algorithm(store, algorithm, opened, options, resources_of(**limits), recipe)
         if device not in ("auto", "cpu") and report["device"] == "cpu":
             raise DelegraphError(f"not on {device}: {'; '.join(opened.notes)}")
     return report
 
 
+@public
 def bench_algorithm_across(
     graph: AnyPath,
     algorithm: str,
@@ -446,7 +460,7 @@ def bench_algorithm_across(
     runs: int = 16,
     seed: int = 1,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Unpack[ResourceOptions],
 ) -> list[AlgorithmRow]:
     """``bench_algorithm`` across workers: of a store, or of a generated graph, of which a temporary
@@ -457,11 +471,12 @@ def bench_algorithm_across(
     from .bench.algorithms_across import bench_algorithm_by_workers
     from .bench.protocol import BenchOptions
 
-    chosen = BenchOptions(runs, seed, usable_threads(threads), progress)
+    chosen = BenchOptions(runs, seed, usable_threads(threads), as_function(progress))
     resources = resources_of(**options)
     return bench_algorithm_by_workers(named(graph), algorithm, scaling, resources, chosen)
 
 
+@public
 def bench_across(
     graph: AnyPath,
     *,
@@ -469,7 +484,7 @@ def bench_across(
     sources: int = 64,
     seed: int = 1,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Unpack[AllOptions],
 ) -> list[ScalingRow]:
     """``bench`` across workers: of a store, or of a generated graph, which takes a GPU each.
@@ -483,7 +498,7 @@ def bench_across(
 
     resources, shape = sorted_options(options)
     shaped = options.keys() & StoreOptions.__annotations__.keys()
-    bench_options = BenchOptions(sources, seed, usable_threads(threads), progress)
+    bench_options = BenchOptions(sources, seed, usable_threads(threads), as_function(progress))
     return bench_by_workers(named(graph), scaling, resources, shape, shaped, bench_options)
 
 

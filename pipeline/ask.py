@@ -10,6 +10,7 @@ from ..partition.errors import InputError
 from .api import AllOptions, open, sorted_options, usable_threads, with_choices_of
 from .build.prepare import StoreOptions
 from .parameter_checks import algorithm_of, given_values
+from .python_side.progress import as_function
 from .questions import QUESTIONS, Form, Question
 from .run.execute import Executor, Progress
 
@@ -40,7 +41,7 @@ class AskingOptions(AllOptions, total=False):
     threads: int | None
     checkpoint: float
     overwrite: bool
-    progress: Progress | None
+    progress: Progress | bool | None
 
 
 def ask(
@@ -89,7 +90,7 @@ def ask_to_output(
         algorithm = ProgramAlgorithm(algorithm)
     rest, profile = _on_cpus(form, options), values.get("profile")
     threads = usable_threads(rest.pop("threads", None))
-    progress = rest.pop("progress", None)
+    progress = as_function(rest.pop("progress", None))
     overwrite = rest.pop("overwrite", False)
     running = RunOptions(threads, rest.pop("checkpoint", CHECKPOINT_SECONDS))
     rest = with_choices_of(graph, rest)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from ..partition.disk.urls import AnyPath
 from .ask import AskingOptions, ask
 from .parameter_checks import AnySources, AnyVertex, AnyVertices
+from .python_side.public import public
 
 if TYPE_CHECKING:
     from .algorithms.run import Outcome
@@ -59,6 +60,7 @@ def bfs(
 ) -> Result: ...
 
 
+@public
 def bfs(
     graph: AnyPath | EdgeSource,
     source: AnyVertex | None = None,
@@ -121,6 +123,7 @@ def components(
 ) -> Result: ...
 
 
+@public
 def components(
     graph: AnyPath | EdgeSource, *, output: AnyPath | None = None, **options: Unpack[AskingOptions]
 ) -> Any:
@@ -174,6 +177,7 @@ def pagerank(
 ) -> Result: ...
 
 
+@public
 def pagerank(
     graph: AnyPath | EdgeSource,
     *,
@@ -253,6 +257,7 @@ def sssp(
 ) -> Result: ...
 
 
+@public
 def sssp(
     graph: AnyPath | EdgeSource,
     source: AnyVertex,
@@ -307,6 +312,7 @@ def betweenness(
 ) -> Result: ...
 
 
+@public
 def betweenness(
     graph: AnyPath | EdgeSource,
     *,
@@ -364,6 +370,7 @@ def closeness(
 ) -> Result: ...
 
 
+@public
 def closeness(
     graph: AnyPath | EdgeSource,
     *,
@@ -412,6 +419,7 @@ def eccentricity(
 ) -> Result: ...
 
 
+@public
 def eccentricity(
     graph: AnyPath | EdgeSource,
     *,

@@ -55,6 +55,9 @@ from .engines.table import (
 )
 from .methods import QuestionMethods
 from .parameter_checks import algorithm_of
+from .python_side.keywords import worded
+from .python_side.progress import finish
+from .python_side.public import public
 from .questions import QUESTIONS
 from .result import BfsResult, Result
 from .results.names import Names, names_of_store
@@ -164,7 +167,7 @@ class Graph(QuestionMethods):
 
         Results have notes of their own.
         """
-        return tuple(self._notes)
+        return tuple(map(worded, self._notes))
 
     @property
     def device(self) -> str:
@@ -179,6 +182,7 @@ class Graph(QuestionMethods):
         of = store_document if isinstance(self._graph, Store) else edges_document
         return of(self._graph)  # pyright: ignore[reportArgumentType] - by its kind
 
+    @public
     def plan(self) -> Plan:
         """The memory that the graph and a search hold, beside the rest of this process."""
         engine, limit = self._open, self._resources.limit
@@ -196,17 +200,22 @@ class Graph(QuestionMethods):
         assert self._open.subject is not None
         return self._open.subject
 
+    @public
     def _ask(self, name: str, values: Mapping[str, Any]) -> Result:
         _, algorithm = algorithm_of(QUESTIONS[name], values)
         return self.ask(algorithm)
 
+    @public
     def ask(self, algorithm: ProgramQuestion | Bfs | BfsEach) -> Result:
         """Run an algorithm that a file of ``pipeline/algorithms`` makes."""
-        if isinstance(algorithm, Bfs):
-            return self._search(algorithm)
-        if isinstance(algorithm, BfsEach):
-            return self._search_each(algorithm)
-        return self._run_program(algorithm)
+        try:
+            if isinstance(algorithm, Bfs):
+                return self._search(algorithm)
+            if isinstance(algorithm, BfsEach):
+                return self._search_each(algorithm)
+            return self._run_program(algorithm)
+        finally:
+            finish(self._executor.progress)
 
     def _search(self, asked: Bfs) -> BfsResult:
         with self._lock, device_errors():
@@ -280,7 +289,7 @@ class Graph(QuestionMethods):
             run.check_weights(self._graph, self.location)
         elif self._graph.weight is None:
             raise InputError(
-                f"{self.location} was opened without weights: give their column with weight="
+                f"{self.location} was opened without weights: give their column with --weight"
             )
 
     def _ready(

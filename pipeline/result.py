@@ -27,6 +27,8 @@ from ..partition.errors import InputError
 from .algorithms import run
 from .algorithms.bfs_each import write_batch
 from .engines.engine import EngineFacts
+from .python_side.keywords import worded
+from .python_side.public import public
 from .results.by_source import RowsBySource
 from .results.columns import Columns, schema_of
 from .results.result import batches_of
@@ -82,7 +84,7 @@ class Result:
     @property
     def notes(self) -> tuple[str, ...]:
         """Messages for people, such as on rows that were left out, as the command prints them."""
-        return tuple(self._run.notes)
+        return tuple(map(worded, self._run.notes))
 
     @property
     def seconds(self) -> float:
@@ -135,6 +137,7 @@ class Result:
         """
         return _library("polars").from_arrow(self.table)
 
+    @public
     def write(self, output: AnyPath, overwrite: bool = False) -> None:
         """Write a result folder, and its run record, as the command does.
 

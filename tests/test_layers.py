@@ -42,6 +42,7 @@ HOUSE = {
         "algorithms",
         "batches",
         "parameter_checks",
+        "python_side",
         "result",
         "bench",
         "reports",

@@ -58,6 +58,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from ..partition.disk.urls import AnyPath
 from .ask import AskingOptions, ask
 from .parameter_checks import AnySources, AnyVertex, AnyVertices
+from .python_side.public import public
 
 if TYPE_CHECKING:
     from .algorithms.run import Outcome
@@ -138,7 +139,7 @@ def _function(question: Question) -> str:
     docstring = _docstring(question, every, (graph, output), returns)
     body = f'{docstring}\nreturn ask("{question.name}", graph, output, {_values(every)}, options)'
     function = _function_of(question, every, "output: AnyPath | None = None", "Any", body)
-    return function
+    return f"@public\n{function}"
 
 
 def _taken(question: Question, form: Form) -> list[Parameter]:
