@@ -18,6 +18,7 @@ _HOMES = {
     ),
     ".pipeline.graph": ("Graph",),
     ".pipeline.result": ("Result",),
+    ".pipeline.sql_tables": ("register",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -15,3 +15,4 @@ from .pipeline.api import validate as validate
 from .pipeline.functions import *  # noqa: F403 - the questions
 from .pipeline.graph import Graph as Graph
 from .pipeline.result import Result as Result
+from .pipeline.sql_tables import register as register

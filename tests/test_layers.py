@@ -47,6 +47,7 @@ HOUSE = {
         "bench",
         "reports",
         "edge_sources",
+        "sql_tables",
         "methods",
         "graph",
         "api",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -51,11 +52,15 @@ def _word(error: BaseException | None) -> None:
 
 
 def _with_worded_notes(result: Any) -> Any:
-    """Return a named tuple, or a list of them, with keywords in its notes; any other result
+    """Return the outcome of a run, or a list of them, with keywords in its notes; any other result
     unchanged.
     """
     if isinstance(result, list):
         return [_with_worded_notes(each) for each in result]
     if isinstance(result, tuple) and hasattr(result, "notes"):
-        return cast(Any, result)._replace(notes=tuple(map(worded, cast(Any, result).notes)))
+        named: Any = result
+        return named._replace(notes=tuple(map(worded, named.notes)))
+    if is_dataclass(result) and any(field.name == "notes" for field in fields(result)):
+        outcome: Any = result
+        return replace(outcome, notes=tuple(map(worded, outcome.notes)))
     return result
