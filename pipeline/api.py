@@ -50,6 +50,7 @@ from .run.resources import ResourceOptions, Resources, as_plain, resources_of
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
     from ..partition.input.weights import Duplicates
+    from ..partition.store.store import Store
     from .bench.ablation import AblationReport
     from .bench.across import ScalingRow
     from .bench.algorithms import AlgorithmReport
@@ -264,6 +265,16 @@ def open(
     with ExitStack() as temporary:
         path = temporary.enter_context(as_path(graph, chosen or BuildOptions()))
         return open_graph(path, chosen, executor, resources, temporary)
+
+
+@public
+def open_store(path: AnyPath) -> Store:
+    """Open a store, to look at what it holds: read its manifest, and check that every file is
+    there with its size.
+    """
+    from ..partition.store.store import open_store
+
+    return open_store(named(path))
 
 
 @public

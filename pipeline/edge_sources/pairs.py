@@ -56,11 +56,8 @@ def batches_of_pairs(pairs: Iterable[Any], weighted: bool) -> Iterator[list[pa.A
     rest, first, length = iter(pairs), 0, 0
     while rows := list(islice(rest, _AT_ONCE)):
         length = length or _length_of(rows[0], 0)
-        for number, row in enumerate(rows, first):
-            if _length_of(row, number) != length:
-                raise InputError(
-                    f"edge {number} is {shown(row)}: the first edge has {length} parts"
-                )
+        if not _all_of(rows, (tuple, list)) or set(map(len, rows)) != {length}:
+            raise _odd_row(rows, first, length)
         if weighted and length == 2:
             raise InputError(
                 "the pairs have no weights: give (u, v, weight), or leave out --weight"
@@ -74,51 +71,61 @@ def batches_of_pairs(pairs: Iterable[Any], weighted: bool) -> Iterator[list[pa.A
         first += len(rows)
 
 
+def _all_of(values: Iterable[Any], kinds: tuple[type, ...], besides: tuple[type, ...] = ()) -> bool:
+    """Return whether all values are of some types, and none is of the types ``besides``."""
+    return all(
+        issubclass(each, kinds) and not issubclass(each, besides) for each in set(map(type, values))
+    )
+
+
 def _length_of(row: Any, number: int) -> int:
     if isinstance(row, (tuple, list)) and len(row) in (2, 3):
         return len(row)
     raise InputError(f"edge {number} is {shown(row)}: give (u, v) or (u, v, weight)")
 
 
+def _odd_row(rows: Sequence[Any], first: int, length: int) -> InputError:
+    """Return the error about the first row that is unlike the first edge."""
+    number, row = next(
+        (number, row) for number, row in enumerate(rows, first) if _length_of(row, number) != length
+    )
+    return InputError(f"edge {number} is {shown(row)}: the first edge has {length} parts")
+
+
 def _ids(values: Sequence[Any]) -> pa.Array:
     """Return ids as an array of int64, uint64 or strings."""
-    kinds = set(map(type, values))
-    if all(issubclass(kind, str) for kind in kinds):
+    if _all_of(values, (str,)):
         return pa.array(map(str, values), pa.string())
-    wrong = [value for value in values if not _is_id(value)]
-    if wrong:
+    if not _all_of(values, (str, *_INTEGERS), (bool,)):
+        wrong = next(value for value in values if not _all_of([value], (str, *_INTEGERS), (bool,)))
         raise InputError(
-            f"{shown(wrong[0])} ({type(wrong[0]).__name__}) cannot be a vertex: ids must be "
-            "integers or strings"
+            f"{shown(wrong)} ({type(wrong).__name__}) cannot be a vertex: ids must be integers or "
+            "strings"
         )
-    texts = [value for value in values if isinstance(value, str)]
-    if texts:
+    if not _all_of(values, _INTEGERS):
+        text = next(value for value in values if isinstance(value, str))
         number = next(value for value in values if not isinstance(value, str))
         raise InputError(
-            f"ids must be all integers or all strings: there are both {shown(texts[0])} and "
-            f"{number}"
+            f"ids must be all integers or all strings: there are both {shown(text)} and {number}"
         )
-    numbers = list(map(index, values))
-    least, most = min(numbers), max(numbers)
-    if least >= -(2**63) and most < 2**63:
-        return pa.array(numbers, pa.int64())
-    if least >= 0 and most < 2**64:
-        return pa.array(numbers, pa.uint64())
-    raise InputError(f"no integer type of 64 bits holds all ids: {shown(least)} to {shown(most)}")
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, (str, *_INTEGERS)) and not isinstance(value, bool)
+    return _integers(list(map(index, values)), "all ids, which are from")
 
 
 def _weights(values: Sequence[Any]) -> pa.Array:
     """Return weights as an array of int64, or of float64 if one is a float."""
-    wrong = [value for value in values if not isinstance(value, _NUMBERS)]
-    if wrong:
-        raise InputError(f"the weight {shown(wrong[0])} is no number")
-    if any(isinstance(value, (float, np.floating)) for value in values):
+    if not _all_of(values, _NUMBERS):
+        wrong = next(value for value in values if not isinstance(value, _NUMBERS))
+        raise InputError(f"the weight {shown(wrong)} is no number")
+    if not _all_of(values, _NUMBERS, (float, np.floating)):
         return pa.array(map(float, values), pa.float64())
-    numbers = list(map(int, values))
-    if min(numbers) >= -(2**63) and max(numbers) < 2**63:
-        return pa.array(numbers, pa.int64())
-    raise InputError(f"a weight is out of range: {shown(min(numbers))} to {shown(max(numbers))}")
+    return _integers(list(map(int, values)), "all weights, which are from")
+
+
+def _integers(values: list[int], what: str) -> pa.Array:
+    """Return an array of int64, or of uint64 if the values need it."""
+    least, most = min(values), max(values)
+    if least >= -(2**63) and most < 2**63:
+        return pa.array(values, pa.int64())
+    if least >= 0 and most < 2**64:
+        return pa.array(values, pa.uint64())
+    raise InputError(f"no integer type of 64 bits holds {what} {shown(least)} to {shown(most)}")

@@ -19,13 +19,16 @@ import pyarrow.parquet as pq
 from ...partition.disk.system_errors import parquet_writer
 from ...partition.disk.temporary import TemporaryFolder
 from ...partition.disk.urls import named
-from ...partition.errors import InputError, one_line
+from ...partition.errors import DelegraphError, InputError, one_line
 from ..build.prepare import BuildOptions
 from .kinds import EdgeSource, kind_of
 from .matrices import batches_of_matrix
 from .networkx_graphs import batches_of_networkx
 from .pairs import batches_of_array, batches_of_pairs
 from .tables import batches_of_relation, batches_of_table
+
+_NAME = "the graph"
+"""The name of a graph in memory, in messages about its file."""
 
 _WEIGHT = "weight"
 """The only name of the weights of a source whose columns have no names."""
@@ -51,7 +54,13 @@ def as_path(graph: str | PathLike[str] | EdgeSource, options: BuildOptions) -> I
             _write(path, columns, batches)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise InputError(f"Parquet cannot hold the edges: {one_line(error)}") from error
-        yield str(path)
+        try:
+            yield str(path)
+        except DelegraphError as error:
+            error.args = tuple(
+                some.replace(str(path), _NAME) if type(some) is str else some for some in error.args
+            )
+            raise
 
 
 def _batches(

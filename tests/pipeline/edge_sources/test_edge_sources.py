@@ -294,6 +294,15 @@ def test_empty_graphs(empty):
         delegraph.components(empty)
 
 
+def test_errors_name_the_graph():
+    """Errors about the temporary file do not name it."""
+    with pytest.raises(InputError, match=r"^the graph: .*weights must be numbers from 0"):
+        delegraph.sssp([(1, 2, -0.5)], 1, weight="weight")
+    with pytest.raises(InputError, match=r"^the graph: .*integer weights must be from 0"):
+        delegraph.build([(1, 2, 2**63)], "unused.dg", weight="weight")
+    assert not Path("unused.dg").exists()
+
+
 @pytest.mark.parametrize(
     "one", [[(7, 7)], np.array([[7, 7]]), nx.Graph([(7, 7)]), nx.empty_graph([7])]
 )
