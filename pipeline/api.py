@@ -264,7 +264,10 @@ def open(
     executor = Executor(usable_threads(threads), as_function(progress))
     with ExitStack() as temporary:
         path = temporary.enter_context(as_path(graph, chosen or BuildOptions()))
-        return open_graph(path, chosen, executor, resources, temporary)
+        opened = open_graph(path, chosen, executor, resources, temporary)
+        if not isinstance(graph, (str, PathLike)):
+            opened.location = f"{type(graph).__name__} in memory"
+        return opened
 
 
 @public

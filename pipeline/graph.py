@@ -83,7 +83,7 @@ E = TypeVar("E", bound=Engine)
 class Graph(QuestionMethods):
     """An open graph. ``delegraph.open`` makes it; close it, or use it in a ``with`` statement.
 
-    ``location`` is the path or the URL that it was opened from.
+    ``location`` is the path or the URL that it was opened from, or says that it was in memory.
 
     It stands in memory, on a GPU, or on disk if it does not fit. Several graphs may be open at
     once. Any thread may ask a question; one graph answers one question after the other.

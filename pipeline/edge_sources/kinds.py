@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -55,8 +55,11 @@ def kind_of(source: Any) -> Kind:
         return "table"
     if "numpy" in libraries and hasattr(source, "dtype"):
         return "array"
-    if isinstance(source, Iterable) and not isinstance(source, (str, bytes, bytearray, Mapping)):
-        return "pairs"
+    no_pairs = isinstance(source, (str, bytes, bytearray, Mapping))
+    if isinstance(source, Set) or (isinstance(source, Iterable) and not no_pairs):
+        return "pairs"  # a set first: NetworkX's edges are a mapping, too
+    if "polars" in libraries and hasattr(source, "collect"):
+        raise TypeError(f"{type(source).__name__} has no rows yet: give frame.collect()")
     raise TypeError(
         f"{type(source).__name__} is not a path, a table, a sparse matrix, a NetworkX graph or "
         "pairs (u, v): convert it to one of these, for example to an Arrow table with a column for "

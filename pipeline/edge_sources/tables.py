@@ -70,11 +70,12 @@ def _reader_of(relation: Any) -> pa.RecordBatchReader:
     """Return a reader of a relation's rows. Older versions of DuckDB have no Arrow stream."""
     if hasattr(relation, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(relation)
-    for name in _READERS:
-        if hasattr(relation, name):
-            rows = getattr(relation, name)()
-            return rows.to_reader() if isinstance(rows, pa.Table) else rows
-    raise InputError(f"{type(relation).__name__} of DuckDB has no rows: give connection.sql(...)")
+    name = next((name for name in _READERS if hasattr(relation, name)), None)
+    if name is None or not hasattr(relation, "columns"):
+        kind = type(relation).__name__
+        raise InputError(f"{kind} is no relation of DuckDB: give one, such as connection.sql(...)")
+    rows = getattr(relation, name)()
+    return rows.to_reader() if isinstance(rows, pa.Table) else rows
 
 
 @contextmanager

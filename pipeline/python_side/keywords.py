@@ -25,7 +25,7 @@ _FIXED = {
 COMMAND_ONLY = {"debug", "jobs", "json", "set"}
 """Options that no function has."""
 
-_OPTION = r"(?<![\w/.-])--(?P<name>[a-z]+(?:-[a-z]+)*)(?![\w-])"
+_OPTION = r"(?<![\w/.'\"-])--(?P<name>[a-z]+(?:-[a-z]+)*)(?![\w-])"
 _WORDS = (
     *("auto", "cpu", "cuda", "csv", "delegate", "double", "max", "min", "single", "slices"),
     *("snap", "string", "strong", "sum", "tsv", "weak"),

@@ -294,6 +294,22 @@ def test_empty_graphs(empty):
         delegraph.components(empty)
 
 
+def test_open_graphs_name_their_kind():
+    with delegraph.open(nx.path_graph(3)) as graph:
+        assert graph.location == "Graph in memory"
+        with pytest.raises(InputError, match="Graph in memory was opened without weights"):
+            graph.sssp(0)
+
+
+def test_other_objects():
+    """Objects that hold edges, but no rows, are told apart from what is no graph."""
+    assert delegraph.components(nx.path_graph(3).edges)["vertex"].to_pylist() == [0, 1, 2]
+    with pytest.raises(TypeError, match="LazyFrame has no rows yet"):
+        delegraph.components(polars.LazyFrame({"src": [1], "dst": [2]}))
+    with pytest.raises(InputError, match="is no relation of DuckDB: give one"):
+        delegraph.components(duckdb.connect())
+
+
 def test_errors_name_the_graph():
     """Errors about the temporary file do not name it."""
     with pytest.raises(InputError, match=r"^the graph: .*weights must be numbers from 0"):

@@ -116,6 +116,7 @@ ENGLISH = (
         ("give --no-header if so", "give header=False if so"),
         ("a--memory-limit/x and ./--overwrite stay", "a--memory-limit/x and ./--overwrite stay"),
         ("all of them with --json", "all of them with --json"),
+        ("source '--weight' is not a vertex", "source '--weight' is not a vertex"),
     ],
 )
 def test_words(message, told):
