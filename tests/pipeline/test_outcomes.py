@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import delegraph
@@ -29,7 +31,7 @@ def test_outcomes_print_as_one_line(tmp_path, name, options, told):
 
 
 def test_outcomes_of_all_questions_are_one_line(tmp_path):
-    options = {"weight": "weight"}
+    options: Any = {"weight": "weight"}
     edges = [(*edge, 1) for edge in EDGES]
     asked = {
         "sources": lambda out: delegraph.bfs(edges, sources=[1, 2], output=out),
