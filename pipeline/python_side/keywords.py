@@ -27,8 +27,8 @@ COMMAND_ONLY = {"debug", "jobs", "json", "set"}
 
 _OPTION = r"(?<![\w/.'\"-])--(?P<name>[a-z]+(?:-[a-z]+)*)(?![\w-])"
 _WORDS = (
-    *("auto", "cpu", "cuda", "csv", "delegate", "double", "max", "min", "single", "slices"),
-    *("snap", "string", "strong", "sum", "tsv", "weak"),
+    *("auto", "cpu", "cuda", "csv", "delegate", "double", "max", "min", "none", "single"),
+    *("slices", "snap", "string", "strong", "sum", "tsv", "weak"),
 )
 """Values of options in messages that look like the next word of a sentence."""
 
