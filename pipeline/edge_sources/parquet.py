@@ -21,7 +21,7 @@ from ...partition.disk.temporary import TemporaryFolder
 from ...partition.disk.urls import named
 from ...partition.errors import DelegraphError, InputError, one_line
 from ..build.prepare import BuildOptions
-from .kinds import EdgeSource, kind_of
+from .kinds import EdgeSource, Kind, kind_of
 from .matrices import batches_of_matrix
 from .networkx_graphs import batches_of_networkx
 from .pairs import batches_of_array, batches_of_pairs
@@ -47,12 +47,17 @@ def as_path(graph: str | PathLike[str] | EdgeSource, options: BuildOptions) -> I
         return
     weight = () if options.weight is None else (options.weight,)
     columns = [options.src, options.dst, *weight]
-    batches = _batches(graph, columns, options)
+    kind = kind_of(graph)
+    batches = _batches(graph, kind, columns, options)
+    # What a caller's own iterator raises is left alone.
+    refused: tuple[type[Exception], ...] = (pa.ArrowException, UnicodeError)
+    if kind == "table":
+        refused += (TypeError, ValueError)
     with TemporaryFolder() as folder:
         path = Path(folder) / "edges.parquet"
         try:
             _write(path, columns, batches)
-        except (pa.ArrowException, TypeError, ValueError) as error:
+        except refused as error:
             raise InputError(f"Parquet cannot hold the edges: {one_line(error)}") from error
         try:
             yield str(path)
@@ -64,9 +69,9 @@ def as_path(graph: str | PathLike[str] | EdgeSource, options: BuildOptions) -> I
 
 
 def _batches(
-    source: Any, columns: Sequence[str], options: BuildOptions
+    source: Any, kind: Kind, columns: Sequence[str], options: BuildOptions
 ) -> Iterator[list[pa.Array]]:
-    kind, weighted = kind_of(source), options.weight is not None
+    weighted = options.weight is not None
     if kind == "table":
         return batches_of_table(source, columns)
     if kind == "relation":

@@ -310,6 +310,17 @@ def test_other_objects():
         delegraph.components(duckdb.connect())
 
 
+def test_errors_of_an_iterator_are_its_own():
+    def edges():
+        yield 1, 2
+        raise ValueError("a bug of the caller")
+
+    with pytest.raises(ValueError, match=r"^a bug of the caller$"):
+        delegraph.components(edges())
+    with pytest.raises(InputError, match=r"Parquet cannot hold the edges: .*surrogates"):
+        delegraph.components([("\ud800", "b")])
+
+
 def test_errors_name_the_graph():
     """Errors about the temporary file do not name it."""
     with pytest.raises(InputError, match=r"^the graph: .*weights must be numbers from 0"):
