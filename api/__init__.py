@@ -12,12 +12,13 @@ from ._version import __version__ as __version__
 
 _HOMES = {
     ".partition.errors": ("BusyError", "DelegraphError", "InputError"),
-    ".partition.store.store": ("open_store",),
     ".pipeline.api": (
-        *("bench", "build", "convert", "generate", "info", "open", "plan", "report", "validate"),
+        *("bench", "build", "convert", "generate", "info", "open", "open_store", "plan", "report"),
+        "validate",
     ),
     ".pipeline.graph": ("Graph",),
     ".pipeline.result": ("Result",),
+    ".pipeline.sql_tables": ("register",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -23,6 +23,7 @@ import click
 from .._version import __version__
 from ..partition.secrets import without_secrets
 from ..pipeline.run.peak import peak_bytes
+from ..pipeline.run.progress_line import remaining
 
 _BEAT_SECONDS = 10.0
 _OFTEN_SECONDS = 5.0
@@ -208,11 +209,6 @@ class _Watch:
             remaining_seconds=remaining(spent, self._done, self._total),
             peak_bytes=peak_bytes(),
         )
-
-
-def remaining(spent: float, done: int, total: int) -> float | None:
-    """Estimate the seconds left in a step, from the time it has taken; None: not known."""
-    return round(spent / done * (total - done), 1) if 0 < done <= total else None
 
 
 def facts(last: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ import click
 from .._version import __version__
 from ..kernels.base.threads import CANNOT_START, bound_thread_starts
 from ..partition.secrets import without_secrets
+from ..pipeline.python_side.keywords import command_line
 from ..pipeline.questions import QUESTIONS
 from ..pipeline.run import ending
 from . import events
@@ -76,7 +77,8 @@ class _Commands(click.Group):
         interrupt.
         """
         try:
-            return super().invoke(ctx)
+            with command_line():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             raise click.exceptions.Abort from None
         except BrokenPipeError:  # at which Click leaves

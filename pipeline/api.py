@@ -16,8 +16,8 @@ Options that several functions take:
 - ``threads``: cores to use; None for all that this process may use.
 - ``checkpoint``: seconds between two saves of a long run.
 - ``overwrite``: whether to replace an output that exists, once the new one is complete.
-- ``progress``: a function that is called with a step's name, the number of tasks done, and the
-  number of tasks in all, from any thread.
+- ``progress``: True shows a progress bar, by tqdm if it is installed. Or a function that is called
+  with a step's name, the number of tasks done, and the number of tasks in all, from any thread.
 
 Paths of edge lists, results and files of vertices may be URLs: ``s3://``, ``gs://``, ``abfs://`` or
 ``file://``. Every function raises InputError for bad input, before anything is written, and
@@ -27,6 +27,7 @@ DelegraphError for a failure while running.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
@@ -40,6 +41,8 @@ from ..partition.errors import DelegraphError, InputError
 from ..partition.numbers import check_whole
 from .build.prepare import BuildOptions, StoreOptions, build_options_of
 from .parameter_checks import AnyVertices, named_vertices
+from .python_side.progress import as_function
+from .python_side.public import public
 from .questions import FORMS, Form, load
 from .run.execute import Executor, Progress
 from .run.resources import ResourceOptions, Resources, as_plain, resources_of
@@ -47,6 +50,7 @@ from .run.resources import ResourceOptions, Resources, as_plain, resources_of
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
     from ..partition.input.weights import Duplicates
+    from ..partition.store.store import Store
     from .bench.ablation import AblationReport
     from .bench.across import ScalingRow
     from .bench.algorithms import AlgorithmReport
@@ -54,8 +58,8 @@ if TYPE_CHECKING:
     from .bench.protocol import BenchReport
     from .build.build import Built
     from .build.generate import Kind
+    from .edge_sources.kinds import EdgeSource
     from .engines.engine import Strategy
-    from .frames import Frame
     from .graph import Graph
     from .interchange.convert import Converted
     from .interchange.delimited import IdType
@@ -69,13 +73,14 @@ class AllOptions(ResourceOptions, StoreOptions, total=False):
     """Options of resources, of reading edges and of storing them."""
 
 
+@public
 def generate(
     kind: Kind,
     output: AnyPath,
     *,
     threads: int | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **recipe: Any,
 ) -> int:
     """Write a synthetic edge list, and return the number of its rows.
@@ -87,11 +92,12 @@ def generate(
     """
     from .build.generate import Recipe, generate_edges
 
-    executor = Executor(usable_threads(threads), progress)
+    executor = Executor(usable_threads(threads), as_function(progress))
     plain = {name: as_plain(value) for name, value in recipe.items()}
     return generate_edges(Recipe(kind, **plain), local(named(output)), executor, overwrite)
 
 
+@public
 def convert(
     input: AnyPath,
     output: AnyPath,
@@ -107,7 +113,7 @@ def convert(
     memory_limit: int | str | None = None,
     threads: int | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Converted:
     """Convert a graph file of another program to a Parquet edge list.
 
@@ -129,7 +135,7 @@ def convert(
     from .interchange.delimited import Choices
 
     choices = Choices(src, dst, weight, header, id_type, weight_type)
-    executor = Executor(usable_threads(threads), progress)
+    executor = Executor(usable_threads(threads), as_function(progress))
     resources = resources_of(memory_limit=memory_limit)
     most = math.inf if max_unpacked == "none" else as_bytes(max_unpacked)
     return convert_graph(
@@ -137,31 +143,31 @@ def convert(
     )
 
 
+@public
 def build(
-    edges: AnyPath | Frame,
+    edges: AnyPath | EdgeSource,
     output: AnyPath,
     *,
     threads: int | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Unpack[AllOptions],
 ) -> Built:
     """Prepare an edge list as a store.
 
     Args:
-        edges: a path to Parquet, or a table of Arrow, pandas or Polars.
+        edges: a path to Parquet, or a graph in memory: a table, a sparse matrix, a NetworkX graph,
+            or pairs.
         output: the folder of the store.
 
     Returns:
         The store, the record, and whether the store was there already.
     """
     from .build.build import build_graph
-    from .frames import as_path, columns_of
+    from .edge_sources.parquet import as_path
 
-    if not isinstance(edges, (str, PathLike)):
-        options["restart"] = True  # nobody can tell whether it is the table of an earlier attempt
-    resources, chosen = sorted_options(options)
-    with as_path(edges, columns_of(chosen)) as path:
+    resources, chosen = sorted_options(with_choices_of(edges, options))
+    with as_path(edges, chosen) as path:
         return build_graph(
             path,
             local(named(output)),
@@ -169,17 +175,18 @@ def build(
             usable_threads(threads),
             resources,
             overwrite,
-            progress,
+            as_function(progress),
         )
 
 
+@public
 def plan(
     edges: AnyPath,
     *,
     exact: bool = False,
     algorithm: str = "bfs",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Unpack[AllOptions],
 ) -> Plan:
     """Say what a command would hold in memory and write to disk, step by step. Nothing is written.
@@ -213,7 +220,8 @@ def plan(
         return plan_search(edges, usable_threads(threads), resources, program, writes_early)
     if algorithm != "bfs":
         raise InputError(f"{edges} is not a store, so its build is planned: leave out --algorithm")
-    return plan_graph(edges, chosen, usable_threads(threads), resources, exact, progress)
+    threads = usable_threads(threads)
+    return plan_graph(edges, chosen, threads, resources, exact, as_function(progress))
 
 
 def _form(name: str) -> Form:
@@ -222,8 +230,9 @@ def _form(name: str) -> Form:
     return FORMS[name]
 
 
+@public
 def open(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     device: str = "auto",
     memory_limit: int | str | None = None,
@@ -234,27 +243,44 @@ def open(
     dst: str | None = None,
     weight: str | None = None,
     duplicates: Duplicates | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Graph:
     """Load a graph once, to ask it many questions.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         directed, src, dst, weight, duplicates: how an edge list is read; a store has its own.
     """
-    from .frames import as_path, columns_of
+    from .edge_sources.parquet import as_path
     from .graph import open_graph
 
+    if directed is None:
+        directed = with_choices_of(graph, {}).get("directed")
     chosen = _reading(directed, src, dst, weight, duplicates)
     resources = resources_of(
         device=device, memory_limit=memory_limit, device_memory_limit=device_memory_limit
     )
-    executor = Executor(usable_threads(threads), progress)
+    executor = Executor(usable_threads(threads), as_function(progress))
     with ExitStack() as temporary:
-        path = temporary.enter_context(as_path(graph, columns_of(chosen or BuildOptions())))
-        return open_graph(path, chosen, executor, resources, temporary)
+        path = temporary.enter_context(as_path(graph, chosen or BuildOptions()))
+        opened = open_graph(path, chosen, executor, resources, temporary)
+        if not isinstance(graph, (str, PathLike)):
+            opened.location = f"{type(graph).__name__} in memory"
+        return opened
 
 
+@public
+def open_store(path: AnyPath) -> Store:
+    """Open a store, to look at what it holds: read its manifest, and check that every file is
+    there with its size.
+    """
+    from ..partition.store.store import open_store
+
+    return open_store(named(path))
+
+
+@public
 def info(
     path: AnyPath, *, src: str = "src", dst: str = "dst", ranks: int | None = None
 ) -> dict[str, Any]:
@@ -271,6 +297,7 @@ def info(
     return describe(named(path), src, dst, ranks)
 
 
+@public
 def validate(
     graph: AnyPath,
     result: AnyPath,
@@ -285,7 +312,7 @@ def validate(
     duplicates: Duplicates | None = None,
     personalize: AnyPath | None = None,
     sources: AnyVertices | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Verdict:
     """Judge a result against its graph, by rules that make a result right.
 
@@ -302,12 +329,13 @@ def validate(
 
     chosen = _reading(directed, src, dst, weight, duplicates)
     resources = resources_of(memory_limit=memory_limit, scratch=scratch)
-    executor = Executor(usable_threads(threads), progress)
+    executor = Executor(usable_threads(threads), as_function(progress))
     file = None if personalize is None else named(personalize)
     some = None if sources is None else named_vertices(sources)
     return validate_result(named(graph), named(result), chosen, executor, resources, file, some)
 
 
+@public
 def report(
     path: AnyPath,
     output: AnyPath,
@@ -339,6 +367,7 @@ def report(
     write_page(named(path), local(named(output)), overwrite, graph, src, dst)
 
 
+@public
 def bench(
     graph: AnyPath,
     *,
@@ -348,7 +377,7 @@ def bench(
     device_memory_limit: int | str | None = None,
     strategy: Strategy = "auto",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> BenchReport:
     """Search from many random sources, validate each result, and measure traversal rates.
 
@@ -380,7 +409,7 @@ def bench(
             "use 'delegraph generate' and 'delegraph build', and give the store"
         ) from error
     options = BenchOptions(
-        sources, seed, usable_threads(threads), progress=progress, strategy=strategy
+        sources, seed, usable_threads(threads), progress=as_function(progress), strategy=strategy
     )
     with device_errors():
         if recipe is not None:
@@ -388,13 +417,14 @@ def bench(
         return bench_store(named(graph), options, chosen, must_fit=device not in ("auto", "cpu"))
 
 
+@public
 def bench_ablation(
     graph: AnyPath,
     *,
     sources: int = 64,
     seed: int = 1,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> AblationReport:
     """Search a store by masked products, in memory on the CPU, with and without each of five
     optimizations; every result is held against that of the search's own kernels.
@@ -402,10 +432,11 @@ def bench_ablation(
     from .bench.ablation import bench_ablation
     from .bench.protocol import BenchOptions
 
-    options = BenchOptions(sources, seed, usable_threads(threads), progress=progress)
+    options = BenchOptions(sources, seed, usable_threads(threads), progress=as_function(progress))
     return bench_ablation(named(graph), options)
 
 
+@public
 def bench_algorithm(
     graph: AnyPath,
     algorithm: str,
@@ -416,7 +447,7 @@ def bench_algorithm(
     memory_limit: int | str | None = None,
     device_memory_limit: int | str | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> AlgorithmReport:
     """Run a question such as "pagerank" many times over a store that stays loaded, and validate the
     last result. For a generated graph, a temporary store is built.
@@ -437,17 +468,19 @@ def bench_algorithm(
     with ExitStack() as stack:
         if recipe is not None:
             recipe = replace(recipe, weighted=needs_weights(algorithm))
-            building = Executor(threads, progress), resources_of(device=device, **limits)
-            graph = stack.enter_context(generated_store(recipe, *building))
+            executor = Executor(threads, as_function(progress))
+            resources = resources_of(device=device, **limits)
+            graph = stack.enter_context(generated_store(recipe, executor, resources))
         store = open_store(named(graph))
         opened = stack.enter_context(open(graph, device=device, threads=threads, **limits))
-        options = BenchOptions(runs, seed, threads, progress)
+        options = BenchOptions(runs, seed, threads, as_function(progress))
         report = bench_algorithm(store, algorithm, opened, options, resources_of(**limits), recipe)
         if device not in ("auto", "cpu") and report["device"] == "cpu":
             raise DelegraphError(f"not on {device}: {'; '.join(opened.notes)}")
     return report
 
 
+@public
 def bench_algorithm_across(
     graph: AnyPath,
     algorithm: str,
@@ -456,7 +489,7 @@ def bench_algorithm_across(
     runs: int = 16,
     seed: int = 1,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Unpack[ResourceOptions],
 ) -> list[AlgorithmRow]:
     """``bench_algorithm`` across workers: of a store, or of a generated graph, of which a temporary
@@ -467,11 +500,12 @@ def bench_algorithm_across(
     from .bench.algorithms_across import bench_algorithm_by_workers
     from .bench.protocol import BenchOptions
 
-    chosen = BenchOptions(runs, seed, usable_threads(threads), progress)
+    chosen = BenchOptions(runs, seed, usable_threads(threads), as_function(progress))
     resources = resources_of(**options)
     return bench_algorithm_by_workers(named(graph), algorithm, scaling, resources, chosen)
 
 
+@public
 def bench_across(
     graph: AnyPath,
     *,
@@ -479,7 +513,7 @@ def bench_across(
     sources: int = 64,
     seed: int = 1,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Unpack[AllOptions],
 ) -> list[ScalingRow]:
     """``bench`` across workers: of a store, or of a generated graph, which takes a GPU each.
@@ -493,7 +527,7 @@ def bench_across(
 
     resources, shape = sorted_options(options)
     shaped = options.keys() & StoreOptions.__annotations__.keys()
-    bench_options = BenchOptions(sources, seed, usable_threads(threads), progress)
+    bench_options = BenchOptions(sources, seed, usable_threads(threads), as_function(progress))
     return bench_by_workers(named(graph), scaling, resources, shape, shaped, bench_options)
 
 
@@ -509,6 +543,19 @@ def _reading(
     given |= {"weight": weight, "duplicates": duplicates}
     given = {name: value for name, value in given.items() if value is not None}
     return build_options_of(**given) if given else None  # pyright: ignore[reportArgumentType]
+
+
+def with_choices_of(graph: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options for a graph. A graph in memory starts over, since nobody can tell whether
+    an earlier attempt had the same graph, and may say by itself whether it is directed.
+    """
+    if isinstance(graph, (str, PathLike)):
+        return {**options}
+    from .edge_sources.kinds import directed_of
+
+    directed = directed_of(graph)
+    own = {} if directed is None else {"directed": directed}
+    return {**own, **options, "restart": True}
 
 
 def sorted_options(options: Any) -> tuple[Resources, BuildOptions]:

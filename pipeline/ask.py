@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from ..partition.disk.urls import AnyPath, named
 from ..partition.errors import InputError
-from .api import AllOptions, open, sorted_options, usable_threads
+from .api import AllOptions, open, sorted_options, usable_threads, with_choices_of
 from .build.prepare import StoreOptions
 from .parameter_checks import algorithm_of, given_values
+from .python_side.progress import as_function
 from .questions import QUESTIONS, Form, Question
 from .run.execute import Executor, Progress
 
 # Each question loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
     from .algorithms.run import Outcome
-    from .frames import Frame
+    from .edge_sources.kinds import EdgeSource
     from .result import Result
 
 NEEDS_NO_OUTPUT = {
@@ -41,12 +41,12 @@ class AskingOptions(AllOptions, total=False):
     threads: int | None
     checkpoint: float
     overwrite: bool
-    progress: Progress | None
+    progress: Progress | bool | None
 
 
 def ask(
     name: str,
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     output: AnyPath | None,
     values: Mapping[str, Any],
     options: Mapping[str, Any],
@@ -55,7 +55,7 @@ def ask(
 
     Args:
         name: the name of the question.
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory (edge_sources).
         output: the folder; None for a result in memory.
         values: values of the question's parameters.
         options: the AskingOptions that are given.
@@ -74,7 +74,7 @@ def ask(
 
 def ask_to_output(
     name: str,
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     output: AnyPath,
     values: Mapping[str, Any],
     options: Mapping[str, Any],
@@ -84,7 +84,7 @@ def ask_to_output(
     vertices or groups the record names at least.
     """
     from .algorithms.run import CHECKPOINT_SECONDS, RunOptions, run_to_result
-    from .frames import as_path, columns_of
+    from .edge_sources.parquet import as_path
 
     form, algorithm = _checked(name, values, options)
     if not hasattr(algorithm, "engines"):
@@ -92,14 +92,14 @@ def ask_to_output(
 
         algorithm = ProgramAlgorithm(algorithm)
     rest, profile = _on_cpus(form, options), values.get("profile")
-    threads, progress = usable_threads(rest.pop("threads", None)), rest.pop("progress", None)
+    threads = usable_threads(rest.pop("threads", None))
+    progress = as_function(rest.pop("progress", None))
     overwrite = rest.pop("overwrite", False)
     running = RunOptions(threads, rest.pop("checkpoint", CHECKPOINT_SECONDS), top)
-    if not isinstance(graph, (str, PathLike)):
-        rest["restart"] = True  # nobody can tell whether it is the table of an earlier attempt
+    rest = with_choices_of(graph, rest)
     resources, choices = sorted_options(rest)
     shaped = rest.keys() & StoreOptions.__annotations__.keys()
-    with as_path(graph, columns_of(choices)) as path:
+    with as_path(graph, choices) as path:
         return run_to_result(
             algorithm,
             path,

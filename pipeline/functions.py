@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from ..partition.disk.urls import AnyPath
 from .ask import AskingOptions, ask
 from .parameter_checks import AnySources, AnyVertex, AnyVertices
+from .python_side.public import public
 
 if TYPE_CHECKING:
     from .algorithms.run import Outcome
-    from .frames import Frame
+    from .edge_sources.kinds import EdgeSource
     from .result import BfsResult, Result
 
 __all__ = ["betweenness", "bfs", "closeness", "components", "eccentricity", "pagerank", "sssp"]
@@ -23,7 +24,7 @@ __all__ = ["betweenness", "bfs", "closeness", "components", "eccentricity", "pag
 
 @overload
 def bfs(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     source: AnyVertex | None = None,
     *,
     output: AnyPath,
@@ -38,7 +39,7 @@ def bfs(
 
 @overload
 def bfs(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     source: AnyVertex,
     *,
     output: None = None,
@@ -49,7 +50,7 @@ def bfs(
 
 @overload
 def bfs(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: None = None,
     sources: AnyVertices,
@@ -59,8 +60,9 @@ def bfs(
 ) -> Result: ...
 
 
+@public
 def bfs(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     source: AnyVertex | None = None,
     *,
     output: AnyPath | None = None,
@@ -76,7 +78,8 @@ def bfs(
     Give ``source`` or ``sources``. If a vertex has several correct parents, any one is named.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
         source: the id of the vertex to search from.
         sources: instead of ``source``, several ids: a sequence, text with commas between them, or a
@@ -110,18 +113,19 @@ def bfs(
 
 @overload
 def components(
-    graph: AnyPath | Frame, *, output: AnyPath, **options: Unpack[AskingOptions]
+    graph: AnyPath | EdgeSource, *, output: AnyPath, **options: Unpack[AskingOptions]
 ) -> Outcome: ...
 
 
 @overload
 def components(
-    graph: AnyPath | Frame, *, output: None = None, **options: Unpack[AskingOptions]
+    graph: AnyPath | EdgeSource, *, output: None = None, **options: Unpack[AskingOptions]
 ) -> Result: ...
 
 
+@public
 def components(
-    graph: AnyPath | Frame, *, output: AnyPath | None = None, **options: Unpack[AskingOptions]
+    graph: AnyPath | EdgeSource, *, output: AnyPath | None = None, **options: Unpack[AskingOptions]
 ) -> Any:
     """Find connected components: the least vertex of each vertex's component.
 
@@ -129,7 +133,8 @@ def components(
     components of a directed graph are the weakly connected ones.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
 
     Returns:
@@ -140,7 +145,7 @@ def components(
 
 @overload
 def pagerank(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath,
     damping: float = 0.85,
@@ -157,7 +162,7 @@ def pagerank(
 
 @overload
 def pagerank(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: None = None,
     damping: float = 0.85,
@@ -172,8 +177,9 @@ def pagerank(
 ) -> Result: ...
 
 
+@public
 def pagerank(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath | None = None,
     damping: float = 0.85,
@@ -193,7 +199,8 @@ def pagerank(
     whether it has converged. Edges count by their weights, if the graph has any.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
         damping: the probability to follow an edge, at least 0 and below 1.
         tolerance: stop when an iteration changes less than this, summed over all vertices.
@@ -230,7 +237,7 @@ def pagerank(
 
 @overload
 def sssp(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     source: AnyVertex,
     *,
     output: AnyPath,
@@ -241,7 +248,7 @@ def sssp(
 
 @overload
 def sssp(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     source: AnyVertex,
     *,
     output: None = None,
@@ -250,8 +257,9 @@ def sssp(
 ) -> Result: ...
 
 
+@public
 def sssp(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     source: AnyVertex,
     *,
     output: AnyPath | None = None,
@@ -264,7 +272,8 @@ def sssp(
     names.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
         source: the id of the vertex to start from.
         max_distance: ignore paths that are longer than this.
@@ -281,7 +290,7 @@ def sssp(
 
 @overload
 def betweenness(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath,
     sources: AnySources | None = None,
@@ -293,7 +302,7 @@ def betweenness(
 
 @overload
 def betweenness(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: None = None,
     sources: AnySources | None = None,
@@ -303,8 +312,9 @@ def betweenness(
 ) -> Result: ...
 
 
+@public
 def betweenness(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath | None = None,
     sources: AnySources | None = None,
@@ -318,7 +328,8 @@ def betweenness(
     hops (BetweennessProgram 2001).
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
         sources: the vertices to count paths from, with the sums scaled up: a number of random
             vertices, some ids, or a Parquet file with a column ``vertex``; None for all vertices.
@@ -339,7 +350,7 @@ def betweenness(
 
 @overload
 def closeness(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath,
     sources: AnySources | None = None,
@@ -350,7 +361,7 @@ def closeness(
 
 @overload
 def closeness(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: None = None,
     sources: AnySources | None = None,
@@ -359,8 +370,9 @@ def closeness(
 ) -> Result: ...
 
 
+@public
 def closeness(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath | None = None,
     sources: AnySources | None = None,
@@ -372,7 +384,8 @@ def closeness(
     Distances to the vertex are in hops; values are scaled as Wasserman and Faust do.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
         sources: the vertices to compute values of: a number of random vertices, some ids, or a
             Parquet file with a column ``vertex``; None for all vertices.
@@ -386,7 +399,7 @@ def closeness(
 
 @overload
 def eccentricity(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath,
     sources: AnySources | None = None,
@@ -397,7 +410,7 @@ def eccentricity(
 
 @overload
 def eccentricity(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: None = None,
     sources: AnySources | None = None,
@@ -406,8 +419,9 @@ def eccentricity(
 ) -> Result: ...
 
 
+@public
 def eccentricity(
-    graph: AnyPath | Frame,
+    graph: AnyPath | EdgeSource,
     *,
     output: AnyPath | None = None,
     sources: AnySources | None = None,
@@ -419,7 +433,8 @@ def eccentricity(
     Distances are in hops. The record holds bounds of the diameter.
 
     Args:
-        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
         output: the folder of the result; None for a result in memory.
         sources: the vertices to compute values of: a number of random vertices, some ids, or a
             Parquet file with a column ``vertex``; None for all vertices.

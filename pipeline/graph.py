@@ -59,6 +59,9 @@ from .engines.table import (
 from .methods import QuestionMethods
 from .notebook import Picture, notebook_html
 from .parameter_checks import algorithm_of
+from .python_side.keywords import worded
+from .python_side.progress import finish
+from .python_side.public import public
 from .questions import QUESTIONS
 from .result import BfsResult, Result
 from .results.names import Names, names_of_store
@@ -85,7 +88,7 @@ E = TypeVar("E", bound=Engine)
 class Graph(QuestionMethods):
     """An open graph. ``delegraph.open`` makes it; close it, or use it in a ``with`` statement.
 
-    ``location`` is the path or the URL that it was opened from.
+    ``location`` is the path or the URL that it was opened from, or says that it was in memory.
 
     It stands in memory, on a GPU, or on disk if it does not fit. Several graphs may be open at
     once. Any thread may ask a question; one graph answers one question after the other.
@@ -169,7 +172,7 @@ class Graph(QuestionMethods):
 
         Results have notes of their own.
         """
-        return tuple(self._notes)
+        return tuple(map(worded, self._notes))
 
     @property
     def device(self) -> str:
@@ -206,6 +209,7 @@ class Graph(QuestionMethods):
         self._open  # noqa: B018 - raises if the graph is closed
         return edge_reader(self._graph, self._subject.names)
 
+    @public
     def plan(self) -> Plan:
         """The memory that the graph and a search hold, beside the rest of this process."""
         engine, limit = self._open, self._resources.limit
@@ -223,17 +227,22 @@ class Graph(QuestionMethods):
         assert self._open.subject is not None
         return self._open.subject
 
+    @public
     def _ask(self, name: str, values: Mapping[str, Any]) -> Result:
         _, algorithm = algorithm_of(QUESTIONS[name], values)
         return self.ask(algorithm)
 
+    @public
     def ask(self, algorithm: ProgramQuestion | Bfs | BfsEach) -> Result:
         """Run an algorithm that a file of ``pipeline/algorithms`` makes."""
-        if isinstance(algorithm, Bfs):
-            return self._search(algorithm)
-        if isinstance(algorithm, BfsEach):
-            return self._search_each(algorithm)
-        return self._run_program(algorithm)
+        try:
+            if isinstance(algorithm, Bfs):
+                return self._search(algorithm)
+            if isinstance(algorithm, BfsEach):
+                return self._search_each(algorithm)
+            return self._run_program(algorithm)
+        finally:
+            finish(self._executor.progress)
 
     def _search(self, asked: Bfs) -> BfsResult:
         with self._lock, device_errors():
@@ -307,7 +316,7 @@ class Graph(QuestionMethods):
             run.check_weights(self._graph, self.location)
         elif self._graph.weight is None:
             raise InputError(
-                f"{self.location} was opened without weights: give their column with weight="
+                f"{self.location} was opened without weights: give their column with --weight"
             )
 
     def _ready(

@@ -31,6 +31,8 @@ from .algorithms import run
 from .algorithms.bfs_each import write_batch
 from .engines.engine import EngineFacts
 from .notebook import Picture, notebook_html
+from .python_side.keywords import worded
+from .python_side.public import public
 from .questions import FORMS
 from .results.by_source import RowsBySource
 from .results.columns import Columns, schema_of
@@ -99,7 +101,7 @@ class Result:
     @property
     def notes(self) -> tuple[str, ...]:
         """Messages for people, such as on rows that were left out, as the command prints them."""
-        return tuple(self._run.notes)
+        return tuple(map(worded, self._run.notes))
 
     @property
     def seconds(self) -> float:
@@ -139,6 +141,7 @@ class Result:
             findings.add(batch)
         return findings
 
+    @public
     def top(self, count: int = 10) -> list[tuple[Any, Any]]:
         """Return the vertices at the top with their values, the greatest first.
 
@@ -153,6 +156,7 @@ class Result:
             raise InputError("searches from several sources have no top: look at the table")
         return self._findings(count).pairs()
 
+    @public
     def path(self, target: Any) -> list[Any] | None:
         """Return the vertices of the path from the source to a vertex, both included; None if the
         search did not reach the vertex.
@@ -219,6 +223,7 @@ class Result:
         """
         return _library("polars").from_arrow(self.table)
 
+    @public
     def write(self, output: AnyPath, overwrite: bool = False) -> None:
         """Write a result folder, and its run record, as the command does.
 

@@ -103,7 +103,8 @@ def named(name: AnyPath) -> str:
     """
     if not isinstance(name, (str, os.PathLike)):
         raise TypeError(
-            f"{type(name).__name__} is not a path: only questions, open and build take a table"
+            f"{type(name).__name__} is not a path: only questions, open and build take a table "
+            "or another graph in memory"
         )
     if not isinstance(name, str) and _SQUEEZED.match(os.fspath(name)):
         raise InputError(f"{name}: give the URL as a str: a Path removes slashes from it")

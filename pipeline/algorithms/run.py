@@ -37,6 +37,7 @@ from ..engines import engine_cache
 from ..engines.engine import Engine, EngineFacts, Need, Subject, choose, run_first
 from ..engines.host.disk import most_bytes
 from ..engines.subjects import subject_of
+from ..questions import FORMS
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column, Columns
 from ..results.current import all_supersteps, done_already, wanted_of
@@ -157,16 +158,32 @@ class Algorithm(Protocol[E]):
         ...
 
 
-class Outcome(NamedTuple):
-    """The run's record (records.py has its keys, by algorithm), which also stands beside the
-    result; whether that was there already.
+@dataclass(frozen=True, repr=False)
+class Outcome:
+    """The outcome of a run whose result was written. It prints as one line.
 
-    notes: lines for the user: of what was left out, of a device that would not do.
+    record: the run's record, which also stands beside the result (records.py has its keys, by
+    algorithm). already: whether the result was there already. notes: lines for the user: of what
+    was left out, of a device that would not do. name: of the question's form. output: the result.
+
+    ``record, already, notes = outcome`` unpacks the first three.
     """
 
     record: Any
     already: bool
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
+    name: str
+    output: str
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.record, self.already, self.notes))
+
+    def __str__(self) -> str:
+        where = "found already in" if self.already else "written to"
+        return f"{self.name}: {FORMS[self.name].tell(self.record)}; {where} {self.output}"
+
+    def __repr__(self) -> str:
+        return f"<Outcome of {self}>"
 
 
 @dataclass(frozen=True)
@@ -239,7 +256,8 @@ def run_to_result(
         if told is not None:
             told.write(SuperstepLog(all_supersteps(record, output)))
         notes = () if isinstance(graph, Store) else graph.notes
-        return Outcome(record, True, (*notes, *row_notes(record["graph"], info)))
+        notes = (*notes, *row_notes(record["graph"], info))
+        return Outcome(record, True, notes, info.algorithm, output)
     if there:
         check_output(output, "result", overwrite, path)
     with (
@@ -260,7 +278,7 @@ def run_to_result(
             assert answer.supersteps is not None
             told.write(answer.supersteps)
         work.publish("result", overwrite, encode_record(record, work.output))
-    return Outcome(record, already=False, notes=tuple(run.notes))
+    return Outcome(record, False, tuple(run.notes), info.algorithm, output)
 
 
 def open_graph(path: str | Path, build_options: BuildOptions | None) -> Store | EdgeList:

@@ -100,7 +100,7 @@ def bench_ablation(path: str | Path, options: BenchOptions) -> AblationReport:
     """
     if parse_recipe(str(path)) is not None:
         raise InputError(
-            "--ablation needs a store: make one of "
+            "an ablation needs a store: make one of "
             f"{path} with 'delegraph generate' and 'delegraph build'"
         )
     store = open_store(path)

@@ -53,6 +53,11 @@ class Built(NamedTuple):
     reused: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        path, info = self.store.path, self.store.info
+        how = "found already" if self.already else "written"
+        return f"<Built {path}: {info.vertices:,} vertices, {info.edges:,} edges; {how}>"
+
 
 @begun_again
 def build_graph(

@@ -52,6 +52,12 @@ class Converted(NamedTuple):
     record: ConvertRecord
     already: bool
 
+    def __repr__(self) -> str:
+        record, how = self.record, "found already" if self.already else "written"
+        made = {"edge list": "an edge list", "matrix": "a matrix", "text": "a text"}
+        count = f"{record['rows']:,} {'entries' if record['written'] == 'matrix' else 'rows'}"
+        return f"<Converted {record['format']} to {made[record['written']]} of {count}; {how}>"
+
 
 class Written(NamedTuple):
     """Facts of an output; see ConvertRecord."""

@@ -35,7 +35,7 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _BOM = b"\xef\xbb\xbf"
 
 
-_LIFT = "if the file is right, give --max-unpacked SIZE, or none"
+_LIFT = "if the file is right, give --max-unpacked SIZE, or --max-unpacked none"
 
 
 class Block(NamedTuple):

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from delegraph.cli.main import _COMMANDS, cli
-from delegraph.cli.progress import ProgressLine
 from delegraph.pipeline.questions import FORMS
+from delegraph.pipeline.run.progress_line import ProgressLine
 from delegraph.pipeline.run.records import BuildRecord, ConvertRecord, GenerateRecord
 from support.graphs import random_edges
 from support.schema import conforms, run_record

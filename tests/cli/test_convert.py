@@ -65,7 +65,7 @@ def test_what_may_be_unpacked(delegraph, ok, tmp_path, monkeypatch):
     run = delegraph("convert", path, "-o", tmp_path / "edges", "--quiet")
     assert run.code == 2
     assert "unpack to more than 2 MB, which is unusual for a graph file" in run.err
-    assert "--max-unpacked SIZE, or none" in run.err
+    assert "--max-unpacked SIZE, or --max-unpacked none" in run.err
     assert list(tmp_path.iterdir()) == [path]
     ok("convert", path, "-o", tmp_path / "edges", "--max-unpacked", "4MB")
     ok("convert", path, "-o", tmp_path / "other", "--max-unpacked", "none")

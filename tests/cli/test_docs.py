@@ -26,13 +26,14 @@ def test_commands():
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_python(tmp_path, monkeypatch, capsys):
     """Examples run from top to bottom, and print the output that the page shows."""
-    pytest.importorskip("duckdb")
+    for library in ("duckdb", "networkx", "pandas", "scipy"):
+        pytest.importorskip(library)
     pages = [(DOCS / "guides" / f"{name}.md").read_text() for name in ("python", "networkx")]
     code = "\n".join(re.findall(r"```python\n(.*?)```", "\n".join(pages), re.DOTALL))
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "python.md, networkx.md", "exec"), {})
     prints = re.findall(r"print\(.*?\)  # (.*)", code)
-    assert len(prints) == 3
+    assert len(prints) == 4
     assert capsys.readouterr().out.splitlines() == prints
     gc.collect()  # what is left is told here, not in another test
 

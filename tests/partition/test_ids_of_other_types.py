@@ -140,7 +140,7 @@ def test_on_disk(edges, graph, tmp_path):
     source = typed(values_of(kind, graph[0][:1])[0])
     with pytest.raises(dg.InputError) as refused:
         dg.bfs(tmp_path / "graph.dg", source, output=tmp_path / "out", memory_limit="1MB")
-    least = str(refused.value).split("--memory-limit ")[1].split()[0]
+    least = str(refused.value).split('memory_limit="')[1].split('"')[0]
     record = dg.bfs(
         tmp_path / "graph.dg", source, output=tmp_path / "out", memory_limit=least
     ).record

@@ -88,9 +88,9 @@ def test_searches_in_memory():
 @pytest.mark.parametrize(
     ("ask", "reason"),
     [
-        (lambda: ANY.bfs(EDGES), "give either --source"),
-        (lambda: ANY.bfs(EDGES, 1, sources=[2]), "give either --source"),
-        (lambda: ANY.bfs(EDGES, 1, together=True), "--together needs --sources"),
+        (lambda: ANY.bfs(EDGES), "give either source= or sources="),
+        (lambda: ANY.bfs(EDGES, 1, sources=[2]), "give either source= or sources="),
+        (lambda: ANY.bfs(EDGES, 1, together=True), "together=True needs sources="),
         (lambda: ANY.bfs(EDGES, sources=[1], strategy="rows"), "need a search from one"),
         (lambda: ANY.bfs(EDGES, 1, strategy="rows"), "strategy needs an output"),
         (lambda: ANY.bfs(EDGES, 1, workers=2), "workers needs an output"),
@@ -100,7 +100,7 @@ def test_searches_in_memory():
         ),
         (
             lambda: ANY.pagerank(EDGES, iterations=2, tolerance=0.1),
-            "--iterations and --tolerance exclude each other",
+            "iterations= and tolerance= exclude each other",
         ),
         (lambda: ANY.pagerank(EDGES, dangling="odd"), "must be 'even' or 'none', not 'odd'"),
         (lambda: ANY.pagerank(EDGES, unweighted=2), "must be True or False, not 2"),

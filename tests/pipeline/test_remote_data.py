@@ -113,7 +113,7 @@ def test_from_python(bucket, edges):
     with package.open(bucket.copy(edges, "edges")) as graph:
         result = graph.bfs(1)
         result.write(f"{bucket.url}/out")
-        with pytest.raises(InputError, match="--overwrite"):
+        with pytest.raises(InputError, match="overwrite=True"):
             result.write(f"{bucket.url}/out")
         result.write(f"{bucket.url}/out", overwrite=True)
     assert len(parts_of(bucket, "out")) == 1

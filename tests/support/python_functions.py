@@ -58,10 +58,11 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from ..partition.disk.urls import AnyPath
 from .ask import AskingOptions, ask
 from .parameter_checks import AnySources, AnyVertex, AnyVertices
+from .python_side.public import public
 
 if TYPE_CHECKING:
     from .algorithms.run import Outcome
-    from .frames import Frame
+    from .edge_sources.kinds import EdgeSource
     from .result import BfsResult, Result
 
 __all__ = [{names}]
@@ -126,7 +127,10 @@ def _overloaded_functions(question: Question) -> Iterable[str]:
 
 def _function(question: Question) -> str:
     every = question.parameters
-    graph = "graph: a store or an edge list, or a table of Arrow, pandas or Polars."
+    graph = (
+        "graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a "
+        "NetworkX graph, or pairs."
+    )
     output = "output: the folder of the result; None for a result in memory."
     returns = (
         "The result; with an output its record, whether it was there already, and notes for the "
@@ -134,7 +138,8 @@ def _function(question: Question) -> str:
     )
     docstring = _docstring(question, every, (graph, output), returns)
     body = f'{docstring}\nreturn ask("{question.name}", graph, output, {_values(every)}, options)'
-    return _function_of(question, every, "output: AnyPath | None = None", "Any", body)
+    function = _function_of(question, every, "output: AnyPath | None = None", "Any", body)
+    return f"@public\n{function}"
 
 
 def _taken(question: Question, form: Form) -> list[Parameter]:
@@ -167,7 +172,7 @@ def _function_of(
     question: Question, parameters: Iterable[Parameter], output: str, returns: str, body: str
 ) -> str:
     leading, rest = _split(parameters)
-    words = ["graph: AnyPath | Frame", *leading, "*", output, *rest]
+    words = ["graph: AnyPath | EdgeSource", *leading, "*", output, *rest]
     signature = ", ".join([*words, "**options: Unpack[AskingOptions]"])
     return f"def {question.name}({signature}) -> {returns}:\n{_indented(body)}\n"
 

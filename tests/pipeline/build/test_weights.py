@@ -227,7 +227,7 @@ def test_options_that_do_not_go_together(tmp_path):
     write(path, src=[0], dst=[1])
     with pytest.raises(InputError, match="no column named 'w' for weights"):
         build(path, tmp_path / "graph.dg", weight="w")
-    with pytest.raises(InputError, match="give their column with --weight"):
+    with pytest.raises(InputError, match="give their column with weight="):
         build(path, tmp_path / "graph.dg", duplicates="sum")
     with pytest.raises(InputError, match="give another column of weights"):
         build(path, tmp_path / "graph.dg", weight="src")

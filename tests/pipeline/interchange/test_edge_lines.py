@@ -143,7 +143,7 @@ def test_a_name_that_looks_like_a_number_later_on(tmp_path, monkeypatch, name, b
     for word in ("007", "-0", "+7", "0x7"):
         path.write_text(f"{header}{numbers}5{blank}{word}\n")
         line = f"line 1,00{1 + bool(header)}: '{re.escape(word)}'"
-        reason = f"{line} is not a (plain )?vertex number.*--id-type string"
+        reason = f'{line} is not a (plain )?vertex number.*id_type="string"'
         for id_type in ("auto", "int64"):
             with pytest.raises(InputError, match=reason):
                 converted(path, id_type=id_type)
@@ -218,7 +218,7 @@ def test_no_id_becomes_another(tmp_path_factory, name, rows, size):
         except InputError as error:
             pairs, line = rows, str(error)
     assert pairs == rows
-    assert not line or "--id-type string" in line
+    assert not line or 'id_type="string"' in line
 
 
 def _pairs(path):
@@ -231,13 +231,13 @@ def test_what_comes_later_is_of_the_type_that_came_first(tmp_path, monkeypatch):
     numbers = "".join(f"{i} {i + 1}\n" for i in range(1000))
     path = write_compressed(tmp_path / "edges.txt", f"{numbers}x y\n")
     with pytest.raises(
-        InputError, match=r"line 1,001: 'x' is not a vertex number.*--id-type string"
+        InputError, match=r"line 1,001: 'x' is not a vertex number.*id_type=\"string\""
     ):
         converted(path)
     assert converted(path, id_type="string")[0]["src"][-1] == "x"
     path = write_compressed(tmp_path / "edges.wel", "0 1 2\n" * 1000 + "0 1 .5\n")
     with pytest.raises(
-        InputError, match=r"line 1,001: '\.5' is not a 64-bit integer.*--weight-type float64"
+        InputError, match=r"line 1,001: '\.5' is not a 64-bit integer.*weight_type=\"float64\""
     ):
         converted(path)
     assert converted(path, weight_type="float64")[0]["weight"][-1] == 0.5

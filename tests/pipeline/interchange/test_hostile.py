@@ -250,7 +250,8 @@ def test_what_unpacks_from_how_little(tmp_path, monkeypatch):
     reason = (
         f"{path}: its {size:,} bytes unpack to more than 2 MB, which is unusual for a graph file: "
     )
-    assert str(refused.value) == f"{reason}if the file is right, give --max-unpacked SIZE, or none"
+    advice = 'if the file is right, give max_unpacked=, or max_unpacked="none"'
+    assert str(refused.value) == f"{reason}{advice}"
     assert [file.name for file in tmp_path.iterdir()] == ["a.el.gz"]
     for most in (2 << 20, "3MiB", "none"):
         record = delegraph.convert(

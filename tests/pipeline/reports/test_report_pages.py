@@ -391,7 +391,7 @@ def test_the_same_page_each_time(graph, search_result):
 def test_from_python(search_result, tmp_path):
     out = tmp_path / "page.html"
     package.report(search_result, out)
-    with pytest.raises(package.InputError, match="--overwrite"):
+    with pytest.raises(package.InputError, match="overwrite=True"):
         package.report(search_result, out)
     package.report(str(search_result), str(out), overwrite=True)
     assert read_page(out).text

@@ -81,15 +81,15 @@ def test_categories_of_polars():
 
 
 def test_what_is_no_edge_list(tmp_path):
-    for wrong in ([(1, 2)], {"src": [1], "dst": [2]}, 3):
-        with pytest.raises(TypeError, match="is not a path, an Arrow table, or a frame"):
+    for wrong in ({"src": [1], "dst": [2]}, 3, b"edges", None):
+        with pytest.raises(TypeError, match="is not a path, a table, a sparse matrix"):
             delegraph.build(wrong, tmp_path / "graph.dg")  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="no column named 'src'; it has a, b"):
         delegraph.open(pa.table({"a": [1], "b": [2]}))
     with pytest.raises(InputError, match="no column named 'w'; it has src, dst"):
         delegraph.open(pa.table({"src": [1], "dst": [2]}), weight="w")
-    with pytest.raises(TypeError, match="is not a path, an Arrow table, or a frame"):
-        delegraph.components([(1, 2)])  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="is not a path, a table, a sparse matrix"):
+        delegraph.components({1: 2})  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="only questions, open and build take a table"):
         delegraph.validate(pa.table({"src": [1], "dst": [2]}), "out")  # pyright: ignore
     with pytest.raises(InputError, match="limit"):
