@@ -355,12 +355,12 @@ def report(
         output: the page to write.
         overwrite: whether to replace another such page.
         graph: of a result, the store or the edge list that it is of. The page then has a drawing of
-            a part of the graph, which needs NetworkX.
+            a part of the graph.
         src: the column where edges begin, of an edge list.
         dst: the column where edges end.
 
     Raises:
-        InputError: if ``graph`` is not the graph of the result, or NetworkX is not installed.
+        InputError: if ``graph`` is not the graph of the result.
     """
     from .reports.page.write import write_page
 

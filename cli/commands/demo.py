@@ -40,7 +40,10 @@ _STEPS = (
         "Which junctions does most traffic pass, if trips start at 64 random junctions?",
         f"betweenness {_EDGES} --sources 64 -o traffic/",
     ),
-    _Step("The last answer can be drawn as a page.", f"report traffic/ -o {_PAGE}"),
+    _Step(
+        "The last answer can be drawn as a page, with the roads around these junctions.",
+        f"report traffic/ -o {_PAGE} --graph {_EDGES}",
+    ),
 )
 
 _BROWSER_VARIABLES = "BROWSER", "DISPLAY", "WAYLAND_DISPLAY"

@@ -15,8 +15,7 @@ from ..talk import talk
     "--graph",
     type=click.Path(),
     help="Of a result: the store or the edge list that it is of. The page then shows a part of the "
-    "graph: around the source of a search, or around the first vertices of other results. NetworkX "
-    "lays it out (pip install networkx).",
+    "graph: around the source of a search, or around the vertices at the top.",
 )
 @options.ends
 @options.output

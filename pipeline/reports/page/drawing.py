@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from ....partition.errors import InputError
 from ...results.result import Result
 from ..neighbourhood import Neighbourhood
 from .markup import tag
@@ -87,12 +86,8 @@ def _shortened(name: str) -> str:
 
 def _places(sample: Neighbourhood) -> list[tuple[float, float]]:
     """Return a place for each vertex, from 0 to 1 along both axes."""
-    try:
-        import networkx  # a command that draws nothing does without
-    except ModuleNotFoundError as error:
-        raise InputError(
-            "networkx, which lays out the drawing, is missing: pip install networkx"
-        ) from error
+    import networkx  # not at the start: other pages do without
+
     graph = networkx.Graph()
     graph.add_nodes_from(range(len(sample.vertices)))
     graph.add_edges_from(sample.edges)

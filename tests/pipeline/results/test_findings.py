@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -84,12 +86,12 @@ def check_distribution(counter, values, cuts):
         inside = [low <= v <= high if integers or low == high else low <= v < high for v in values]
         assert sum(inside) == count > 0
     assert sum(count for _, _, count in ranges) == len(values)
-    assert all(one[1] <= other[0] for one, other in zip(ranges, ranges[1:], strict=False))
+    assert all(one[1] <= other[0] for one, other in pairwise(ranges))
     for most in (1, 3, 24):
         joined = join_ranges(ranges, most) if ranges else []
         assert sum(count for _, _, count in joined) == len(values)
         assert len(joined) <= most + 2  # 0, and what is less than 1, stay apart
-        assert all(one[1] <= other[0] for one, other in zip(joined, joined[1:], strict=False))
+        assert all(one[1] <= other[0] for one, other in pairwise(joined))
 
 
 def test_a_negative_value_is_refused():
