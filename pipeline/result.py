@@ -36,7 +36,7 @@ from .python_side.public import public
 from .questions import FORMS
 from .results.by_source import RowsBySource
 from .results.columns import Columns, schema_of
-from .results.findings import TOP, Findings
+from .results.findings import TOP, Findings, has_equal_ranges
 from .results.result import batches_of
 from .results.weights import typed
 from .run.records import encode_record
@@ -272,7 +272,7 @@ class Result:
         rows = top_rows(self.name, findings, _SHOWN)
         if not findings["distribution"]:
             return notebook_html(form.title, facts, rows)
-        ranges = join_ranges(findings["distribution"], _BARS)
+        ranges = join_ranges(findings["distribution"], _BARS, has_equal_ranges(self.name))
         values, counted = distribution_head(self.name)
         bars = [(range_name(low, high), count) for low, high, count in ranges]
         ends = shown(ranges[0][0]), shown(ranges[-1][1])

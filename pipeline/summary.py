@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..partition.input.arrow import compute
 from ..partition.input.id_types import stored
 from .questions import FORMS
-from .results.findings import SIZE, TOP, Findings, GroupSizes, Range
+from .results.findings import SIZE, TOP, Findings, GroupSizes, Range, has_equal_ranges
 from .results.result import Result, open_result
 
 _GROUPS = 1 << 24
@@ -144,7 +144,7 @@ def distribution_rows(
     """
     if not ranges:
         return []
-    joined = join_ranges(ranges, _MOST_LINES)
+    joined = join_ranges(ranges, _MOST_LINES, has_equal_ranges(form))
     most = max(count for _, _, count in joined)
     width = len(f"{most:,}")
     rows = [
@@ -181,19 +181,22 @@ def shown(value: float) -> str:
     return f"{value:.3g}"
 
 
-def join_ranges(ranges: Sequence[Range], most: int) -> list[Range]:
-    """Join neighbouring ranges until at most ``most`` remain, beside that of 0: ranges of equal
-    lengths by equal steps, others between powers of two, without those that hold nothing.
+def join_ranges(ranges: Sequence[Range], most: int, equal: bool) -> list[Range]:
+    """Join neighbouring ranges until at most ``most`` remain, beside that of 0.
 
-    >>> join_ranges([(0, 0, 5), (1, 1, 2), (3, 3, 1)], 2)
+    equal: whether ranges have equal lengths. Then they are joined by equal steps, with those that
+    hold nothing; otherwise between powers of two, without these.
+
+    >>> join_ranges([(0, 0, 5), (1, 1, 2), (3, 3, 1)], 2, True)
     [(0, 1, 7), (2, 3, 1)]
-    >>> join_ranges([(1.0, 1.25, 1), (1.25, 1.5, 1), (8.0, 10.0, 1)], 2)
+    >>> join_ranges([(1.0, 1.25, 1), (1.25, 1.5, 1), (8.0, 10.0, 1)], 2, False)
     [(1.0, 1.5, 2), (8.0, 10.0, 1)]
     """
-    low, high, _ = ranges[0]
-    length = high - low + isinstance(low, int)
-    if all(up - down + isinstance(low, int) == length for down, up, _ in ranges[:-1]):
-        return _joined_by_steps(ranges, length, most)
+    if len(ranges) < 2:
+        return list(ranges)
+    if equal:
+        low, high, _ = ranges[0]
+        return _joined_by_steps(ranges, high - low + isinstance(low, int), most)
     joined, octaves = list(ranges), 0
     while len(joined) > most and octaves < _MOST_OCTAVES:  # 0 stays apart, whatever is joined
         octaves = 2 * octaves or 1

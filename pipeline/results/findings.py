@@ -118,8 +118,12 @@ class Steps:
         if not len(values):
             return
         self._whole = self._whole and values.dtype.kind in "iu"
-        length = 2.0 ** np.frexp(float(values.max()) / _STEPS)[1]
-        length = max(length, 1.0 if self._whole else _LEAST)
+        greatest = float(values.max())
+        if greatest < _LEAST:
+            self._counts[0] += len(values)
+            return
+        length = 2.0 ** np.frexp(greatest / _STEPS)[1]
+        length = max(length, 1.0) if self._whole else length
         if self._length and length > self._length:
             together = int(length / self._length) if length / self._length < _STEPS else _STEPS
             counts = self._counts.reshape(-1, together).sum(axis=1)
@@ -130,11 +134,12 @@ class Steps:
 
     def ranges(self) -> list[Range]:
         """Return the ranges that hold values, by rising value."""
+        if not self._length:
+            return [(0, 0, int(self._counts[0]))] if self._counts[0] else []
         made: list[Range] = []
         for i in np.flatnonzero(self._counts).tolist():
-            made.append(
-                _range(i * self._length, (i + 1) * self._length, self._whole, self._counts[i])
-            )
+            low, high = i * self._length, (i + 1) * self._length
+            made.append(_range(low, high, self._whole, self._counts[i]))
         return made
 
 
@@ -180,6 +185,11 @@ def distribution(form: str) -> Integers | Steps | Octaves:
     if kind != "groups" and FORMS[form].columns[column] == "integer":
         return Integers()
     return Steps() if kind == "distances" else Octaves()
+
+
+def has_equal_ranges(form: str) -> bool:
+    """Return whether the ranges of a form's distribution have equal lengths."""
+    return FORMS[form].finding is None or not isinstance(distribution(form), Octaves)
 
 
 class Findings:

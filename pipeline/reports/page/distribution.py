@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from ...questions import FORMS
-from ...results.findings import Range
+from ...results.findings import Range, has_equal_ranges
 from ...summary import distribution_head, join_ranges
 from ..numbers import compact, figure
 from .charts import MOST_COLUMNS, Column, Frame, Point, Tick, chart, columns, dots, joined
@@ -33,14 +33,13 @@ def distribution(form: str, found: dict[str, Any]) -> Section | None:
     if len(ranges) < 2:
         return None
     values, counted = distribution_head(form)
-    kind, _ = FORMS[form].finding or ("distances", "")
-    equal = kind == "distances" or (kind == "values" and isinstance(ranges[0][0], int))
-    return (_histogram if equal else _survival)(values, counted, ranges)
+    drawn = _histogram if has_equal_ranges(form) else _survival
+    return drawn(values, counted, ranges)
 
 
 def _histogram(values: str, counted: str, ranges: Sequence[Range]) -> Section:
     """Return a histogram of ranges of equal lengths."""
-    bins = join_ranges(ranges, MOST_COLUMNS)
+    bins = join_ranges(ranges, MOST_COLUMNS, True)
     width = 1 / len(bins)
     first, last = bins[0][0], bins[-1][1]
     made = [
@@ -74,7 +73,7 @@ def _survival(values: str, counted: str, ranges: Sequence[Range]) -> Section:
     drawn = [one for one in ranges if one[0] > 0]
     if len(drawn) < _LEAST_POINTS:
         return _section(f"{counted.capitalize()} by {values}", None, None, values, counted, ranges)
-    bins = join_ranges(drawn, _MOST_POINTS)
+    bins = join_ranges(drawn, _MOST_POINTS, False)
     above = list(accumulate(count for _, _, count in reversed(bins)))[::-1]
     most = bins[-1][1]
     along, up = logarithmic(bins[0][0], most), logarithmic(1, max(2, above[0]))
@@ -100,7 +99,7 @@ def _survival(values: str, counted: str, ranges: Sequence[Range]) -> Section:
     steps = [Point(one.at, other.value, "") for one, other in pairwise(points)]
     line = [point for pair in zip_longest(points, steps) for point in pair if point is not None]
     drawn_chart = chart(frame, joined(frame, line, "line"), dots(frame, points))
-    return _section(frame.title, told, drawn_chart, values, counted, join_ranges(ranges, 24))
+    return _section(frame.title, told, drawn_chart, values, counted, join_ranges(ranges, 24, False))
 
 
 def _section(

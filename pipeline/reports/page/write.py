@@ -71,8 +71,20 @@ def page_of(path: Path, graph: Store | EdgeList | None = None) -> Page:
     path = Path(os.path.normpath(path))
     if path.name in ("", ".."):
         path = Path(os.path.abspath(path))  # by its name
-    if graph is not None:
-        return page_of_result(open_result(path), path, graph)
+    page = _page_without_graph(path)
+    if page is not None and graph is not None:
+        raise InputError(f"{path}: only a result is drawn with its graph: leave out --graph")
+    if page is not None:
+        return page
+    try:
+        result = open_result(path)
+    except InputError as error:
+        raise InputError(f"{error}; {_TAKES}") from error
+    return page_of_result(result, path, graph)
+
+
+def _page_without_graph(path: Path) -> Page | None:
+    """Return the page about a store, a batch or a bench; None for anything else."""
     if is_store(path):
         return page_of_store(open_store(path))
     if (jobs := jobs_file(path)) is not None:
@@ -87,11 +99,7 @@ def page_of(path: Path, graph: Store | EdgeList | None = None) -> Page:
             else "bench did not print it"
         )
         raise InputError(f"{path}: {told}; {_TAKES}")
-    try:
-        result = open_result(path)
-    except InputError as error:
-        raise InputError(f"{error}; {_TAKES}") from error
-    return page_of_result(result, path)
+    return None
 
 
 def _json(path: Path) -> Any:

@@ -88,7 +88,7 @@ def check_distribution(counter, values, cuts):
     assert sum(count for _, _, count in ranges) == len(values)
     assert all(one[1] <= other[0] for one, other in pairwise(ranges))
     for most in (1, 3, 24):
-        joined = join_ranges(ranges, most) if ranges else []
+        joined = join_ranges(ranges, most, equal=counter is not Octaves)
         assert sum(count for _, _, count in joined) == len(values)
         assert len(joined) <= most + 2  # 0, and what is less than 1, stay apart
         assert all(one[1] <= other[0] for one, other in pairwise(joined))
