@@ -88,7 +88,7 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
         printed = ok(*args, *extra, "--json").json
         record = json.loads((tmp_path / f"{name}.run.json").read_text())
         assert {**record, "already": False} == printed
-        assert conforms(record, run_record("bfs-each"))
+        assert conforms(record, run_record(f"bfs-{name}"))
         facts = record["searches"]
         assert facts["method"] == ("streamed" if way == "streamed" else "in memory")
         assert record["ranks"] == (2 if way == "workers" else 1)

@@ -32,7 +32,7 @@ def page(path: Path, graph: Any = None) -> PageText:
 @pytest.fixture(params=["int64", "string", "uuid"])
 def edges(request, tmp_path) -> Path:
     src, dst = random_edges(3, 500, 3000)
-    columns = {}
+    columns: dict[str, Any] = {}
     for name, ends in (("from", src), ("to", dst)):
         if request.param == "string":
             columns[name] = pa.array([f"<{end}>" for end in ends])
@@ -50,7 +50,7 @@ def test_a_neighbourhood_is_a_part_of_the_graph(edges, tmp_path, through, most):
     """It has all edges between its vertices, each of which leads to a centre, and no more vertices
     than asked for.
     """
-    columns = {"src": "from", "dst": "to"}
+    columns: Any = {"src": "from", "dst": "to"}
     delegraph.pagerank(edges, output=tmp_path / "ranks", **columns)
     result = open_result(tmp_path / "ranks")
     top = [vertex for vertex, _ in delegraph.info(tmp_path / "ranks")["top"][:3]]
@@ -93,8 +93,7 @@ def test_a_page_with_a_drawing(ok, delegraph_page, edges, tmp_path):
     line = ("--graph", edges, "--src", "from", "--dst", "to")
     html = delegraph_page(tmp_path / "ranks", *line)
     again = delegraph_page(tmp_path / "ranks", *line, "--overwrite")
-    assert html.root.find(".//svg[@class='chart drawing']") is not None
-    drawn = html.root.find(".//svg[@class='chart drawing']")
+    drawn: Any = html.root.find(".//svg[@class='chart drawing']")
     circles = drawn.findall("circle")
     assert len(circles) == MOST_VERTICES
     assert len(drawn.findall("circle[@class='centre']")) == 5
@@ -155,7 +154,7 @@ def test_answers_stand_first(edge_list, tmp_path, name):
     getattr(delegraph, name)(edge_list(src, dst), output=tmp_path / "out", **QUESTIONS[name])
     html = page(tmp_path / "out")
     document = delegraph.info(tmp_path / "out")
-    titles = [title.text for title in html.root.findall(".//section/h2")]
+    titles = [title.text or "" for title in html.root.findall(".//section/h2")]
     counted = "Components by vertices" if name == "components" else "Vertices by "
     assert titles[0].startswith(counted)
     assert titles.index("Time by step") > 1
@@ -163,7 +162,7 @@ def test_answers_stand_first(edge_list, tmp_path, name):
     assert sum(int(row[-1].replace(",", "")) for row in rows) == sum(
         count for _, _, count in document["distribution"]
     )
-    chart = html.root.find(".//svg[@class='chart']")
+    chart: Any = html.root.find(".//svg[@class='chart']")
     assert chart.findtext("title").startswith(counted)
     marks = chart.findall(".//circle") + chart.findall(".//rect")
     assert len(marks) >= 3
