@@ -132,6 +132,8 @@ def _run(
     names = [parameter.name for parameter in question.parameters]
     values = {name: chosen.pop(name) for name in names if name in chosen}
     form = question.forms[question.form(values)]
+    if form.finding is None and given({"top": top}):
+        raise click.UsageError("--top does not go with --sources, unless --together is given")
     shows_table = values.get("profile") == _TABLE
     if shows_table:
         del values["profile"]

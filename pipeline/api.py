@@ -344,6 +344,7 @@ def report(
     graph: AnyPath | None = None,
     src: str = "src",
     dst: str = "dst",
+    weight: str | None = None,
 ) -> None:
     """Write an HTML page about a store, a result, a batch or the output of ``bench --json``.
 
@@ -358,13 +359,14 @@ def report(
             a part of the graph.
         src: the column where edges begin, of an edge list.
         dst: the column where edges end.
+        weight: the column of weights, if the result goes by weights.
 
     Raises:
         InputError: if ``graph`` is not the graph of the result.
     """
     from .reports.page.write import write_page
 
-    write_page(named(path), local(named(output)), overwrite, graph, src, dst)
+    write_page(named(path), local(named(output)), overwrite, graph, src, dst, weight)
 
 
 @public

@@ -88,6 +88,10 @@ def bfs(
         max_depth: the greatest distance to search, in hops; None for no bound.
         strategy: what one GPU searches over, ``"rows"`` or ``"slices"``; ``"auto"`` is rows here.
         profile: a Parquet file to write, with a row for each superstep of a search from one source.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -136,6 +140,10 @@ def components(
         graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
             graph, or pairs.
         output: the folder of the result; None for a result in memory.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -213,6 +221,10 @@ def pagerank(
         unweighted: ignore the weights of the graph.
         precision: ``"double"``, or ``"single"`` for float32 values with a relative error of at most
             1e-6, which GPUs compute faster.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -277,6 +289,10 @@ def sssp(
         output: the folder of the result; None for a result in memory.
         source: the id of the vertex to start from.
         max_distance: ignore paths that are longer than this.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -335,6 +351,10 @@ def betweenness(
             vertices, some ids, or a Parquet file with a column ``vertex``; None for all vertices.
         seed: chooses the random vertices.
         normalized: divide by the number of pairs of other vertices.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -390,6 +410,10 @@ def closeness(
         sources: the vertices to compute values of: a number of random vertices, some ids, or a
             Parquet file with a column ``vertex``; None for all vertices.
         seed: chooses the random vertices.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -439,6 +463,10 @@ def eccentricity(
         sources: the vertices to compute values of: a number of random vertices, some ids, or a
             Parquet file with a column ``vertex``; None for all vertices.
         seed: chooses the random vertices.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.

@@ -307,6 +307,8 @@ class Graph(QuestionMethods):
         fingerprint, directed = graph["fingerprint"], graph["directed"]
         info = ResultInfo(asked.name, fingerprint, directed, options, __version__)
         notes = row_notes(graph, info)
+        if isinstance(self._graph, EdgeList):
+            notes += run.weight_notes(self._graph, info)
         return run.Run(
             run.RunOptions(executor.threads), executor, self._resources, None, info, notes=notes
         )

@@ -40,7 +40,7 @@ from .results.findings import TOP, Findings, has_equal_ranges
 from .results.result import batches_of
 from .results.weights import typed
 from .run.records import encode_record
-from .summary import distribution_head, join_ranges, range_name, shown, top_rows
+from .summary import distribution_head, join_ranges, range_name, shortened, shown, top_rows
 
 _SHOWN = 10
 """Rows, in a notebook."""
@@ -149,9 +149,9 @@ class Result:
         largest. Of equal values, the least vertices come first.
 
         Raises:
-            InputError: for searches from several sources, and if ``count`` is not positive.
+            InputError: for searches from several sources, and if ``count`` is negative.
         """
-        check_whole("count", count, 1)
+        check_whole("count", count)
         if FORMS[self.name].finding is None:
             raise InputError("searches from several sources have no top: look at the table")
         return self._findings(count).pairs()
@@ -172,9 +172,12 @@ class Result:
                 f"a result of {self.name} has no paths: ask bfs or sssp, from a source"
             )
         names = self._ran.subject.names
-        place = names.find(parse_id(typed(target), names.id_type))
+        try:
+            place = names.find(parse_id(typed(target), names.id_type))
+        except InputError:  # no id of the graph's type
+            place = None
         if place is None:
-            raise InputError(f"{target!r} is not a vertex of the graph")
+            raise InputError(f"{shortened(repr(target))} is not a vertex of the graph")
         distances = self._answer.columns[0]
         if distances.values[place] == distances.missing:
             return None
@@ -254,10 +257,11 @@ class Result:
         """Return the main facts of the record as text."""
         facts = self._answer.record[next(iter(self._answer.record))]
         told = ((name, value) for name, value in facts.items() if _is_told(name, value))
-        return [
+        known = [
             (name, f"{value:,}" if _is_number(name, value) else _short(value))
             for name, value in told
         ]
+        return [*known, ("converged", "no")] if facts.get("converged") is False else known
 
     def __repr__(self) -> str:
         return f"<Result of {self.name}: {self.summary}>"
@@ -296,7 +300,7 @@ def _is_number(name: str, value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else typed(value)
+    return f"{value:.6g}" if isinstance(value, float) else shortened(typed(value))
 
 
 class BfsResult(Result):

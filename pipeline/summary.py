@@ -94,6 +94,28 @@ def table_lines(rows: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f"{name:<{width}}  {told}".rstrip() for name, told in rows)
 
 
+_LETTERS = 40
+"""Letters of an id that are shown."""
+
+
+def shortened(text: object) -> str:
+    r"""Return a text as one short line: without its middle, and with escapes for what a terminal
+    would not print.
+
+    >>> shortened("a" * 99), shortened("a\x1b[31m\nb")
+    ('aaaaaaaaaaaaaaaaaaa…aaaaaaaaaaaaaaaaaaaa', 'a\\x1b[31m\\x0ab')
+    """
+    whole = str(text)
+    half = _LETTERS // 2
+    cut = whole if len(whole) <= _LETTERS else f"{whole[: half - 1]}\u2026{whole[-half:]}"
+    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in cut)
+
+
+def _escaped(letter: str) -> str:
+    code = ord(letter)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
 def top_rows(form: str, found: Mapping[str, Any], top: int) -> list[tuple[str, str]]:
     """Return a heading and a row for each of the first vertices or groups; nothing if there are
     none.
@@ -103,7 +125,7 @@ def top_rows(form: str, found: Mapping[str, Any], top: int) -> list[tuple[str, s
         return []
     kind, column = declared
     head = (column, SIZE) if kind == "groups" else ("vertex", column)
-    rows = [(f"  {vertex}", _exact(value)) for vertex, value in found["top"][:top]]
+    rows = [(f"  {shortened(vertex)}", _exact(value)) for vertex, value in found["top"][:top]]
     return [(head[0], f"{head[1]}, {_HEADS[kind]}"), *rows]
 
 
@@ -151,7 +173,10 @@ def distribution_rows(
         (f"  {range_name(low, high)}", f"{count:>{width},}  {mark * -(-count * _WIDTH // most)}")
         for low, high, count in joined
     ]
-    return [distribution_head(form), *rows]
+    values, counted = distribution_head(form)
+    if not has_equal_ranges(form):
+        counted += ", in ranges of growing width"
+    return [(values, counted), *rows]
 
 
 def range_name(low: float, high: float) -> str:

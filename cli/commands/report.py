@@ -18,12 +18,22 @@ from ..talk import talk
     "graph: around the source of a search, or around the vertices at the top.",
 )
 @options.ends
+@click.option(
+    "--weight", metavar="COL", help="Column of weights of an edge list, if the result goes by them."
+)
 @options.output
 @options.overwrite
 @options.quiet
 @options.debug
 def report(
-    path: str, graph: str | None, src: str, dst: str, output: str, overwrite: bool, quiet: bool
+    path: str,
+    graph: str | None,
+    src: str,
+    dst: str,
+    weight: str | None,
+    output: str,
+    overwrite: bool,
+    quiet: bool,
 ) -> None:
     """Draw a store, a result, a batch or a bench as an HTML page.
 
@@ -42,5 +52,5 @@ def report(
     """
     from ...pipeline.api import report
 
-    report(path, output, overwrite, graph=graph, src=src, dst=dst)
+    report(path, output, overwrite, graph=graph, src=src, dst=dst, weight=weight)
     talk(quiet, f"{output}: written")

@@ -38,6 +38,9 @@ CHUNK_ROWS = 1 << 20
 _CONVERTED_BYTES = 32  # bytes of a row while its ids are converted
 
 
+_WEIGHT = "weight"
+
+
 @dataclass(frozen=True)
 class EdgeFile:
     """A file of the input. row_groups: the rows of each row group. modified: its modification time,
@@ -105,6 +108,15 @@ class EdgeList:
         assert metadata is not None
         names = metadata.schema.to_arrow_schema().names
         return [name for name in names if name not in self.columns]
+
+    @property
+    def weight_notes(self) -> tuple[str, ...]:
+        """Return a line for the user if a column ``weight``, as ``convert`` writes it, is not read.
+        It needs the process that opened the files.
+        """
+        if self.weight is not None or _WEIGHT not in self.other_columns:
+            return ()
+        return (f"the column {_WEIGHT} is not read: name it with --weight to go by it",)
 
     @property
     def fingerprint(self) -> str:

@@ -255,7 +255,7 @@ def run_to_result(
         record = done_already(output, info)
         if told is not None:
             told.write(SuperstepLog(all_supersteps(record, output)))
-        notes = () if isinstance(graph, Store) else graph.notes
+        notes = () if isinstance(graph, Store) else (*graph.notes, *weight_notes(graph, info))
         notes = (*notes, *row_notes(record["graph"], info))
         return Outcome(record, True, notes, info.algorithm, output)
     if there:
@@ -267,7 +267,7 @@ def run_to_result(
         run = Run(options, executor, resources, work, info)
         if not isinstance(graph, Store):
             run.inputs.update(first_inputs_of(graph))
-            run.notes.extend(graph.notes)
+            run.notes.extend((*graph.notes, *weight_notes(graph, info)))
         run.notes.extend(work.notes)
         ran, answer = _run(algorithm, graph, choices, run)
         run.notes.extend(row_notes(ran.subject.record, info))
@@ -292,6 +292,12 @@ def open_graph(path: str | Path, build_options: BuildOptions | None) -> Store | 
         return open_store(path)
     choices = build_options or BuildOptions()
     return open_edges(path, choices.src, choices.dst, choices.weight)
+
+
+def weight_notes(graph: EdgeList, info: ResultInfo) -> tuple[str, ...]:
+    """Return a line for the user if weights are not read by which the question could go."""
+    asks = FORMS[info.algorithm].weights and not info.options.get("unweighted")
+    return graph.weight_notes if asks else ()
 
 
 def check_weights(graph: Store | EdgeList, path: str | Path) -> None:

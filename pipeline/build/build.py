@@ -81,7 +81,7 @@ def build_graph(
         clean_up(output, purpose_of(edges, options), resources.scratch)
         check_built(output, edges, options)
         store = _check_blocks(output, threads)
-        notes = (*edges.notes, *row_notes(graph_record(store.info)))
+        notes = (*edges.notes, *edges.weight_notes, *row_notes(graph_record(store.info)))
         return Built(store, already=True, reused=(), notes=notes)
     check_output(output, "store", overwrite, path)
     edges = _opened(path, options, resources)
@@ -98,7 +98,8 @@ def build_graph(
         used, told = _build_anywhere(run, device, resources)
         work.sync()
         described = graph_record(open_store(work.output).info)
-        notes = (*edges.notes, *work.notes, *told, *row_notes(described))
+        more = (*told, *row_notes(described))
+        notes = (*edges.notes, *edges.weight_notes, *work.notes, *more)
         record = BuildRecord(
             **command_record(executor.steps, threads, budget.limit, used),
             graph=described,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .facts import SourcesRecord, tell_rest
+from .facts import SourcesRecord, several, tell_rest
 from .parameters import Flag, Parameter, sources_and_seed
 from .question import Form, Question
 
 
 def _tell(record: Any) -> str:
     vertices, sources = record["graph"]["vertices"], record["betweenness"]["sources"]
-    return f"betweenness of {vertices:,} vertices, by paths from {sources:,} vertices"
+    counted = [several(count, "vertex", "vertices") for count in (vertices, sources)]
+    return f"betweenness of {counted[0]}, by paths from {counted[1]}"
 
 
 def _tell_verdict(verdict: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any, TypedDict
 
 from ...partition.errors import InputError
+from .facts import several
 from .parameters import Choice, Flag, OneVertex, Parameter, SuperstepsFile, Vertices, Whole
 from .question import Form, Question
 
@@ -79,14 +80,15 @@ def _tell(record: Any) -> str:
 
 def _tell_each(record: Any) -> str:
     facts = record["searches"]
-    reached = f"reached {facts['reached']:,} vertices in all"
-    return f"{reached} from {facts['sources']:,} sources, depth {facts['depth']}"
+    sources = several(facts["sources"], "source", "sources")
+    return f"{several(facts['reached'], 'row', 'rows')} of {sources}, depth {facts['depth']}"
 
 
 def _tell_together(record: Any) -> str:
     facts, vertices = record["searches"], record["graph"]["vertices"]
     reached = f"reached {facts['reached']:,} of {vertices:,} vertices"
-    return f"{reached} from {facts['sources']:,} sources, depth {facts['depth']}"
+    sources = several(facts["sources"], "source", "sources")
+    return f"{reached} from {sources}, depth {facts['depth']}"
 
 
 def _tell_verdict(verdict: Any) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .facts import SourcesRecord, tell_recomputed
+from .facts import SourcesRecord, several, tell_recomputed
 from .parameters import sources_and_seed
 from .question import Form, Question
 
 
 def _tell(record: Any) -> str:
-    return f"closeness of {record['closeness']['sources']:,} vertices"
+    return f"closeness of {several(record['closeness']['sources'], 'vertex', 'vertices')}"
 
 
 CLOSENESS = Question(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from .facts import several
 from .question import Form, Question
 
 
@@ -23,14 +24,10 @@ class ComponentsRecord(TypedDict):
 
 def _tell(record: Any) -> str:
     facts = record["components"]
-    several = f"{facts['components']:,} component{'s'[: facts['components'] != 1]}"
-    largest = (
-        f"the largest has {facts['largest']:,} vert{'ex' if facts['largest'] == 1 else 'ices'}"
-    )
+    counted = several(facts["components"], "component", "components")
+    told = f"{counted}; the largest has {several(facts['largest'], 'vertex', 'vertices')}"
     alone = facts.get("alone")  # older records lack it
-    if not alone:
-        return f"{several}; {largest}"
-    return f"{several}; {largest}; {alone:,} {'is' if alone == 1 else 'are'} a vertex alone"
+    return f"{told}; {several(alone, 'vertex is', 'vertices are')} alone" if alone else told
 
 
 def _tell_verdict(verdict: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .facts import SourcesRecord, tell_recomputed
+from .facts import SourcesRecord, several, tell_recomputed
 from .parameters import sources_and_seed
 from .question import Form, Question
 
@@ -27,7 +27,7 @@ def _tell(record: Any) -> str:
         diameter = f"the greatest distance is {least:,}; some vertices do not reach all others"
     else:
         diameter = f"the diameter is at least {least:,}"
-    return f"{facts['sources']:,} vertices; {diameter}"
+    return f"{several(facts['sources'], 'vertex', 'vertices')}; {diameter}"
 
 
 ECCENTRICITY = Question(

@@ -15,6 +15,23 @@ class SourcesRecord(TypedDict):
     bytes_sent: int
 
 
+def several(count: int, one: str, more: str) -> str:
+    """A number with its noun.
+
+    >>> several(1, "vertex", "vertices"), several(2000, "vertex", "vertices")
+    ('1 vertex', '2,000 vertices')
+    """
+    return f"{count:,} {one if count == 1 else more}"
+
+
+def tell_number(value: float) -> str:
+    """
+    >>> tell_number(45612.0), tell_number(0.5), tell_number(12884901885.0)
+    ('45,612', '0.5', '12,884,901,885')
+    """
+    return f"{value:,.0f}" if value == value // 1 and value < 2**53 else f"{value:g}"
+
+
 def tell_recomputed(verdict: Any) -> str:
     """A verdict on values of which some were computed again."""
     rows = f"{verdict['rows']:,} of {verdict['vertices']:,} vertices"

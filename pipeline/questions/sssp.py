@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from .facts import tell_number
 from .parameters import REQUIRED, OneVertex, Parameter, Real
 from .question import Form, Question
 
@@ -26,13 +27,13 @@ class ShortestPathsRecord(TypedDict):
 def _tell(record: Any) -> str:
     facts, vertices = record["sssp"], record["graph"]["vertices"]
     reached = f"{facts['reached']:,} of {vertices:,} vertices reached from {facts['source']}"
-    return f"{reached}, the farthest at {facts['farthest']:g}"
+    return f"{reached}, the farthest at {tell_number(facts['farthest'])}"
 
 
 def _tell_verdict(verdict: Any) -> str:
     vertices = f"{verdict['vertices']:,} vertices"
     reached = f"{verdict['reached']:,} of {vertices} reached from {verdict['source']}"
-    return f"{reached}, the farthest at {verdict['farthest']:g}"
+    return f"{reached}, the farthest at {tell_number(verdict['farthest'])}"
 
 
 SSSP = Question(

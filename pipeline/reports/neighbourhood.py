@@ -45,7 +45,7 @@ def neighbourhood(
 ) -> Neighbourhood:
     """Return a sample of at most ``most`` vertices around ``centres``, ids as JSON shows them.
 
-    Raises InputError for a graph that is not the result's.
+    Raises InputError for a graph that is not the result's, as far as the result's files tell.
     """
     if isinstance(graph, Store):
         if result.info is not None and result.info.graph != graph.info.fingerprint:
@@ -62,19 +62,23 @@ def neighbourhood(
         every = stored(names.decode(pa.array(found, pa.uint32()))).to_pylist()
         return Neighbourhood([shown_id(one) for one in every], len(centres), edges)
     keys = [told_id(centre, graph.id_type) for centre in centres]
+    digest = f"{graph.fingerprint}-"
+    if None in keys or (result.info is not None and not result.info.graph.startswith(digest)):
+        raise _another(graph.files[0].path)
 
     def chunks() -> Iterator[tuple[pa.Array, pa.Array]]:
         for chunk in graph.chunks():
             yield from graph.batches(chunk)
 
     found, edges = _sample(chunks, keys, most)
-    if len(found) == len(centres) and not edges:  # nothing leads to any of them
-        raise _another(graph.files[0].path)
     return Neighbourhood([shown_id(one) for one in found], len(centres), edges)
 
 
 def _another(path: str) -> InputError:
-    return InputError(f"{path} is not the graph of this result: give the graph that it is of")
+    return InputError(
+        f"{path} is not the graph of this result: give the graph that it is of, with --weight if "
+        "the result goes by weights"
+    )
 
 
 def _place(names: StoreNames, centre: Any, path: str) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...partition.disk.memory import format_bytes
-from ...partition.disk.outputs import is_store
+from ...partition.disk.outputs import is_result, is_store
 from ...partition.disk.urls import named
 from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList, open_edges
@@ -43,6 +43,8 @@ def describe(
     try:
         return result_document(open_result(path))
     except InputError:  # no result: an edge list, or the reason why it is none of the three
+        if is_result(path):
+            raise
         return edges_document(open_edges(path, src, dst))
 
 

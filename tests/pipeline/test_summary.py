@@ -144,7 +144,7 @@ def test_commands_print_the_top(ok, delegraph, edges, tmp_path):
     line = ("components", edges, "-o", tmp_path / "out")
     first, *table = ok(*line).out.splitlines()
     assert "components; the largest has" in first
-    assert first.endswith("; 1 is a vertex alone")
+    assert first.endswith("; 1 vertex is alone")
     assert len(table) == 1 + 5
     assert table[0].split() == ["component", "vertices,", "the", "largest"]
     assert ok(*line).out.splitlines() == [first, *table]  # found already
@@ -215,3 +215,42 @@ def test_extremes(ok, edge_list):
         with delegraph.open(graph) as opened:
             assert opened.components().top() == [(v, 1) for v in src] or len(src) == 3
             assert "<svg" not in opened.pagerank()._repr_html_()
+
+
+def test_distances_of_weights_that_are_zero(ok, edge_list, tmp_path):
+    edges = edge_list([0, 1], [1, 2], w=pa.array([0.0, 0.0]))
+    ok("sssp", edges, "--source", 0, "--weight", "w", "-o", tmp_path / "out")
+    assert re.search(r"^  0 +3  ", ok("info", tmp_path / "out").out, re.MULTILINE)
+    assert "distance" in delegraph.sssp(edges, 0, weight="w")._repr_html_()
+
+
+def test_ids_do_not_reach_the_terminal_as_they_are(ok, edge_list):
+    names = ["a\x1b[31m", "b\nc", "x" * 10_000]
+    out = ok("components", edge_list(names, names[1:] + names[:1]), "--no-output").out
+    assert "  a\\x1b[31m" in out
+    long = ok("pagerank", edge_list(names, names[1:] + names[:1]), "--no-output").out
+    assert f"  {'x' * 19}\u2026{'x' * 20}  " in long
+    assert "  b\\x0ac" in long
+    assert max(map(len, long.splitlines())) < 80
+
+
+def test_a_column_of_weights_that_is_not_read(ok, edge_list, tmp_path):
+    """Questions that could go by weights say so, others do not."""
+    edges = edge_list([0, 1], [1, 2], weight=[1, 2])
+    told = "the column weight is not read: name it with --weight to go by it"
+    assert told in ok("pagerank", edges, "--no-output").err
+    assert told in ok("pagerank", edges, "-o", tmp_path / "ranks").err
+    assert told in ok("pagerank", edges, "-o", tmp_path / "ranks").err  # found already
+    assert told in ok("build", edges, "-o", tmp_path / "graph.dg").err
+    for more in (("pagerank", "--unweighted"), ("pagerank", "--weight", "weight"), ("components",)):
+        name, *options = more
+        assert told not in ok(name, edges, "--no-output", *options).err
+    notes = delegraph.pagerank(edges).notes
+    assert "the column weight is not read: name it with weight= to go by it" in notes
+
+
+def test_top_is_not_for_searches_from_several_sources(delegraph, edge_list):
+    line = ("bfs", edge_list([0, 1], [1, 2]), "--sources", "0,1", "--no-output")
+    assert delegraph(*line).out == "6 rows of 2 sources, depth 2\n"
+    run = delegraph(*line, "--top", 3)
+    assert (run.code, "--top does not go with --sources" in run.err) == (2, True)

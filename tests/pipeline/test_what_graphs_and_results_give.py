@@ -101,8 +101,11 @@ def test_paths(path):
             graph.pagerank().path(source)
         with pytest.raises(InputError, match="have no top"):
             graph.bfs(sources=[source]).top()
-        with pytest.raises(InputError, match="count must be a whole number of at least 1"):
-            graph.pagerank().top(0)
+        with pytest.raises(InputError, match="count must be a whole number of at least 0"):
+            graph.pagerank().top(-1)
+        with pytest.raises(InputError, match="'nobody' is not a vertex of the graph"):
+            graph.bfs(source).path("nobody")
+        assert graph.pagerank().top(0) == []
 
 
 @pytest.mark.parametrize("id_type", [pa.string(), pa.uuid()], ids=str)

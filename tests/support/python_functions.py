@@ -125,6 +125,14 @@ def _overloaded_functions(question: Question) -> Iterable[str]:
         yield f"@overload\n{text}"
 
 
+_OPTIONS = (
+    "options: src, dst and weight (the columns of the ids and of the weights), directed, "
+    "duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open`` "
+    "takes them; with an output also overwrite, checkpoint, workers, scheduler and the other "
+    "options of the command."
+)
+
+
 def _function(question: Question) -> str:
     every = question.parameters
     graph = (
@@ -136,7 +144,7 @@ def _function(question: Question) -> str:
         "The result; with an output its record, whether it was there already, and notes for the "
         "user."
     )
-    docstring = _docstring(question, every, (graph, output), returns)
+    docstring = _docstring(question, every, (graph, output), returns, (_OPTIONS,))
     body = f'{docstring}\nreturn ask("{question.name}", graph, output, {_values(every)}, options)'
     function = _function_of(question, every, "output: AnyPath | None = None", "Any", body)
     return f"@public\n{function}"
@@ -212,11 +220,15 @@ def _values(parameters: Iterable[Parameter]) -> str:
 
 
 def _docstring(
-    question: Question, parameters: Iterable[Parameter], before: tuple[str, ...], returns: str = ""
+    question: Question,
+    parameters: Iterable[Parameter],
+    before: tuple[str, ...],
+    returns: str = "",
+    after: tuple[str, ...] = (),
 ) -> str:
     indent = 4 if before else 8
     lines = [question.summary, "", *_filled(question.about, indent)]
-    arguments = [*before, *(f"{each.name}: {_said(each)}" for each in parameters)]
+    arguments = [*before, *(f"{each.name}: {_said(each)}" for each in parameters), *after]
     if arguments:
         lines += ["", "Args:", *_entries(arguments, indent)]
     if returns:

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 from ...questions import FORMS
 from ...results.findings import Range, has_equal_ranges
-from ...summary import distribution_head, join_ranges
+from ...summary import distribution_head, join_ranges, shortened
 from ..numbers import compact, figure
 from .charts import MOST_COLUMNS, Column, Frame, Point, Tick, chart, columns, dots, joined
 from .markup import tag
@@ -49,11 +49,12 @@ def _histogram(values: str, counted: str, ranges: Sequence[Range]) -> Section:
     whole = isinstance(first, int)
     several = bins[0][1] - first + whole > 1 if whole else True
     each = f"{counted} in each column" if several else counted
-    step = -(-len(bins) // 6)
+    length = (bins[1][0] - first) if len(bins) > 1 else last - first or 1
+    middle = 0 if several else 0.5  # a single value stands in the middle of its column
     ticks = [
-        Tick((i + (0 if several else 0.5)) * width, compact(low))
-        for i, (low, _, _) in enumerate(bins)
-        if i % step == 0
+        Tick(((value - first) / length + middle) * width, compact(value))
+        for value in linear(last, whole=whole).ticks
+        if first <= value <= first + length * (len(bins) - middle)
     ]
     frame = Frame(
         f"{counted.capitalize()} by {values}",
@@ -64,7 +65,8 @@ def _histogram(values: str, counted: str, ranges: Sequence[Range]) -> Section:
         values,
     )
     low, high, most = max(bins, key=lambda one: one[2])
-    told = f"Most {counted}, {most:,}, have {values} {_name(low, high)}."
+    every = sum(count for _, _, count in bins)
+    told = f"The most common {values} is {_name(low, high)}: {most:,} of {every:,} {counted}."
     return _section(frame.title, told, chart(frame, columns(frame, made)), values, counted, bins)
 
 
@@ -134,7 +136,7 @@ def top(form: str, found: dict[str, Any]) -> Section | None:
         return None
     kind, column = declared
     name, numbers = (column, "vertices") if kind == "groups" else ("vertex", column)
-    rows = [Bar(str(vertex), float(value), figure(value)) for vertex, value in found["top"]]
+    rows = [Bar(shortened(vertex), float(value), figure(value)) for vertex, value in found["top"]]
     title, caption = _TOP[kind]
     return Section(title.format(column), [bars(caption.format(column), (name, numbers), rows)])
 

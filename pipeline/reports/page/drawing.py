@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 from xml.etree.ElementTree import Element
 
+import numpy as np
+
+from ....partition.input.arrow import numbers_and_nulls
+from ....partition.input.id_types import shown_id, stored
+from ...questions import FORMS
 from ...results.result import Result
+from ...summary import shortened
 from ..neighbourhood import Neighbourhood
 from .markup import tag
 from .page import Section
@@ -16,24 +22,35 @@ MOST_VERTICES = 120
 CENTRES = 5
 
 _HEIGHT = 440
-_LETTERS = 28
 
 
 def centres_of(result: Result, found: dict[str, Any]) -> list[Any]:
-    """Return the vertices to draw the surroundings of: the source of a search, or the first ones at
-    the top.
+    """Return the vertices to draw the surroundings of: those at distance 0 of a search, or the
+    first ones at the top.
     """
-    source = result.info.options.get("source") if result.info else None
-    return [source] if source is not None else [vertex for vertex, _ in found["top"][:CENTRES]]
+    finding = FORMS[result.algorithm].finding
+    if finding is None or finding[0] != "distances":
+        return [vertex for vertex, _ in found["top"][:CENTRES]]
+    centres: list[Any] = []
+    for batch in result.batches(1 << 20, ("vertex", finding[1])):
+        values, null = numbers_and_nulls(batch.column(finding[1]))
+        here = np.flatnonzero(values == 0 if null is None else (values == 0) & ~null)
+        vertices = stored(batch.column("vertex"))
+        centres += [shown_id(vertices[int(i)].as_py()) for i in here[:CENTRES]]
+        if len(centres) >= CENTRES:
+            break
+    return centres[:CENTRES]
 
 
-def drawing(sample: Neighbourhood) -> Section:
+def drawing(sample: Neighbourhood, directed: bool) -> Section:
     """Return the section with the picture of a sample of the graph."""
     places = _places(sample)
-    named = ", ".join(_shortened(str(vertex)) for vertex in sample.vertices[: sample.centres])
-    told = f"{len(sample.vertices):,} vertices around {named}, and the edges between them."
+    named = ", ".join(shortened(str(vertex)) for vertex in sample.vertices[: sample.centres])
+    told = f"{len(sample.vertices):,} of the vertices, around {named}, and the edges between them."
     if len(sample.vertices) == MOST_VERTICES:
         told += " Others are left out."
+    if directed:
+        told += " The directions of edges are not drawn."
     lines = (
         tag(
             "line",
@@ -69,19 +86,14 @@ def drawing(sample: Neighbourhood) -> Section:
         aria_labelledby="drawing-title",
         height=_HEIGHT,
     )
-    return Section("The graph around them", [tag("p", told), tag("figure", picture)], wide=True)
+    return Section("A part of the graph", [tag("p", told), tag("figure", picture)], wide=True)
 
 
 def _name(name: str, x: float, y: float) -> Element:
     """Return the name of a vertex, on the side that has more room."""
     side = {"dx": 9} if x < 0.5 else {"dx": -9, "text_anchor": "end"}
     place = {"x": _percent(x), "y": _down(y), "dy": 4, **side}
-    return tag("text", _shortened(name), class_="axis lane", **place)
-
-
-def _shortened(name: str) -> str:
-    half = _LETTERS // 2
-    return name if len(name) <= _LETTERS else f"{name[: half - 1]}\u2026{name[-half:]}"
+    return tag("text", shortened(name), class_="axis lane", **place)
 
 
 def _places(sample: Neighbourhood) -> list[tuple[float, float]]:

@@ -65,7 +65,8 @@ def _drawn(graph: Store | EdgeList, result: Result, found: dict[str, Any]) -> Se
     if result.algorithm == "bfs-each":
         raise InputError("searches from several sources have no drawing: leave the graph out")
     centres = centres_of(result, found)
-    return drawing(neighbourhood(graph, result, centres, MOST_VERTICES))
+    directed = result.info is not None and result.info.directed
+    return drawing(neighbourhood(graph, result, centres, MOST_VERTICES), directed)
 
 
 def _record(result: Result, path: Path) -> tuple[dict[str, Any], list[str]]:
@@ -84,6 +85,8 @@ def _figures(result: Result, found: dict[str, Any], did: dict[str, Any]) -> list
     """Return the key figures, from the result's own columns where they suffice."""
     vertices = number(found, "vertices")
     made = []
+    if "reached" not in found and "searches" not in found:
+        made.append(Figure("vertices", figure(vertices)))
     if "reached" in found and vertices is not None:
         note = f"{share(found['reached'], vertices)} of {vertices:,} vertices"
         made.append(Figure("reached", figure(found["reached"]), note))
@@ -101,8 +104,6 @@ def _figures(result: Result, found: dict[str, Any], did: dict[str, Any]) -> list
     if (iterations := number(did, "iterations")) is not None:
         note = {"True": "converged", "False": "not converged"}.get(str(did.get("converged")), "")
         made.append(Figure("iterations", figure(iterations), note))
-    if result.algorithm not in ("bfs", "bfs-together", "bfs-each") and "reached" not in found:
-        made.append(Figure("vertices", figure(vertices)))
     if (least := number(did, "diameter_at_least")) is not None:
         most = number(did, "diameter_at_most")
         note = "nothing bounds it above" if most is None else f"at most {figure(most)}"

@@ -40,12 +40,13 @@ def write_page(
     graph: AnyPath | None = None,
     src: str = "src",
     dst: str = "dst",
+    weight: str | None = None,
 ) -> None:
     """Write a page about a store, a result, a batch, or the output of ``bench --json``.
 
-    graph: the store or the edge list that a result is of, to draw a part of it; src, dst: the
-    columns of an edge list. overwrite: whether another such page may be replaced. Raises InputError
-    for a path that is none of the four, and for an output that may not be written.
+    graph: the store or the edge list that a result is of, to draw a part of it. src, dst, weight:
+    the columns of an edge list. overwrite: whether another such page may be replaced. Raises
+    InputError for a path that is none of the four, and for an output that may not be written.
     """
     refuse_remote(path, "report reads only from a disk of this machine: copy it there")
     check_file(output, "report", _is_page, overwrite, path)
@@ -57,13 +58,15 @@ def write_page(
     ):
         check_file(output, "report", _is_page, overwrite, path)  # again: nobody else writes now
         made = folder / place.name
-        opened = None if graph is None else _open_graph(graph, src, dst)
+        opened = None if graph is None else _open_graph(graph, src, dst, weight)
         write_file(made, render(page_of(Path(path), opened)))
         publish_file(made, place)
 
 
-def _open_graph(graph: AnyPath, src: str, dst: str) -> Store | EdgeList:
-    return open_store(Path(graph)) if is_store(graph) else open_edges(named(graph), src, dst)
+def _open_graph(graph: AnyPath, src: str, dst: str, weight: str | None) -> Store | EdgeList:
+    if is_store(graph):
+        return open_store(Path(graph))
+    return open_edges(named(graph), src, dst, weight)
 
 
 def page_of(path: Path, graph: Store | EdgeList | None = None) -> Page:

@@ -21,6 +21,7 @@ from delegraph.pipeline.reports.page.drawing import MOST_VERTICES
 from delegraph.pipeline.reports.page.page import render
 from delegraph.pipeline.reports.page.write import page_of
 from delegraph.pipeline.results.result import open_result
+from delegraph.pipeline.summary import shortened
 from support.graphs import grid, random_edges
 from support.pages import PageText
 
@@ -98,10 +99,7 @@ def test_a_page_with_a_drawing(ok, delegraph_page, edges, tmp_path):
     assert len(circles) == MOST_VERTICES
     assert len(drawn.findall("circle[@class='centre']")) == 5
     top = [vertex for vertex, _ in delegraph.info(tmp_path / "ranks")["top"][:5]]
-    assert [text.text for text in drawn.findall("text")] == [
-        name if len(name) <= 28 else f"{name[:13]}\N{HORIZONTAL ELLIPSIS}{name[-14:]}"
-        for name in map(str, top)
-    ]
+    assert [text.text for text in drawn.findall("text")] == [shortened(vertex) for vertex in top]
     assert html.text == again.text
     places = [float(circle.get("cx").rstrip("%")) for circle in circles]
     assert 0 < min(places) < 10
@@ -120,10 +118,11 @@ def delegraph_page(ok, tmp_path):
 
 
 def test_a_drawing_needs_the_graph_of_the_result(edge_list, tmp_path):
-    edges, other = edge_list([0, 1], [1, 2]), edge_list([7, 8], [8, 9], name="other.parquet")
+    edges, other = edge_list([0, 1], [1, 2]), edge_list([0, 1], [1, 3], name="other.parquet")
+    words = edge_list(["0", "1"], ["1", "2"], name="words.parquet")
     delegraph.pagerank(edges, output=tmp_path / "ranks")
     delegraph.build(other, tmp_path / "other.dg")
-    for graph in (other, tmp_path / "other.dg"):
+    for graph in (other, words, tmp_path / "other.dg"):
         with pytest.raises(InputError, match="is not the graph of this result"):
             delegraph.report(tmp_path / "ranks", tmp_path / "page.html", graph=graph)
     delegraph.bfs(edges, sources=[0, 1], output=tmp_path / "each")
@@ -133,6 +132,28 @@ def test_a_drawing_needs_the_graph_of_the_result(edge_list, tmp_path):
     with pytest.raises(InputError, match="only a result"):
         delegraph.report(tmp_path / "graph.dg", tmp_path / "page.html", graph=edges)
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_drawing_of_loops_and_of_weights(edge_list, tmp_path):
+    """Vertices without neighbours are drawn, too; a result that goes by weights is of the edge list
+    with them.
+    """
+    edges = edge_list([4, 5], [4, 5], weight=[1, 2])
+    delegraph.components(edges, output=tmp_path / "parts")
+    delegraph.report(tmp_path / "parts", tmp_path / "parts.html", graph=edges)
+    assert "2 of the vertices, around 4, 5" in (tmp_path / "parts.html").read_text()
+    edges = edge_list([0, 1, 2], [1, 2, 3], name="weighted.parquet", weight=[5, 1, 1])
+    delegraph.sssp(edges, 1, weight="weight", output=tmp_path / "paths")
+    with pytest.raises(InputError, match="with weight= if the result goes by weights"):
+        delegraph.report(tmp_path / "paths", tmp_path / "page.html", graph=edges)
+    options: Any = {"graph": edges, "weight": "weight"}
+    delegraph.report(tmp_path / "paths", tmp_path / "page.html", **options)
+    html = PageText((tmp_path / "page.html").read_bytes())
+    assert "4 of the vertices, around 1," in html.text
+    delegraph.bfs(edges, sources=[3, 0], together=True, output=tmp_path / "near", directed=True)
+    delegraph.report(tmp_path / "near", tmp_path / "near.html", graph=edges)
+    html = PageText((tmp_path / "near.html").read_bytes())
+    assert "around 0, 3, and the edges between them. The directions" in html.text
 
 
 QUESTIONS = {

@@ -344,7 +344,7 @@ def test_ids_may_be_anything(ok, edge_list, tmp_path):
     ok("pagerank", edges, "-o", tmp_path / "out")
     html = page(tmp_path / "out")
     names = {row[0] for row in html.tables["The greatest pagerank"]}
-    assert names == {"<script>", '"', "", "a\\x0ab", "z" * 5000}
+    assert names == {"<script>", '"', "", "a\\x0ab", f"{'z' * 19}\u2026{'z' * 20}"}
 
 
 @pytest.mark.slow
