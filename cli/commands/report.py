@@ -15,7 +15,7 @@ from ..talk import talk
     "--graph",
     type=click.Path(),
     help="Of a result: the store or the edge list that it is of. The page then shows a part of the "
-    "graph: around the source of a search, or around the vertices at the top.",
+    "graph: around the sources of a search, or around the vertices at the top.",
 )
 @options.ends
 @click.option(

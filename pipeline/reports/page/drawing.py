@@ -25,12 +25,13 @@ _HEIGHT = 440
 
 
 def centres_of(result: Result, found: dict[str, Any]) -> list[Any]:
-    """Return the vertices to draw the surroundings of: those at distance 0 of a search, or the
-    first ones at the top.
+    """Return the vertices to draw the surroundings of: those at distance 0 of a search, the one
+    that names the largest group, or the first ones at the top.
     """
     finding = FORMS[result.algorithm].finding
     if finding is None or finding[0] != "distances":
-        return [vertex for vertex, _ in found["top"][:CENTRES]]
+        most = 1 if finding and finding[0] == "groups" else CENTRES  # apart, groups fill no picture
+        return [vertex for vertex, _ in found["top"][:most]]
     centres: list[Any] = []
     for batch in result.batches(1 << 20, ("vertex", finding[1])):
         values, null = numbers_and_nulls(batch.column(finding[1]))

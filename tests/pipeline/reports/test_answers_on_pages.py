@@ -141,7 +141,7 @@ def test_a_drawing_of_loops_and_of_weights(edge_list, tmp_path):
     edges = edge_list([4, 5], [4, 5], weight=[1, 2])
     delegraph.components(edges, output=tmp_path / "parts")
     delegraph.report(tmp_path / "parts", tmp_path / "parts.html", graph=edges)
-    assert "2 of the vertices, around 4, 5" in (tmp_path / "parts.html").read_text()
+    assert "1 of the vertices, around 4, and" in (tmp_path / "parts.html").read_text()
     edges = edge_list([0, 1, 2], [1, 2, 3], name="weighted.parquet", weight=[5, 1, 1])
     delegraph.sssp(edges, 1, weight="weight", output=tmp_path / "paths")
     with pytest.raises(InputError, match="with weight= if the result goes by weights"):
