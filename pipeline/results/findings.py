@@ -35,6 +35,9 @@ _PARTS = 4
 _STEPS = 128
 """Equal ranges."""
 
+_WINDOW = 1 << 14
+"""Rows that are looked at together: after the first ones, few are above the least at the top."""
+
 _LEAST = 2.0**-1000
 """Lesser values count as 0."""
 
@@ -54,8 +57,11 @@ class TopRows:
 
     def add(self, values: NDArray, vertices: pa.Array) -> None:
         """Add rows. Negative values stand for rows that have none."""
-        if not self._count or not len(values):
-            return
+        for first in range(0, len(values) if self._count else 0, _WINDOW):
+            window = slice(first, first + _WINDOW)
+            self._add(values[window], vertices[window])
+
+    def _add(self, values: NDArray, vertices: pa.Array) -> None:
         full = len(self._vertices) == self._count
         at = np.flatnonzero(values > self._values[-1] if full else values >= 0)
         if len(at) > self._count:
@@ -64,15 +70,15 @@ class TopRows:
             above = at[some > least]
             at = np.concatenate([above, at[some == least][: self._count - len(above)]])
             at.sort()
-        self._keep(values[at], [vertices[int(i)].as_py() for i in at])
+        if len(at):
+            self._keep(values[at], [vertices[int(i)].as_py() for i in at])
 
     def merge(self, later: TopRows) -> None:
         """Add the rows of another part, whose vertices are greater."""
-        self._keep(later._values, later._vertices)
+        if later._vertices:
+            self._keep(later._values, later._vertices)
 
     def _keep(self, values: NDArray, vertices: list[Any]) -> None:
-        if not len(values):
-            return
         every = np.concatenate([self._values, values]) if len(self._values) else values
         names = self._vertices + vertices
         # Backwards before and after: the stable sort leaves equal values in their order.
