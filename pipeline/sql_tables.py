@@ -32,8 +32,11 @@ def register(connection: Connection, **tables: Result | ArrowStream) -> None:
         tables: results, or other tables that are Arrow streams, by the names that they get.
 
     Raises:
-        TypeError: for a connection without ``register``, or for what is no table.
+        TypeError: for a connection without ``register``, for what is no table, and if there are no
+            tables.
     """
+    if not tables:
+        raise TypeError("name the results: register(connection, ranks=result)")
     if not hasattr(connection, "register"):
         raise TypeError(
             f"{type(connection).__name__} has no method 'register': give a connection of DuckDB"

@@ -285,9 +285,12 @@ def open_graph(path: str | Path, build_options: BuildOptions | None) -> Store | 
     """A store, which refuses build_options, or an edge list."""
     if is_store(path):
         if build_options is not None:
+            usual = BuildOptions()
+            given = [one for one in vars(usual) if getattr(build_options, one) != vars(usual)[one]]
+            named = ", ".join(f"--{one}" for one in given) or "options of reading and building"
             raise InputError(
-                f"{path} is a store, which was read and built with options of its own: leave "
-                "these out"
+                f"{path} is a store, which was read and built with options of its own: leave out "
+                f"{named}"
             )
         return open_store(path)
     choices = build_options or BuildOptions()

@@ -5,9 +5,12 @@ of the shape (m, 2).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from itertools import islice
 from operator import index
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +22,8 @@ _AT_ONCE = 1 << 16
 """Pairs in a batch."""
 
 _INTEGERS = int, np.integer
-_NUMBERS = int, float, np.integer, np.floating, np.bool_
+_FRACTIONS = float, np.floating, Decimal, Fraction
+_NUMBERS = *_INTEGERS, *_FRACTIONS, np.bool_
 
 
 def batches_of_array(array: Any, weighted: bool) -> Iterator[list[pa.Array]]:
@@ -51,7 +55,7 @@ def batches_of_pairs(pairs: Iterable[Any], weighted: bool) -> Iterator[list[pa.A
     """Yield the ends of edges and, if ``weighted``, their weights.
 
     Raises InputError for an edge that is neither ``(u, v)`` nor ``(u, v, weight)``, or whose ends
-    are neither integers nor strings.
+    are neither all integers, nor all strings, nor all UUIDs.
     """
     rest, first, length = iter(pairs), 0, 0
     while rows := list(islice(rest, _AT_ONCE)):
@@ -93,14 +97,16 @@ def _odd_row(rows: Sequence[Any], first: int, length: int) -> InputError:
 
 
 def _ids(values: Sequence[Any]) -> pa.Array:
-    """Return ids as an array of int64, uint64 or strings."""
+    """Return ids as an array of int64, uint64, strings or UUIDs."""
     if _all_of(values, (str,)):
         return pa.array(map(str, values), pa.string())
+    if _all_of(values, (UUID,)):
+        return pa.array([value.bytes for value in values], pa.uuid())
     if not _all_of(values, (str, *_INTEGERS), (bool,)):
         wrong = next(value for value in values if not _all_of([value], (str, *_INTEGERS), (bool,)))
         raise InputError(
-            f"{shown(wrong)} ({type(wrong).__name__}) cannot be a vertex: ids must be integers or "
-            "strings"
+            f"{shown(wrong)} ({type(wrong).__name__}) cannot be a vertex: ids must be all "
+            "integers, all strings or all UUIDs"
         )
     if not _all_of(values, _INTEGERS):
         text = next(value for value in values if isinstance(value, str))
@@ -112,11 +118,11 @@ def _ids(values: Sequence[Any]) -> pa.Array:
 
 
 def _weights(values: Sequence[Any]) -> pa.Array:
-    """Return weights as an array of int64, or of float64 if one is a float."""
+    """Return weights as an array of int64, or of float64 if one is no integer."""
     if not _all_of(values, _NUMBERS):
         wrong = next(value for value in values if not isinstance(value, _NUMBERS))
         raise InputError(f"the weight {shown(wrong)} is no number")
-    if not _all_of(values, _NUMBERS, (float, np.floating)):
+    if not _all_of(values, _NUMBERS, _FRACTIONS):
         return pa.array(map(float, values), pa.float64())
     return _integers(list(map(int, values)), "all weights, which are from")
 

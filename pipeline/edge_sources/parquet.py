@@ -6,6 +6,7 @@ The first batch decides the types of the columns. If a later one needs wider typ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -58,14 +59,24 @@ def as_path(graph: str | PathLike[str] | EdgeSource, options: BuildOptions) -> I
         try:
             _write(path, columns, batches)
         except refused as error:
+            if kind == "table" and "non-struct" in str(error):  # a single column, as a Series
+                raise InputError(
+                    f"{type(graph).__name__} is no table: give a frame with the columns "
+                    f"{options.src} and {options.dst}"
+                ) from error
             raise InputError(f"Parquet cannot hold the edges: {one_line(error)}") from error
         try:
             yield str(path)
         except DelegraphError as error:
             error.args = tuple(
-                some.replace(str(path), _NAME) if type(some) is str else some for some in error.args
+                _without_file(some, path) if type(some) is str else some for some in error.args
             )
             raise
+
+
+def _without_file(message: str, path: Path) -> str:
+    """Return a message about the temporary file as one about the graph in memory."""
+    return re.sub(r" (in|of) row group \d+", "", message.replace(str(path), _NAME))
 
 
 def _batches(

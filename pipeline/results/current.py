@@ -66,6 +66,9 @@ def done_already(output: AnyPath, wanted: ResultInfo) -> AnswerRecord:
             return record
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise_failure(os.fspath(output), error)  # else the output is not ours, or gone
+    if theirs and theirs["the graph"] != ours["the graph"]:
+        theirs["the graph"] = "another one, or one of other weights"
+        ours["the graph"] = "this one"
     told = f", from another command: {difference(theirs, ours)}" if theirs != ours else ""
     raise InputError(
         f"{output} exists{told}; name another output, move it away, or replace it with --overwrite"

@@ -48,6 +48,11 @@ def test_tables_of_polars():
     assert context.execute("select count(*) from parts").collect().item() == 5
 
 
+def test_no_tables():
+    with pytest.raises(TypeError, match="name the results: register"):
+        delegraph.register(pytest.importorskip("duckdb").connect())
+
+
 def test_what_is_no_table():
     """Nothing is registered if one of the tables is none."""
 

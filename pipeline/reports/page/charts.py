@@ -237,7 +237,8 @@ def _times(along: Sequence[Tick], x_title: str) -> Layer:
     for at, label in along:
         x = _percent(at)
         yield tag("line", class_="grid", x1=x, x2=x, y1=0, y2="100%")
-        yield tag("text", label, class_="tick", x=x, y="100%", dy=17, text_anchor="middle")
+        anchor = "end" if at > 0.9 else "middle"  # a phone has no room beyond the axis
+        yield tag("text", label, class_="tick", x=x, y="100%", dy=17, text_anchor=anchor)
     yield tag("line", class_="base", x1=0, x2="100%", y1="100%", y2="100%")
     yield tag("text", x_title, class_="axis", x="100%", y="100%", dy=36, text_anchor="end")
 

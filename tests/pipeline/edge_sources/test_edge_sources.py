@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import hypothesis.strategies as st
 import numpy as np
@@ -407,3 +410,34 @@ def test_pairs_are_read_in_batches(monkeypatch):
     monkeypatch.setattr(pairs, "_AT_ONCE", 10)
     assert len(delegraph.components(edges())) == 101
     assert 10 <= most <= 20
+
+
+def test_uuids_of_pairs_and_networkx():
+    one, two, three = (UUID(int=number) for number in (1, 2, 2**127))
+    graph = nx.Graph([(one, two)])
+    graph.add_node(three)
+    for source in ([(one, two), (three, three)], graph, np.array([(one, two), (three, three)])):
+        found = delegraph.components(source)
+        assert found.top() == [(one, 2), (three, 1)]
+    with pytest.raises(InputError, match="must be all integers, all strings or all UUIDs"):
+        delegraph.components([(one, 2)])
+
+
+@pytest.mark.parametrize("number", [Decimal("1.5"), Fraction(3, 2), 1.5, np.float32(1.5)], ids=str)
+def test_weights_of_any_number(number):
+    assert delegraph.sssp([(0, 1, number), (1, 2, 1)], 0, weight="weight").top() == [
+        (2, 2.5),
+        (1, 1.5),
+        (0, 0.0),
+    ]
+
+
+def test_messages_about_tables_that_are_none(tmp_path):
+    with pytest.raises(InputError, match=r"^Series is no table: give a frame with the columns"):
+        delegraph.components(pandas.Series([1, 2]))
+    with pytest.raises(InputError, match="column 'src' holds nulls: every row") as raised:
+        delegraph.components(pandas.DataFrame({"src": [1, None], "dst": [2, 3]}))
+    assert "row group" not in str(raised.value)
+    delegraph.build([(0, 1)], tmp_path / "graph.dg")
+    with pytest.raises(InputError, match=r"leave out directed=True$"):
+        delegraph.components(tmp_path / "graph.dg", directed=True)
