@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +14,12 @@ from ..partition.store.store import Store
 from .results.names import Names
 
 
-def edge_reader(graph: Store | EdgeList, names: Names) -> pa.RecordBatchReader:
+def edge_reader(
+    graph: Store | EdgeList, names: Names, check: Callable[[], object]
+) -> pa.RecordBatchReader:
     """Return the edges as ``src``, ``dst`` and, of a graph with weights, ``weight``.
+
+    check: called before each batch; raises an error if the graph is closed.
 
     Of a store, each edge once: of an undirected one, from the vertex that comes first in the
     store's order. Of an edge list, every row. Raises InputError, while it is read, for damage.
@@ -32,8 +36,14 @@ def edge_reader(graph: Store | EdgeList, names: Names) -> pa.RecordBatchReader:
             fields.append(pa.field("weight", kind, nullable=False))
         batches = _rows_of_list(graph, names.id_type)
     schema = pa.schema(fields)
-    made = (pa.record_batch(columns, schema=schema) for columns in batches)
-    return pa.RecordBatchReader.from_batches(schema, made)
+
+    def made() -> Iterator[pa.RecordBatch]:
+        check()
+        for columns in batches:
+            yield pa.record_batch(columns, schema=schema)
+            check()
+
+    return pa.RecordBatchReader.from_batches(schema, made())
 
 
 def _edges_of_store(store: Store, names: Names) -> Iterator[list[pa.Array]]:

@@ -187,6 +187,9 @@ class Graph(QuestionMethods):
         of = store_document if isinstance(self._graph, Store) else edges_document
         return of(self._graph)  # pyright: ignore[reportArgumentType] - by its kind
 
+    def __bool__(self) -> bool:
+        return True  # a closed one, too, which has no length
+
     def __len__(self) -> int:
         """Return the number of vertices."""
         return self._subject.record["vertices"]
@@ -204,10 +207,10 @@ class Graph(QuestionMethods):
 
         Of a store, each edge once; of an edge list, its rows as they are, with self-loops and rows
         that repeat an edge. ``graph.edges.read_all()`` is a table in memory; pandas, Polars and
-        DuckDB take a reader, too. Each access begins anew.
+        DuckDB take a reader, too. Each access begins anew. The ids of all vertices of a store are
+        in memory meanwhile.
         """
-        self._open  # noqa: B018 - raises if the graph is closed
-        return edge_reader(self._graph, self._subject.names)
+        return edge_reader(self._graph, self._subject.names, lambda: self._open)
 
     @public
     def plan(self) -> Plan:

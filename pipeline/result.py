@@ -32,11 +32,13 @@ from .algorithms.bfs_each import write_batch
 from .engines.engine import EngineFacts
 from .notebook import Picture, notebook_html
 from .python_side.keywords import worded
+from .python_side.progress import finish
 from .python_side.public import public
 from .questions import FORMS
 from .results.by_source import RowsBySource
 from .results.columns import Columns, schema_of
 from .results.findings import TOP, Findings, has_equal_ranges
+from .results.names import ids_at
 from .results.result import batches_of
 from .results.weights import typed
 from .run.records import encode_record
@@ -109,7 +111,11 @@ class Result:
         return self._run.clock.seconds["search"]
 
     def __len__(self) -> int:
-        return self.table.num_rows
+        """Return the number of rows."""
+        if self._batches:
+            return sum(rows.count for rows in self._batches)
+        only = self._answer.only
+        return sum(self._ran.subject.names.pieces) if only is None else len(only)
 
     def __getitem__(self, column: str) -> pa.ChunkedArray:
         """Return a column. Without ``table``, other columns are not made for it."""
@@ -184,8 +190,7 @@ class Result:
         steps = [place]
         while (parent := int(parents.values[steps[-1]])) != parents.missing:
             steps.append(parent)
-        names.prepare(1)
-        return names.decode(pa.array(steps[::-1], pa.uint32())).to_pylist()
+        return ids_at(names, steps[::-1])
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the rows as named tuples.
@@ -234,7 +239,12 @@ class Result:
             output: the folder, or a URL of an object store.
             overwrite: whether to replace a result that exists, once the new one is complete.
         """
-        output = named(output)
+        try:
+            self._write(named(output), overwrite)
+        finally:
+            finish(self._run.executor.progress)
+
+    def _write(self, output: str, overwrite: bool) -> None:
         check_output(output, "result", overwrite)
         with begin_work(output, {}, restart=True) as work:
             this, found = replace(self._run, making=work), None

@@ -58,34 +58,45 @@ def _group(result: Result) -> str:
 
 
 def _stored(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield batches of ids as they are stored, which can be compared."""
+    """Yield batches of ids in plain types, which can be compared and counted."""
     for batch in batches:
-        columns = [stored(column) for column in batch.columns]
+        columns = [_plain(stored(column)) for column in batch.columns]
         yield pa.record_batch(columns, batch.schema.names)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_string(kind) or pa.types.is_string_view(kind):
+        kind = pa.large_string()
+    return column if kind == column.type else column.cast(kind)
 
 
 def _group_sizes(result: Result, column: str) -> Iterator[pa.RecordBatch]:
     """Yield a row for each group, by its rising name: ``vertex``, and its size.
 
-    The result is read once for each 2^24 rows, with the groups that have their names there.
+    The result is read once to see how many groups there are, and then once for each 2^24 of them.
     """
     ends: list[Any] = []
-    if result.rows > _GROUPS:
-        rows = 0
-        for batch in _stored(result.batches(1 << 20, ("vertex",))):
-            if rows // _GROUPS < (rows + len(batch)) // _GROUPS:
-                ends.append(batch.column(0)[len(batch) - 1])
-            rows += len(batch)
+    groups = 0
+    for batch in _stored(result.batches(1 << 20, ("vertex", column))):
+        names = batch.column(0).filter(compute("equal", batch.column(0), batch.column(1)))
+        if groups // _GROUPS < (groups + len(names)) // _GROUPS:
+            ends.append(names[len(names) - 1])
+        groups += len(names)
     for low, high in zip([None, *ends], [*ends, None], strict=True):
-        sizes = GroupSizes()
+        sizes: GroupSizes | None = None
         for batch in _stored(result.batches(1 << 20, (column,))):
             names = batch.column(0)
             if low is not None:
                 names = names.filter(compute("greater", names, low))
             if high is not None:
                 names = names.filter(compute("less_equal", names, high))
+            sizes = sizes or GroupSizes(names.type)
             sizes.add(names)
-        yield sizes.rows()
+        if sizes is not None:
+            yield from sizes.batches()
 
 
 def table_lines(rows: Sequence[tuple[str, str]]) -> str:
@@ -113,7 +124,9 @@ def shortened(text: object) -> str:
 
 def _escaped(letter: str) -> str:
     code = ord(letter)
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    return (
+        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
+    )
 
 
 def top_rows(form: str, found: Mapping[str, Any], top: int) -> list[tuple[str, str]]:
@@ -143,8 +156,10 @@ def with_top(form: str, record: Mapping[str, Any], output: str, top: int) -> dic
     """Return the record of a result that was there already, with at least ``top`` vertices: the
     result is read where its record names fewer.
     """
-    declared, rows = FORMS[form].finding, record["graph"]["vertices"]
-    if declared is None or len(record.get("found", {}).get("top", ())) >= min(top, rows):
+    if FORMS[form].finding is None:
+        return {**record}
+    named = len(record["found"]["top"]) if "found" in record else -1
+    if named >= top or 0 <= named < TOP:  # a record names fewer than usual if there are no more
         return {**record}
     found = findings_of(open_result(output), max(top, TOP)).facts()
     return {**record, "found": {name: found[name] for name in found if name != "distribution"}}
@@ -201,7 +216,7 @@ def shown(value: float) -> str:
     >>> shown(2048), shown(2048.0), shown(0.0625), shown(4e6)
     ('2,048', '2,048', '0.0625', '4e+06')
     """
-    if isinstance(value, int) or 1000 <= value < 1_000_000:
+    if isinstance(value, int) or 999.5 <= value < 1_000_000:
         return f"{value:,.0f}"
     return f"{value:.3g}"
 

@@ -112,7 +112,8 @@ def _ids(values: Sequence[Any]) -> pa.Array:
         text = next(value for value in values if isinstance(value, str))
         number = next(value for value in values if not isinstance(value, str))
         raise InputError(
-            f"ids must be all integers or all strings: there are both {shown(text)} and {number}"
+            "ids must be all integers, all strings or all UUIDs: there are both "
+            f"{shown(text)} and {number}"
         )
     return _integers(list(map(index, values)), "all ids, which are from")
 

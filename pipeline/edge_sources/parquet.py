@@ -21,6 +21,7 @@ from ...partition.disk.system_errors import parquet_writer
 from ...partition.disk.temporary import TemporaryFolder
 from ...partition.disk.urls import named
 from ...partition.errors import DelegraphError, InputError, one_line
+from ...partition.input.id_types import type_name
 from ..build.prepare import BuildOptions
 from .kinds import EdgeSource, Kind, kind_of
 from .matrices import batches_of_matrix
@@ -148,7 +149,10 @@ def _wider(kind: pa.DataType, array: pa.Array) -> pa.DataType:
         return pa.uint64()
     if _is_number(kind) and _is_number(array.type):
         return pa.float64()
-    raise InputError("ids must be all integers or all strings: there are both")
+    raise InputError(
+        "ids must be all integers, all strings or all UUIDs: there are both "
+        f"{type_name(kind)} and {type_name(array.type)}"
+    )
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -8,6 +8,7 @@ messages stay as they are.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -102,16 +103,20 @@ def _keyword(found: re.Match[str]) -> str:
 def _call(found: re.Match[str]) -> str:
     """Return a call that does what a command line does."""
     arguments: list[str] = []
-    words = iter(shlex.split(found["words"]))
+    none = ""
+    try:
+        words = iter(shlex.split(found["words"]))
+    except ValueError:  # a quote in a name: left as it is
+        return found[0]
     for word in words:
         if word == "-o":
-            arguments.append(f"output={_literal(next(words))}")
+            arguments.append(f"output={_literal(next(words, ''))}")
         elif not word.startswith("--"):
             arguments.append(_literal(word))
         elif word[2:] in _FIXED:
             arguments.append(_FIXED[word[2:]])
         else:
-            value = next(words)
+            value = next(words, none)
             shown = value if re.fullmatch(_METAVAR, value) else _literal(value)
             arguments.append(f"{keyword_of(word[2:])}={shown}")
     if arguments and "=" in arguments[0]:
@@ -121,4 +126,4 @@ def _call(found: re.Match[str]) -> str:
 
 def _literal(value: str) -> str:
     """Return a value as Python writes it."""
-    return value if _NUMBER.fullmatch(value) else '"' + value.replace('"', '\\"') + '"'
+    return value if _NUMBER.fullmatch(value) else json.dumps(value, ensure_ascii=False)

@@ -18,8 +18,9 @@ from ...kernels.base.team import Team
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_arrow, as_numpy, compute
 from ...partition.input.edges import EdgeList
-from ...partition.input.id_types import shown_id, stored, told_id
+from ...partition.input.id_types import shown_id, told_id
 from ...partition.store.store import Store
+from ..results.names import ids_at
 from ..results.result import Result
 from ..results.store_names import StoreNames
 
@@ -58,9 +59,8 @@ def neighbourhood(
                 yield as_arrow(sources), as_arrow(targets)
 
         found, edges = _sample(batches, places, most)
-        names.prepare(1)
-        every = stored(names.decode(pa.array(found, pa.uint32()))).to_pylist()
-        return Neighbourhood([shown_id(one) for one in every], len(centres), edges)
+        every = [shown_id(one) for one in ids_at(names, found)]
+        return Neighbourhood(every, len(centres), edges)
     keys = [told_id(centre, graph.id_type) for centre in centres]
     digest = f"{graph.fingerprint}-"
     if None in keys or (result.info is not None and not result.info.graph.startswith(digest)):

@@ -10,7 +10,7 @@ from ...partition.input.id_types import stored
 from ..questions import FORMS
 from ..results.findings import Findings, Integers, check_values
 from ..results.result import Result
-from ..summary import MARK, distribution_rows, findings_of, table_lines, top_rows
+from ..summary import MARK, distribution_rows, findings_of, shortened, table_lines, top_rows
 
 Document = dict[str, Any]
 
@@ -81,7 +81,7 @@ def result_lines(document: Document, mark: str = MARK) -> str:
     rows = [("result", f"of {document['algorithm']}; {document['files']:,} file(s)")]
     rows += [("vertices", f"{document['vertices']:,}"), ("bytes", f"{document['bytes']:,}")]
     rows += [
-        (name, str(value))
+        (name, shortened(value))
         for name, value in document.items()
         if name not in _APART and value is not None
     ]
@@ -106,7 +106,7 @@ def _search_lines(document: Document, mark: str) -> str:
         found = f"{document['reached']:,} of {document['vertices']:,} vertices reached"
     rows = [("result", found), ("depth", f"{document['depth']:,}")]
     rows += [
-        (name, str(document[name]))
+        (name, shortened(document[name]))
         for name in ("source", "sources", "directed", "max_depth", "graph")
         if document.get(name) is not None
     ]

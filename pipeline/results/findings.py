@@ -11,7 +11,7 @@ grow with the rows, except that of ``GroupSizes``.
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, frexp, ldexp
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,13 @@ _WINDOW = 1 << 14
 """Rows that are looked at together: after the first ones, few are above the least at the top."""
 
 _LEAST = 2.0**-1000
-"""Lesser values count as 0."""
+"""Values below this count as 0."""
+
+_MOST_HOPS = 1 << 32
+"""Integers that are counted one by one are below this, as the number of vertices is."""
+
+_MOST_RANGES = 1 << 12
+"""Ranges of integers that are counted one by one."""
 
 Range = tuple[float, float, int]
 """The least and the greatest value of a range, and how many values are in it. Of floats, the
@@ -100,13 +106,20 @@ class Integers:
 
     def add(self, values: NDArray) -> None:
         """Add values, none of which is negative."""
+        if len(values) and values.max() >= _MOST_HOPS:
+            raise InputError("the result holds a number of hops that no graph has")
         counts = np.bincount(values.astype(np.int64), minlength=len(self.counts))
         counts[: len(self.counts)] += self.counts
         self.counts = counts
 
     def ranges(self) -> list[Range]:
-        """Return the values that occur, rising."""
-        return [(i, i, int(self.counts[i])) for i in np.flatnonzero(self.counts).tolist()]
+        """Return the values that occur, rising; in equal ranges where there are very many."""
+        length = 1
+        while len(self.counts) > length * _MOST_RANGES:
+            length *= 2
+        counts = np.add.reduceat(self.counts, np.arange(0, len(self.counts), length))
+        there = np.flatnonzero(counts).tolist()
+        return [(i * length, (i + 1) * length - 1, int(counts[i])) for i in there]
 
 
 class Steps:
@@ -128,7 +141,7 @@ class Steps:
         if greatest < _LEAST:
             self._counts[0] += len(values)
             return
-        length = 2.0 ** np.frexp(greatest / _STEPS)[1]
+        length = ldexp(1.0, frexp(greatest / _STEPS)[1])
         length = max(length, 1.0) if self._whole else length
         if self._length and length > self._length:
             together = int(length / self._length) if length / self._length < _STEPS else _STEPS
@@ -225,10 +238,9 @@ class Findings:
         Raises InputError for a negative number, which no question gives.
         """
         values, null = numbers_and_nulls(batch.column(self.column))
-        if values.dtype.kind == "u":
-            values = values.astype(np.int64)
+        check_values(values if null is None else values[~null], self.column)
+        values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
         there = values if null is None else values[~null]
-        check_values(there, self.column)
         self._rows += len(values)
         self._missing += len(values) - len(there)
         if self.kind == "groups":
@@ -271,22 +283,25 @@ class Findings:
 
 
 def check_values(values: NDArray, column: str) -> None:
-    """Raise InputError for a negative number, which no question gives."""
-    if len(values) and values.min() < 0:
+    """Raise InputError for numbers that no question gives: negative, not finite or too large."""
+    limit = 2.0**1023 if values.dtype.kind == "f" else 2**62
+    if len(values) and not (values.min() >= 0 and values.max().item() < limit):
         raise InputError(
-            f"the result holds a negative {column}: check it with 'delegraph validate'"
+            f"the result holds a {column} that is negative, not finite or too large: check it with "
+            "'delegraph validate'"
         )
 
 
 class GroupSizes:
-    """Sizes of groups, from the name of each vertex's group."""
+    """Sizes of groups, from the name of each vertex's group. kind: the type of the names."""
 
-    def __init__(self) -> None:
-        self._counted: list[pa.Table] = []
+    def __init__(self, kind: pa.DataType) -> None:
+        self._counted = [pa.table({"vertex": pa.array([], kind), SIZE: pa.array([], pa.int64())})]
         self._rows = 0
 
     def add(self, names: pa.Array) -> None:
-        counted = compute("value_counts", names)
+        """Count the vertices of each name. Nulls name no group."""
+        counted = compute("value_counts", names.drop_null())
         columns = {"vertex": counted.field("values"), SIZE: counted.field("counts")}
         self._counted.append(pa.table(columns))
         self._rows += len(counted)
@@ -294,10 +309,9 @@ class GroupSizes:
             self._counted = [self._summed()]
             self._rows = len(self._counted[0])
 
-    def rows(self) -> pa.RecordBatch:
-        """Return the groups by rising name."""
-        table = self._summed().sort_by("vertex").combine_chunks()
-        return (table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)])[0]
+    def batches(self) -> list[pa.RecordBatch]:
+        """Return the groups by rising name, with ``vertex`` and the size."""
+        return self._summed().sort_by("vertex").to_batches()
 
     def _summed(self) -> pa.Table:
         every = pa.concat_tables(self._counted)

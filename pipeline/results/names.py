@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -118,6 +118,24 @@ def file_rows(vertices: int) -> int:
 def id_bytes(id_type: pa.DataType) -> int:
     """Return the bytes that one id takes in memory; a string takes 8 beside its characters."""
     return 8 if is_string(id_type) else id_type.bit_width // 8
+
+
+def ids_at(names: Names, places: Sequence[int]) -> list[Any]:
+    """Return the user ids of a few vertices, as Python's values.
+
+    The ids of all vertices are looked at, a piece at a time.
+    """
+    if isinstance(names, VertexNames):
+        return names.decode(pa.array(places, pa.uint32())).to_pylist()
+    wanted = np.unique(np.array(places, np.uint32))
+    found: dict[int, Any] = {}
+    for number in range(len(names.pieces)):
+        vertices, at = names.piece(number)
+        here = np.flatnonzero(np.isin(at, wanted))
+        found |= zip(at[here].tolist(), vertices.take(as_arrow(here)).to_pylist(), strict=True)
+        if len(found) == len(wanted):
+            break
+    return [found[place] for place in places]
 
 
 def names_of_store(store: Store, team: Team) -> VertexNames:

@@ -1,13 +1,14 @@
 """Dask workers that are child processes of this one.
 
 The workers' ports are on loopback, which other users of the machine can reach. So workers talk over
-TLS, with temporary keys that no other process has.
+TLS, with temporary keys that only this user can read.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -124,9 +125,10 @@ def local_keys(folder: str | None) -> Any:
     if folder is None:
         return keys
     place = Path(tempfile.mkdtemp(prefix="tls-", dir=folder))  # which only this user can read
-    (place / "tls.crt").write_text(keys.tls_ca_file)
-    (place / "tls.key").write_text(keys.tls_client_key)
     certificate, key = str(place / "tls.crt"), str(place / "tls.key")
+    for path, text in ((certificate, keys.tls_ca_file), (key, keys.tls_client_key)):
+        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            file.write(text)
     roles = "client", "scheduler", "worker"
     paths = {f"tls_{role}_cert": certificate for role in roles}
     paths.update({f"tls_{role}_key": key for role in roles})

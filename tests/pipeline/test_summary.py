@@ -213,7 +213,8 @@ def test_extremes(ok, edge_list):
             alone = name == "components" and len(src) == 3
             assert len(rows) == (1 if alone else vertices)
         with delegraph.open(graph) as opened:
-            assert opened.components().top() == [(v, 1) for v in src] or len(src) == 3
+            wanted = [(0, 3)] if len(src) == 3 else [(vertex, 1) for vertex in src]
+            assert opened.components().top() == wanted
             assert "<svg" not in opened.pagerank()._repr_html_()
 
 
@@ -254,3 +255,30 @@ def test_top_is_not_for_searches_from_several_sources(delegraph, edge_list):
     assert delegraph(*line).out == "6 rows of 2 sources, depth 2\n"
     run = delegraph(*line, "--top", 3)
     assert (run.code, "--top does not go with --sources" in run.err) == (2, True)
+
+
+def test_a_result_of_few_groups_is_not_read_again(ok, edge_list, tmp_path, monkeypatch):
+    """A record that names all groups suffices, whatever --top says."""
+    line = ("components", edge_list([0, 2], [1, 3]), "-o", tmp_path / "out")
+    wanted = ok(*line, "--top", 3).out
+    monkeypatch.setattr(summary, "findings_of", None)  # reads the result
+    assert ok(*line, "--top", 3).out == wanted
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string_view(), pa.dictionary(pa.int32(), pa.string())], ids=str
+)
+def test_results_that_other_programs_wrote(tmp_path, kind):
+    """Names as views of strings or dictionaries, and a result without rows."""
+    names = pa.array(["a", "a", "b"], pa.string())
+    table = pa.table({"vertex": ["a", "c", "b"], "component": names.cast(kind)})
+    pq.write_table(table, tmp_path / "parts.parquet")
+    found = delegraph.info(tmp_path / "parts.parquet")
+    assert (found["top"], found["components"]) == ([["a", 2], ["b", 1]], 2)
+    pq.write_table(table.slice(0, 0), tmp_path / "none.parquet")
+    assert delegraph.info(tmp_path / "none.parquet")["top"] == []
+
+
+def test_options_of_a_result_are_escaped(ok, edge_list, tmp_path):
+    ok("bfs", edge_list(["d\x1b[31m"], ["e"]), "--source", "d\x1b[31m", "-o", tmp_path / "out")
+    assert "\x1b" not in ok("info", tmp_path / "out").out

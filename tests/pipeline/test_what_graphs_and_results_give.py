@@ -52,7 +52,7 @@ def test_vertices_and_edges(path, edge_list):
         vertices = graph.vertices
         assert vertices.to_pylist() == sorted({*src.tolist(), *dst.tolist()})
         assert len(graph) == len(vertices)
-        edges = graph.edges.read_all()
+        reader, edges = graph.edges, graph.edges.read_all()
         assert edges.column_names == ["src", "dst", "weight"]
         assert least_weights(edges) == least_weights(rows)
         if path.suffix == ".parquet":
@@ -62,9 +62,10 @@ def test_vertices_and_edges(path, edge_list):
         assert graph.edges.read_all().equals(edges)  # anew
         assert f"vertices <b>{len(graph):,}</b>" in graph._repr_html_()
         assert ("<svg" in graph._repr_html_()) == (path.suffix != ".parquet")
-    for read in (lambda: graph.edges, lambda: graph.vertices, lambda: len(graph)):
+    for read in (reader.read_all, lambda: graph.vertices, lambda: len(graph)):
         with pytest.raises(DelegraphError, match="is closed"):
             read()
+    assert graph
     assert "closed" in graph._repr_html_()
 
 

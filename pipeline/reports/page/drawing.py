@@ -32,6 +32,8 @@ def centres_of(result: Result, found: dict[str, Any]) -> list[Any]:
     if finding is None or finding[0] != "distances":
         most = 1 if finding and finding[0] == "groups" else CENTRES  # apart, groups fill no picture
         return [vertex for vertex, _ in found["top"][:most]]
+    if result.info is not None and result.info.options.get("source") is not None:
+        return [result.info.options["source"]]
     centres: list[Any] = []
     for batch in result.batches(1 << 20, ("vertex", finding[1])):
         values, null = numbers_and_nulls(batch.column(finding[1]))
@@ -66,7 +68,7 @@ def drawing(sample: Neighbourhood, directed: bool) -> Section:
     marks = (
         tag(
             "circle",
-            tag("title", str(vertex)),
+            tag("title", shortened(vertex)),
             class_="centre" if i < sample.centres else "dot",
             cx=_percent(places[i][0]),
             cy=_down(places[i][1]),

@@ -65,6 +65,8 @@ def write_page(
 
 def _open_graph(graph: AnyPath, src: str, dst: str, weight: str | None) -> Store | EdgeList:
     if is_store(graph):
+        if (src, dst, weight) != ("src", "dst", None):
+            raise InputError(f"{graph} is a store: leave out --src, --dst and --weight")
         return open_store(Path(graph))
     return open_edges(named(graph), src, dst, weight)
 

@@ -244,7 +244,10 @@ def test_wider_types_come_later(monkeypatch):
     found = delegraph.sssp(iter(edges), 1, weight="weight")
     assert found["vertex"].to_pylist() == [1, 2, 3, 5, 2**63]
     assert found["distance"].to_pylist() == [0, 3, 3.5, 2, 1]
-    for more, told in ((("a", "b"), "all integers or all strings"), ((-1, 1), "64 bits holds all")):
+    for more, told in (
+        (("a", "b"), "all integers, all strings or all UUIDs"),
+        ((-1, 1), "64 bits holds all"),
+    ):
         with pytest.raises(InputError, match=told):
             delegraph.components([(1, 2), (2**63, 1), more])
         with pytest.raises(InputError, match=told):
@@ -265,7 +268,7 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     ([(1, 2.5)], {}, r"2.5.* \(float\) cannot be a vertex"),
     ([(True, 1)], {}, r"\(bool\) cannot be a vertex"),
     ([(None, 1)], {}, r"\(NoneType\) cannot be a vertex"),
-    ([(1, "a")], {}, "all integers or all strings: there are both 'a' and 1"),
+    ([(1, "a")], {}, "all integers, all strings or all UUIDs: there are both 'a' and 1"),
     ([(-1, 2**63)], {}, "64 bits holds all ids"),
     ([(1, 2, "far")], {"weight": "weight"}, "the weight 'far' is no number"),
     (np.zeros((2, 3), int), {}, r"shape \(2, 3\)"),
@@ -277,7 +280,7 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (sparse.eye_array(2, dtype=complex), {"weight": "weight"}, "must be real numbers"),
     (sparse.eye_array(2), {"weight": "km"}, "are named 'weight', not 'km'"),
     (nx.Graph([((0, 1), (1, 2))]), {}, r"\(tuple\) cannot be a vertex"),
-    (nx.Graph([(1, "a")]), {}, "all integers or all strings"),
+    (nx.Graph([(1, "a")]), {}, "all integers, all strings or all UUIDs"),
     (nx.Graph([(Nodes(), 1)]), {}, r"\(Nodes\) cannot be a vertex"),
 ]
 

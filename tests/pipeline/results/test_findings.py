@@ -94,18 +94,37 @@ def check_distribution(counter, values, cuts):
         assert all(one[1] <= other[0] for one, other in pairwise(joined))
 
 
-def test_a_negative_value_is_refused():
-    batch = pa.record_batch({"vertex": [1, 2], "pagerank": [0.5, -0.5]})
-    with pytest.raises(InputError, match="holds a negative pagerank"):
+@pytest.mark.parametrize("wrong", [-0.5, np.nan, np.inf, 1.7e308])
+def test_values_that_no_question_gives_are_refused(wrong):
+    batch = pa.record_batch({"vertex": [1, 2], "pagerank": [0.5, wrong]})
+    with pytest.raises(InputError, match="is negative, not finite or too large"):
         Findings("pagerank").add(batch)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zeros_of_single_precision(dtype):
+    findings = Findings("pagerank", distributes=True)
+    values = pa.array(np.array([0, 0.125, 0], dtype))
+    findings.add(pa.record_batch({"vertex": [1, 2, 3], "pagerank": values}))
+    assert findings.facts()["distribution"] == [[0, 0, 2], [0.125, 0.125, 1]]
+
+
+def test_very_many_distances_are_counted_in_ranges():
+    counter = Integers()
+    counter.add(np.arange(100_000))
+    ranges = counter.ranges()
+    assert len(ranges) <= 4096
+    assert ranges[0] == (0, 31, 32)
+    assert sum(count for _, _, count in ranges) == 100_000
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=30), max_size=6))
 def test_group_sizes(parts):
-    sizes = GroupSizes()
+    sizes = GroupSizes(pa.string())
     for part in parts:
-        sizes.add(pa.array(part, pa.string()))
+        sizes.add(pa.array([*part, None], pa.string()))
     every = [name for part in parts for name in part]
-    found = sizes.rows().to_pydict() if parts else {"vertex": [], SIZE: []}
+    schema = pa.schema([("vertex", pa.string()), (SIZE, pa.int64())])
+    found = pa.Table.from_batches(sizes.batches(), schema).to_pydict()
     assert found["vertex"] == sorted({*every})
     assert found[SIZE] == [every.count(name) for name in found["vertex"]]

@@ -95,6 +95,9 @@ def test_keys_need_no_temporary_folder(tmp_path, monkeypatch, role):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     assert keys.get_connection_args(role)["ssl_context"].cert_store_stats()["x509"] == 1
     assert keys.require_encryption
+    (folder,) = tmp_path.iterdir()
+    assert folder.stat().st_mode & 0o077 == 0
+    assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir())
     with pytest.raises(FileNotFoundError):
         local_keys(None).get_connection_args(role)
 
@@ -102,7 +105,6 @@ def test_keys_need_no_temporary_folder(tmp_path, monkeypatch, role):
 MAKING = """
 import sys, time
 from multiprocessing import current_process, get_context
-from delegraph.pipeline.run.local import local_keys
 from delegraph.pipeline.run.semaphores import semaphore_mark
 current_process()._config["semprefix"] = semaphore_mark()
 lock = get_context("spawn").Lock()
