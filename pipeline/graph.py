@@ -361,6 +361,15 @@ class Graph(QuestionMethods):
         assert loader.held is not None
         return loader.held
 
+    @property
+    def _graph_info(self) -> GraphInfo | None:
+        """The facts of the graph; None of an edge list that is not held as rows."""
+        if isinstance(self._graph, Store):
+            return self._graph.info
+        loader = getattr(self._open, "loader", None)
+        held = loader.held if isinstance(loader, KeepsRows) else None
+        return None if held is None else held.info
+
     def _room_on_device(self) -> Device | None:
         device = self._open.device
         if not isinstance(device, Device):
@@ -409,17 +418,16 @@ class Graph(QuestionMethods):
         return f"<Graph {self.location}: {len(self):,} vertices, on {self.device}>"
 
     def _repr_html_(self) -> str:
-        """Return counts and, of a store, a picture of the degrees as HTML, for a notebook."""
+        """Return counts and a picture of the degrees as HTML, for a notebook."""
         if self._engine is None:
             return notebook_html(repr(self), ())
         directed = "directed" if self._subject.record["directed"] else "undirected"
         facts, picture = [("vertices", f"{len(self):,}")], None
-        if isinstance(self._graph, Store):
-            info = self._graph.info
+        if info := self._graph_info:
             facts.append(("edges", f"{info.edges:,}"))
             bars = [(degree_range(i), count) for i, count in enumerate(info.degree_histogram)]
             picture = Picture("vertices by degree", "0", bars[-1][0].split()[-1], bars)
-        else:
+        if isinstance(self._graph, EdgeList):
             facts.append(("rows", f"{self._graph.rows:,}"))
         facts += [("edges are", directed), ("on", self.device)]
         return notebook_html(f"Graph {self.location}", facts, picture=picture)
