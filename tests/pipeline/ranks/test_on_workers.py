@@ -240,12 +240,11 @@ def test_a_rank_that_raises(folder, tmp_path):
     with pytest.raises(InputError, match=r"nn.targets-0000.npy: damaged") as alone:
         delegraph.bfs(store, 0, output=tmp_path / "out", threads=1)
     with cluster(2) as (local, _):
-        start = time.monotonic()
+        # A busy machine may keep a rank for seconds; a rank that is waited for is another error.
         with pytest.raises(InputError) as raised:
-            search(tmp_path, "damaged", tmp_path / "out", local.scheduler_address)
+            search(tmp_path, "damaged", tmp_path / "out", local.scheduler_address, 20)
         assert str(raised.value) == str(alone.value)
-        assert time.monotonic() - start < TIMEOUT + SLACK
-        record, _, _ = search(folder, "random", tmp_path / "out", local.scheduler_address)
+        record, _, _ = search(folder, "random", tmp_path / "out", local.scheduler_address, 20)
         assert record["ranks"] == 2
 
 
