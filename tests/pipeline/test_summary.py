@@ -21,6 +21,7 @@ from delegraph.pipeline.results import names as result_names
 from delegraph.pipeline.results.result import open_result
 from delegraph.pipeline.summary import findings_of, range_name
 from support.graphs import random_edges
+from support.marks import mostly_slow
 
 QUESTIONS = {
     "bfs": {"source": 3},
@@ -42,7 +43,7 @@ def ids(numbers: np.ndarray, id_type: str) -> pa.Array:
     return pa.array(numbers)
 
 
-@pytest.fixture(params=["int64", "string", "uuid"])
+@pytest.fixture(params=mostly_slow(["int64", "string", "uuid"], "string"))
 def edges(request, tmp_path) -> Path:
     """A graph of several components, with a vertex alone (of a loop)."""
     src, dst = random_edges(2, 300, 400)

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 import delegraph
 from delegraph.partition.errors import InputError
 from delegraph.pipeline.edge_sources import pairs
+from support.marks import mostly_slow
 
 duckdb = pytest.importorskip("duckdb")
 nx = pytest.importorskip("networkx")
@@ -134,7 +135,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("kind", {**TABLES, **PAIRS})
+@pytest.mark.parametrize("kind", mostly_slow({**TABLES, **PAIRS}, "pandas", "duckdb", "list"))
 @settings(max_examples=10)
 @given(drawn=graphs())
 def test_tables_and_pairs(kind, drawn):
@@ -195,7 +196,9 @@ def test_attributes_of_networkx():
     assert delegraph.bfs(view, "a").distance.to_pylist() == [0, 1]
 
 
-@pytest.mark.parametrize("format", ["coo", "csr", "csc", "bsr", "dia", "dok", "lil"])
+@pytest.mark.parametrize(
+    "format", mostly_slow(["coo", "csr", "csc", "bsr", "dia", "dok", "lil"], "csr", "dia")
+)
 @settings(max_examples=8)
 @given(data=st.data())
 def test_sparse_matrices(format, data):

@@ -23,6 +23,7 @@ from delegraph.pipeline.reports.page.write import page_of
 from delegraph.pipeline.results.result import open_result
 from delegraph.pipeline.summary import shortened
 from support.graphs import grid, random_edges
+from support.marks import mostly_slow
 from support.pages import PageText
 
 
@@ -30,7 +31,7 @@ def page(path: Path, graph: Any = None) -> PageText:
     return PageText(render(page_of(path, graph)))
 
 
-@pytest.fixture(params=["int64", "string", "uuid"])
+@pytest.fixture(params=mostly_slow(["int64", "string", "uuid"], "string"))
 def edges(request, tmp_path) -> Path:
     src, dst = random_edges(3, 500, 3000)
     columns: dict[str, Any] = {}
