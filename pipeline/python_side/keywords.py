@@ -103,7 +103,6 @@ def _keyword(found: re.Match[str]) -> str:
 def _call(found: re.Match[str]) -> str:
     """Return a call that does what a command line does."""
     arguments: list[str] = []
-    none = ""
     try:
         words = iter(shlex.split(found["words"]))
     except ValueError:  # a quote in a name: left as it is
@@ -116,7 +115,7 @@ def _call(found: re.Match[str]) -> str:
         elif word[2:] in _FIXED:
             arguments.append(_FIXED[word[2:]])
         else:
-            value = next(words, none)
+            value = next(words, "")
             shown = value if re.fullmatch(_METAVAR, value) else _literal(value)
             arguments.append(f"{keyword_of(word[2:])}={shown}")
     if arguments and "=" in arguments[0]:

@@ -14,12 +14,9 @@ from ..summary import MARK, distribution_rows, findings_of, shortened, table_lin
 
 Document = dict[str, Any]
 
-_SHOWN = 10
-"""Vertices or groups that are named."""
 
-
-def result_document(result: Result, top: int = _SHOWN) -> Document:
-    """Describe a result by its own columns. top: how many vertices or groups to name."""
+def result_document(result: Result) -> Document:
+    """Describe a result by its own columns."""
     info = asdict(result.info) if result.info else {}
     info |= info.pop("options", {})
     form = FORMS[result.algorithm]
@@ -30,7 +27,7 @@ def result_document(result: Result, top: int = _SHOWN) -> Document:
         "rows" if form.finding is None else "vertices": result.rows,
         **info,
         "algorithm": result.algorithm,
-        **(_each_facts(result) if form.finding is None else _facts(findings_of(result, top))),
+        **(_each_facts(result) if form.finding is None else _facts(findings_of(result))),
     }
 
 

@@ -121,7 +121,7 @@ class CommandRecord(TypedDict):
 
 
 class FoundRecord(TypedDict):
-    """What a result says of the graph. top: vertices with their values, the greatest first: of
+    """The findings of a result. top: vertices with their values, the greatest first: of
     distances the farthest vertices, of groups the largest by name with their sizes. Of equal
     values, the least vertices.
     """

@@ -1,4 +1,4 @@
-"""What questions say of a graph: after a run, of a result on disk, in memory and in notebooks."""
+"""Findings of questions: after a run, of a result on disk, in memory and in notebooks."""
 
 from __future__ import annotations
 
