@@ -36,10 +36,10 @@ from delegraph.pipeline.bench.protocol import BenchOptions, DeviceSearcher, run_
 from delegraph.pipeline.build.generate import Recipe
 from delegraph.pipeline.build.read import read_edges, with_bounds
 from delegraph.pipeline.engines.engine import Strategy
+from delegraph.pipeline.engines.one_device.found import superstep_log
 from delegraph.pipeline.engines.one_device.search import (
     method_of,
     search_of,
-    supersteps_of,
     to_device,
 )
 from delegraph.pipeline.reports.report import supersteps_table
@@ -239,7 +239,7 @@ def measure(
 def levels_of(searcher: DeviceSearcher, source: int) -> dict[str, Any]:
     """What each level of one more search did: the first and the last ten, where there are many."""
     searcher.search(source)
-    steps = list(supersteps_of(searcher.gpu))
+    steps = list(superstep_log(searcher.gpu.levels()))
     few = steps if len(steps) <= 30 else [*steps[:10], *steps[-10:]]
     count = len(steps)
     return {"levels": count, "us_a_level": 1e6 * searcher.gpu.seconds() / count, "steps": few}

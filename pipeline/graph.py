@@ -50,6 +50,7 @@ from .engines.operations.program import Program, ProgramEngine
 from .engines.plan import plan_of
 from .engines.subjects import subject_of
 from .engines.table import (
+    KeepsOutcomes,
     KeepsRows,
     programs_of_rows,
     programs_of_store,
@@ -331,6 +332,8 @@ class Graph(QuestionMethods):
 
         reserved_bytes: bytes that are held with what is found.
         """
+        if isinstance(self._open, KeepsOutcomes):
+            self._open.fetch_outcomes()  # a program may need their room
         threads, device = self._executor.threads, self._room_on_device()
         if self._made is None and isinstance(self._graph, EdgeList):
             held, subject = self._held_rows(), self._subject

@@ -21,6 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..kernels.base.team import Team
 from ..partition.disk.outputs import check_output
 from ..partition.disk.urls import AnyPath, named
 from ..partition.disk.work import begin_work
@@ -90,10 +91,15 @@ class Result:
         return pa.Table.from_batches(self._batches_of(columns), schema)
 
     def _batches_of(self, columns: Columns) -> Iterator[pa.RecordBatch]:
+        """Yield the rows. Several pieces of the vertices are worked on at the same time."""
         names = self._ran.subject.names
         only = run.chosen(self._answer, names)
-        every = (batches_of(names, piece, columns, only) for piece in range(len(names.pieces)))
-        return chain.from_iterable(every)
+        pieces = range(len(names.pieces))
+        team = Team(min(self._run.options.threads, len(pieces)) or 1)
+        if team.threads > 1 and any(column.vertices for column in columns):
+            names.prepare(team.threads)
+        rows = team.stream(lambda piece: list(batches_of(names, piece, columns, only)), pieces)
+        return chain.from_iterable(rows)
 
     @cached_property
     def record(self) -> Any:
@@ -354,7 +360,7 @@ class BfsResult(Result):
     def supersteps(self) -> list[Any]:
         """A dict for each superstep, as in the run record."""
         assert self._answer.supersteps is not None
-        return list(self._answer.supersteps)
+        return list(self._answer.supersteps())
 
 
 def _null_of(frame: FrameType) -> Any:

@@ -31,6 +31,7 @@ from .graph import (
     Array,
     DeviceGraph,
 )
+from .levels import LEVEL, Level, LevelRecords, compile_counting
 from .slices import LAST_LEVEL, Slices, SliceSearch
 
 GRAPH = np.dtype(
@@ -61,9 +62,6 @@ CONTROL = np.dtype(
         ("more", "f4"),
     ],
     align=True,
-)
-LEVEL = np.dtype(
-    [("examined", "u8"), ("clocks", "u8"), ("found", "u4"), ("pulled", "u4")], align=True
 )
 SEARCH = np.dtype(
     [
@@ -105,7 +103,6 @@ _BLOCK_FRONTIER = 2048  # cuda/bfs/narrow_search.cu, and the next two
 _LIGHT = 32
 _SPILL = (_BLOCK_FRONTIER + 256) * _LIGHT
 _COHORT = 33 << 10  # bytes of shared memory of a block of it, beside the bitmap
-_SLICE = 1 << 20  # vertices whose degrees are added up at once
 _SLACK = 64 << 20  # small arrays, what the pool rounds up, passes over offsets
 _NARROW_LEVELS = 96  # small ones, after which the narrow search takes over
 _NARROW_FRONTIER = 512  # of a small level, for each block of the cluster
@@ -129,15 +126,6 @@ class WideKernel(NamedTuple):
 
 
 WIDE_SEARCH = WideKernel("bfs/wide_search.cu", "wide_search")
-
-
-class Level(NamedTuple):
-    """The work of a level. found: vertices; examined: entries looked at."""
-
-    direction: str
-    found: int
-    examined: int
-    seconds: float
 
 
 def bytes_needed(vertices: int, edges: int, directed: bool) -> int:
@@ -171,14 +159,21 @@ def state(
     queued = min(used, _enqueue_edges(used) + spill) + 1
     words = -(-used // _STRIP) * (_STRIP // 32)
     return [
-        arrays.Array("distance", np.uint8, vertices, fill=255),
-        arrays.Array("parent", np.uint32, vertices, fill=UNREACHED),
+        *tree(vertices),
         *(arrays.Array(f"visited_{i}", np.uint32, words) for i in range(2)),
         *queue_arrays("queue_0", offsets, queued),
         *queue_arrays("queue_1", offsets, queued),
         *queue_arrays("rest", offsets, rest_capacity(long_rows)),
         arrays.Array("control", np.uint8, CONTROL.itemsize + LEVELS * LEVEL.itemsize, fill=0),
         arrays.Array("spill", np.uint64, 2 * spill),
+    ]
+
+
+def tree(vertices: int) -> list[arrays.Array]:
+    """Return the arrays of a search's result, but for ``wide_distance``."""
+    return [
+        arrays.Array("distance", np.uint8, vertices, fill=255),
+        arrays.Array("parent", np.uint32, vertices, fill=UNREACHED),
     ]
 
 
@@ -213,13 +208,13 @@ def _enqueue_edges(used: int) -> int:
     return min(max(1 << 16, used // 4), MOST_QUEUED) if used > ROOM_FOR_ALL else NO_LIMIT
 
 
-def widened(distance: Array) -> Array:
-    """Distances as int32, -1 where unreached; uint8 has 255 there. On the device or not."""
-    if distance.dtype != np.uint8:
-        return distance
-    wide = distance.astype(np.int32)
-    wide[distance == 255] = -1
-    return wide
+def widened(distance: np.ndarray) -> np.ndarray:
+    """Distances as int32, -1 where unreached; uint8 has 255 there."""
+    return (
+        np.where(distance == 255, np.int32(-1), distance)
+        if distance.dtype == np.uint8
+        else distance
+    )
 
 
 def widen(distance: Array, to: Array) -> None:
@@ -259,7 +254,7 @@ class GpuSearch:
 
     def __post_init__(self) -> None:
         graph = self.graph
-        self._records: list[np.ndarray] = []
+        self._launches: dict[tuple[int, bool], Callable[[], None]] = {}
         self._lonely_source: int | None = None
         with self.device.use() as cupy:
             self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()
@@ -270,6 +265,8 @@ class GpuSearch:
         self.parent: Array = made["parent"]
         self.distance: Array = made["distance"]
         self._bytes, self._control = made["distance"], made["control"]
+        few = CONTROL.itemsize + _FEW_LEVELS * LEVEL.itemsize
+        self._few, self._told = self._control[:few], self.device.pinned(few, np.uint8)
         self._words: Array | None = None  # distances of more than a byte
         resident = is_resident(self.device, graph)
         push_cost = self.push_cost
@@ -318,14 +315,34 @@ class GpuSearch:
             self._wide(deep=True)
             if self.narrow:
                 self._narrow()
+            compile_counting(self.device, self.graph)
+            allocate([wide_distance(1)], cupy)
             widen(cupy.zeros(1, np.uint8), cupy.zeros(1, np.int32))
+
+    def renew(self) -> None:
+        """Leave the result of the last search to whoever holds its arrays: the next search writes
+        to others. Raises DeviceMemoryError where there is no room for them; nothing is lost then.
+        """
+        distance, parent = tree(self.graph.vertices)
+        deep = self.distance is not self._bytes
+        with self.device.use() as cupy:
+            wanted = wide_distance(self.graph.vertices) if deep else distance
+            made = allocate([wanted, parent], cupy)
+        self.distance, self.parent = made["distance"], made["parent"]
+        if deep:
+            self._words = self.distance
+        else:
+            self._bytes = self.distance
+        self._search["parent"] = self.parent.data.ptr
+        self._lonely_source = None
+        if self._over_slices is not None:
+            self._over_slices.write_to(self._bytes, self.parent)
 
     def run(self, source: int, max_level: int | None = None) -> None:
         """Search from ``source``.
 
-        max_level: levels to search at most; None for all. What each level did: ``levels``.
+        max_level: levels to search at most; None for all. What each level did: ``records``.
         """
-        self._records = []
         self.distance = self._bytes
         with self.device.use():
             if self._lonely_source is not None:  # searches do not come there
@@ -340,18 +357,17 @@ class GpuSearch:
         """Whether the levels were few enough; if not, the next searches do without."""
         search = self._over_slices
         assert search is not None
-        search.kernel()  # what the host does for it is not timed
+        launch = search.launch_of(source, max_level)  # what the host does for it is not timed
         self._begun.record()
-        search.launch(source, max_level)
+        launch()
         self._ended.record()
         clocks, more = search.outcome()
         if more and (max_level is None or max_level > LAST_LEVEL):
             self._over_slices = None
             return False
-        found = self.device.cupy.bincount(self.distance[: self.graph.used], minlength=256).get()
         records = np.zeros(len(clocks), LEVEL)
-        records["clocks"], records["found"] = clocks, found[1 : len(clocks) + 1]
-        self._records.append(records)
+        records["clocks"] = clocks
+        self.records = LevelRecords(records, lacks_found=True)
         return True
 
     def _run(self, source: int, max_level: int | None) -> None:
@@ -363,13 +379,15 @@ class GpuSearch:
         search["distance"] = self.distance.data.ptr
         if kernel == NARROW:
             self._take_words()
+        records: list[np.ndarray] = []
         launch = self._launch_of(kernel)  # what the host does for it is not timed
         self._begun.record()
         while True:
             launch()
             self._ended.record()
-            status, level = self._outcome()
+            status, level = self._outcome(records)
             if status == DONE:
+                self.records = LevelRecords(np.concatenate(records))
                 return
             search["resume"], search["first_level"] = 1, level
             if status in (WIDE, NARROW):
@@ -388,58 +406,32 @@ class GpuSearch:
         self._ended.record()
         self._ended.synchronize()
         self._lonely_source = source
+        self.records = LevelRecords(np.zeros(0, LEVEL))
 
     def seconds(self) -> float:
         """Time on the device from the first launch of the last search to the end of its last."""
         return self.device.cupy.cuda.get_elapsed_time(self._begun, self._ended) / 1e3
 
+    def levels(self) -> list[Level]:
+        """Return the work of each level of the last search."""
+        self.records.count(self.device, self.graph, self.distance)
+        return self.records.levels(self.seconds())
+
     def depth(self) -> int:
         """Greatest distance that the last search found."""
-        return sum(int(np.count_nonzero(records["found"])) for records in self._records)
-
-    def levels(self) -> list[Level]:
-        """Return the work of each level of the last search.
-
-        Their seconds are the whole search's, by events, shared by the clock of a multiprocessor.
-        """
-        if not self._records:
-            return []
-        records = np.concatenate(self._records)
-        examined = records["examined"].astype(np.int64)
-        pushed = records["pulled"] == 0
-        if (examined[pushed] == 0).any():  # the narrow search, and that over slices, do not count
-            examined[pushed] = self._edges_from_levels(len(records))[pushed]
-        seconds = records["clocks"] * (self.seconds() / max(1, records["clocks"].sum()))
-        return [
-            Level("pull" if pulled else "push", *of_level)
-            for pulled, *of_level in zip(
-                records["pulled"].tolist(),
-                records["found"].tolist(),
-                examined.tolist(),
-                seconds.tolist(),
-                strict=True,
-            )
-        ]
-
-    def _edges_from_levels(self, levels: int) -> np.ndarray:
-        """Edges that leave the vertices of each level: what a push looks at."""
-        sums = np.zeros(levels, np.int64)
-        with self.device.use() as cupy:
-            for first in range(0, self.graph.used, _SLICE):
-                stop = min(first + _SLICE, self.graph.used)
-                offsets = self.graph.forward.offsets[first : stop + 1]
-                distance = self.distance[first:stop]
-                reached = distance < 255 if distance.dtype == np.uint8 else distance >= 0
-                degrees = (offsets[1:] - offsets[:-1])[reached].astype(np.float64)
-                counted = cupy.bincount(distance[reached], weights=degrees, minlength=levels)
-                sums += counted[:levels].get().astype(np.int64)
-        return sums
+        return sum(level.found > 0 for level in self.levels())
 
     def _launch_of(self, kernel: int) -> Callable[[], None]:
+        key = kernel, self.distance is not self._bytes
+        if key not in self._launches:
+            self._launches[key] = self._make_launch(*key)
+        return self._launches[key]
+
+    def _make_launch(self, kernel: int, deep: bool) -> Callable[[], None]:
         if kernel == WIDE:
             blocks = self.device.multiprocessors * WIDE_LAUNCH[1]
             arguments = (self._graph, self._search)
-            wide, shared = self._wide(self.distance is not self._bytes), shared_bytes()
+            wide, shared = self._wide(deep), shared_bytes()
             return partial(wide, (blocks,), (WIDE_LAUNCH[0],), arguments, shared_mem=shared)
         arguments = (self._graph, self._search, self._padded)
         narrow, shared = self._narrow()
@@ -472,9 +464,9 @@ class GpuSearch:
         with self.device.use():
             return widened(self.distance.get()), self.parent.get()  # crosses the bus as it is
 
-    def _outcome(self) -> tuple[int, int]:
-        """Status and level of a launch that has ended; keeps its records."""
-        few = self._control[: CONTROL.itemsize + _FEW_LEVELS * LEVEL.itemsize].get()
+    def _outcome(self, all_records: list[np.ndarray]) -> tuple[int, int]:
+        """Wait for a launch to end. Returns its status and level; appends its records."""
+        few = self._few.get(out=self._told)
         control = few[: CONTROL.itemsize].view(CONTROL)[0]
         level = int(control["level"])
         count = level - int(self._search["first_level"][0])
@@ -482,7 +474,7 @@ class GpuSearch:
         if count > _FEW_LEVELS:
             end = CONTROL.itemsize + count * LEVEL.itemsize
             records = self._control[CONTROL.itemsize : end].get().view(LEVEL)
-        self._records.append(records[:count])
+        all_records.append(records[:count].copy())  # the next search writes there
         return int(control["status"]), level
 
     def _take_words(self) -> Array:

@@ -7,7 +7,9 @@ as much. Cutting takes some milliseconds: it is for graphs that are searched tim
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -174,6 +176,8 @@ class SliceSearch:
             made = allocate(state(slices.sets, slices.virtual_sets), cupy)
             self._place = slices.place.get()
         self._made = made
+        self._told = device.pinned(CONTROL.itemsize, np.uint8)
+        self._launch: Callable[[], None] | None = None
         self._slices = pack(
             SLICES,
             rows=slices.rows,
@@ -199,18 +203,25 @@ class SliceSearch:
     def kernel(self) -> Any:
         return self._device.kernel(_SEARCH, f"slice_search<{THREADS}>", cooperative=True)
 
-    def launch(self, source: int, max_level: int | None) -> None:
-        """Search from a vertex, LAST_LEVEL levels at most."""
+    def write_to(self, distance: Array, parent: Array) -> None:
+        """From here on, these arrays receive what is found."""
+        self._search["given_distance"] = distance.data.ptr
+        self._search["given_parent"] = parent.data.ptr
+
+    def launch_of(self, source: int, max_level: int | None) -> Callable[[], None]:
+        """Return the launch of a search from a vertex, LAST_LEVEL levels at most."""
         self._search["source"] = self._place[source]
         self._search["max_level"] = LAST_LEVEL if max_level is None else min(max_level, LAST_LEVEL)
-        blocks = self._device.multiprocessors
-        self.kernel()((blocks,), (THREADS,), (self._slices, self._search))
+        if self._launch is None:
+            blocks, arguments = self._device.multiprocessors, (self._slices, self._search)
+            self._launch = partial(self.kernel(), (blocks,), (THREADS,), arguments)
+        return self._launch
 
     def outcome(self) -> tuple[np.ndarray, bool]:
         """Clocks of each level of the last search, uint64, and whether it came to LAST_LEVEL with
         more to do.
         """
-        control = self._made["control"].get().view(CONTROL)[0]
+        control = self._made["control"].get(out=self._told).view(CONTROL)[0]
         level = int(control["level"])
         clocks = np.diff(control["clocks"][: level + 1])
         return clocks, level == LAST_LEVEL and int(control["left"]) > 0

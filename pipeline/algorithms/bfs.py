@@ -21,7 +21,7 @@ from ..engines.table import search_of_edges, searches_of_store
 from ..questions.bfs import SearchRecord
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column, Columns
-from ..results.found import Found
+from ..results.found import SearchOutcome
 from ..results.names import Names
 from ..results.result import Option
 from ..results.supersteps import shortened
@@ -98,22 +98,22 @@ def find(names: Names, source: str) -> int:
     return place
 
 
-def columns_of(found: Found) -> Columns:
+def columns_of(found: SearchOutcome) -> Columns:
     return (
         Column("distance", found.distance, missing=-1, repeats=True),
         Column("parent", found.parent, vertices=True, missing=int(UNREACHED)),
     )
 
 
-def answer_of(found: Found, source: Id, max_depth: int | None, method: str) -> Answer:
+def answer_of(found: SearchOutcome, source: Id, max_depth: int | None, method: str) -> Answer:
     def record() -> dict[str, Any]:
         supersteps = shortened(found.supersteps)
         search = SearchRecord(
             source=shown_id(source),
             max_depth=max_depth,
             method=method,
-            reached=found.reached,
-            depth=found.depth,
+            reached=found.supersteps.reached,
+            depth=found.supersteps.depth,
         )
         return {
             "search": search,
@@ -121,4 +121,4 @@ def answer_of(found: Found, source: Id, max_depth: int | None, method: str) -> A
             "supersteps_between": supersteps.between,
         }
 
-    return Answer(columns_of(found), DeferredRecord(record), found.supersteps)
+    return Answer(columns_of(found), DeferredRecord(record), lambda: found.supersteps)

@@ -101,15 +101,15 @@ class DeferredRecord(Mapping[str, Any]):
 class Answer(NamedTuple):
     """The result of a run. record: what its record says of it beside all else (records.py).
 
-    columns: none where a run has written its result itself. supersteps: of a search; None of what
-    has none. only: places of the vertices that are told of; None for all. notes: for the user.
-    group_sizes: of a result that names a group for each vertex: at the vertex that names a group,
-    the group's size, and else 0.
+    columns: none where a run has written its result itself. supersteps: gives those of a search;
+    None of what has none. only: places of the vertices that are told of; None for all. notes: for
+    the user. group_sizes: of a result that names a group for each vertex: at the vertex that names
+    a group, the group's size, and else 0.
     """
 
     columns: Columns
     record: Mapping[str, Any]
-    supersteps: SuperstepLog | None = None
+    supersteps: Callable[[], SuperstepLog] | None = None
     only: NDArray[np.uint32] | None = None
     notes: tuple[str, ...] = ()
     group_sizes: Column | None = None
@@ -276,7 +276,7 @@ def run_to_result(
         record = record_of(ran, answer, run, found)
         if told is not None:
             assert answer.supersteps is not None
-            told.write(answer.supersteps)
+            told.write(answer.supersteps())
         work.publish("result", overwrite, encode_record(record, work.output))
     return Outcome(record, False, tuple(run.notes), info.algorithm, output)
 

@@ -235,7 +235,7 @@ class CpuSearcher:
         for some in team.map(check, range(0, graph.edges, EDGE_BATCH)):
             violations += some
         check_joined(found.parent, joined, violations)
-        return violations, int(self.rows_from[found.distance >= 0].sum()), found.depth
+        return violations, int(self.rows_from[found.distance >= 0].sum()), found.supersteps.depth
 
 
 def searcher_bytes(vertices: int) -> int:

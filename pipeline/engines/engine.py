@@ -13,7 +13,7 @@ from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...partition.disk.memory import format_bytes, return_freed_memory
 from ...partition.errors import InputError
 from ..results.checkpoint import Checkpoint
-from ..results.found import Found
+from ..results.found import SearchOutcome
 from ..results.names import Names
 from ..run.plan import fits, too_little
 from ..run.records import GraphRecord
@@ -155,7 +155,7 @@ class SearchEngine(Engine, Protocol):
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
-    ) -> Found:
+    ) -> SearchOutcome:
         """Search breadth-first from a source, which is a place in the arrays of ``subject.names``.
 
         checkpoint: if the engine can, the search resumes from it and saves to it.

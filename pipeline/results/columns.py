@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ..._version import __version__
 from .names import Names
+
+
+class Values(Protocol):
+    """Values of vertices, by place: an array, or something that is read from elsewhere when it is
+    indexed.
+    """
+
+    @property
+    def dtype(self) -> np.dtype: ...
+    @property
+    def itemsize(self) -> int: ...
+    def __getitem__(self, at: Any, /) -> Any:
+        """Return the values at places, as an array."""
+        ...
 
 
 class Column(NamedTuple):
@@ -21,7 +35,7 @@ class Column(NamedTuple):
     """
 
     name: str
-    values: NDArray
+    values: Values
     vertices: bool = False
     missing: float | None = None
     repeats: bool = False

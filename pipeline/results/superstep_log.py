@@ -108,6 +108,16 @@ class SuperstepLog(Sequence[SuperstepRecord]):
         latest = np.array(self._latest.numbers[_NUMBERS.index("found") :: len(_NUMBERS)], np.int64)
         return np.concatenate([*packed, latest])
 
+    @property
+    def reached(self) -> int:
+        """Return the number of vertices that the search reached, the source included."""
+        return 1 + int(self.found.sum())
+
+    @property
+    def depth(self) -> int:
+        """Return the greatest distance that the search found."""
+        return int(np.count_nonzero(self.found))
+
 
 class _Latest:
     """The latest supersteps, column by column. numbers: ``_NUMBERS`` of each superstep in turn.

@@ -193,6 +193,10 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset, weight, tiered in itertools.product(OFFSETS, ("u32", "float"), BOOLS)
         ],
         "ranks/check.cu": [f"check_edges<{offset}>" for offset in OFFSETS],
+        "bfs/levels.cu": [
+            f"count_levels<{offset}, {distance}>"
+            for offset, distance in itertools.product(OFFSETS, DISTANCES)
+        ],
         "bfs/check.cu": ["check_edges<u64, u8>", "check_vertices<int>", "count_reached<u8, u64>"],
     }
 

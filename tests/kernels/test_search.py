@@ -49,8 +49,8 @@ def test_search_against_definition(name, backend, graph, data):
     )
     assert result.distance.tolist() == expected.tolist()
     assert not violations_of(src, dst, directed, result.distance, result.parent, source)
-    assert result.reached == np.count_nonzero(expected >= 0)
-    assert result.depth == expected.max()
+    assert result.supersteps.reached == np.count_nonzero(expected >= 0)
+    assert result.supersteps.depth == expected.max()
 
 
 @pytest.mark.parametrize("directed", [False, True])

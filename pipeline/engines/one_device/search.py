@@ -29,10 +29,9 @@ from ....kernels.gpu.search import (
 from ....partition.disk.memory import format_bytes
 from ....partition.store.store import Store
 from ...results.checkpoint import Checkpoint
-from ...results.found import Found
-from ...results.superstep_log import SuperstepLog
 from ..engine import Engine, Need, Strategy, Subject
 from ..host.search import graph_bytes
+from .found import FoundOnDevice, Outcomes
 
 _GAIN = 0.9  # slices must take less than this share of the time of rows: they take memory
 _TRIED = 4  # sources of searches that measure which form is faster
@@ -115,6 +114,7 @@ class DeviceSearchEngine:
         self.device = device
         self.loader = loader
         self.gpu: GpuSearch | None = None
+        self._outcomes: Outcomes | None = None
         self._strategy: Strategy = strategy
 
     @property
@@ -139,13 +139,22 @@ class DeviceSearchEngine:
             return
         graph, slices = self.loader.load(self._strategy)
         self.gpu = search_of(self.device, graph, self._strategy if slices else "rows")
+        self._outcomes = Outcomes(self.gpu)
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
-    ) -> Found:
+    ) -> FoundOnDevice:
         """Search from ``source``. checkpoint: not used, since a search takes milliseconds."""
         assert self.gpu is not None
-        return search_on_device(self.gpu, source, max_depth)
+        assert self._outcomes is not None
+        self._outcomes.make_way()
+        self.gpu.run(source, max_depth)
+        return self._outcomes.add()
+
+    def fetch_outcomes(self) -> None:
+        """Copy the outcomes of searches that are still referred to from the device."""
+        if self._outcomes is not None:
+            self._outcomes.fetch()
 
     def take_over(self, other: Engine) -> bool:
         """Take the loaded graph of another engine if it is the same. Devices are compared by number
@@ -156,10 +165,12 @@ class DeviceSearchEngine:
             alike = ours == (other.device.number, other._strategy)
             if alike and self.loader.serves(other.loader):
                 self.gpu, other.gpu = other.gpu, None
+                self._outcomes, other._outcomes = other._outcomes, None
         return self.gpu is not None
 
     def close(self) -> None:
-        self.gpu = None
+        self.fetch_outcomes()
+        self.gpu = self._outcomes = None
         self.loader.close()
         give_back(self.device)
 
@@ -344,19 +355,3 @@ def copy_rows(device: Device, offsets: NDArray, targets: NDArray[np.uint32], nea
     rows = Rows.with_room(device, offsets, near)
     rows.put(device, 0, targets)
     return rows
-
-
-def search_on_device(search: GpuSearch, source: int, max_depth: int | None) -> Found:
-    """Search from ``source``, a global id, and return the result in host memory."""
-    search.run(source, max_depth)
-    return Found(*search.result(), supersteps_of(search))
-
-
-def supersteps_of(search: GpuSearch) -> SuperstepLog:
-    """Return the superstep records of the last search."""
-    records = SuperstepLog()
-    frontier = 1
-    for number, level in enumerate(search.levels(), 1):
-        records.add(number, level.direction, frontier, level.found, level.examined, level.seconds)
-        frontier = level.found
-    return records

@@ -70,7 +70,7 @@ class SearchWork:
         engine.load()
         found = engine.search(self.source, self.max_depth)
         engine.close()
-        save_whole(job.place, Part(found.distance, found.parent)._asdict())
+        save_whole(job.place, Part(found.distance[:], found.parent[:])._asdict())
         return found.supersteps
 
     def _run_on_device(

@@ -173,7 +173,7 @@ def test_what_is_wrong_is_found(store_of, layout, directed, wrong):
     searcher = searcher_of(store)
     searcher.search(source)
     assert searcher.found is not None
-    depth = searcher.found.depth
+    depth = searcher.found.supersteps.depth
     normal = np.ones(info.vertices, bool)
     normal[table] = False
     victim = int(np.flatnonzero(normal & (searcher.found.distance == depth - 1))[0])

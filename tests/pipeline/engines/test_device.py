@@ -30,7 +30,8 @@ from delegraph.kernels.gpu.search import (
 from delegraph.kernels.gpu.slices import VIRTUAL, cut
 from delegraph.kernels.gpu.slices import bytes_needed as slice_bytes
 from delegraph.partition.disk.outputs import is_store
-from delegraph.pipeline.engines.one_device.search import search_of, supersteps_of, to_device
+from delegraph.pipeline.engines.one_device.found import superstep_log
+from delegraph.pipeline.engines.one_device.search import search_of, to_device
 from support.graphs import (
     SHAPES,
     SMALL,
@@ -306,7 +307,7 @@ def test_examined_edges_and_times(device):
         search.run(0)
         distance, _ = search.result()
         wanted = np.bincount(distance, weights=np.diff(graph.offsets.astype(np.int64)))
-        steps = supersteps_of(search)
+        steps = superstep_log(search.levels())
         assert [step["edges_examined"] for step in steps] == wanted[: len(steps)].tolist()
         assert sum(step["seconds"] for step in steps) == pytest.approx(search.seconds())
 

@@ -139,7 +139,7 @@ def test_shared_work_is_right_every_time(directed, partitions, name, tmp_path, m
     for _ in range(4):
         result = stream_search(graph, source, Team(5), direction=DIRECTIONS[name])
         assert np.array_equal(result.distance, expected.distance)
-        assert result.reached == expected.reached
+        assert result.supersteps.reached == expected.supersteps.reached
 
 
 def test_directions_are_recorded_by_flow(tmp_path):
@@ -170,7 +170,7 @@ def test_a_path_is_read_block_by_block(tmp_path, monkeypatch):
     rows = graph.adjacencies[0].rows
     assert isinstance(rows, RowsOnDisk)
     result = stream_search(graph, 0, TEAM, direction=DIRECTIONS["push"])
-    assert result.depth == 999
+    assert result.supersteps.depth == 999
     assert rows.stream.blocks > 30
     for step in result.supersteps:
         assert step["blocks_skipped"] >= rows.stream.blocks - 2
@@ -214,7 +214,7 @@ def test_damage_that_is_not_read_is_not_looked_for(tmp_path, monkeypatch):
     store = build(tmp_path, vertices[:-1], vertices[1:], BuildOptions(order="none"))
     flip(store.path / targets_file(0, "nn", 0), 4000)
     result = stream_search(streamed(store), 0, TEAM, 10, DIRECTIONS["push"])
-    assert result.reached == 11
+    assert result.supersteps.reached == 11
 
 
 def test_a_shard_that_vanishes_is_named(tmp_path):

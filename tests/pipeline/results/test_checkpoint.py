@@ -71,7 +71,7 @@ def test_goes_on_from_every_level(way, folders, graph, data):
         assert result.distance.tolist() == expected.tolist()
         assert not violations_of(src, dst, directed, result.distance, result.parent, source)
         assert result.supersteps[: len(begun.supersteps)] == begun.supersteps
-        assert result.reached == np.count_nonzero(expected >= 0)
+        assert result.supersteps.reached == np.count_nonzero(expected >= 0)
 
 
 @pytest.mark.parametrize("budget", [0, 3])
@@ -101,8 +101,8 @@ def test_streamed_search_goes_on_from_every_level(directed, partitions, tmp_path
     store = build_store(edges, tmp_path / "graph.dg", options, Executor(2), Resources())
     graph = streamed(store)
     whole = stream_search(graph, 0, Team(2))
-    assert whole.depth > 3
-    for level in range(whole.depth + 2):
+    assert whole.supersteps.depth > 3
+    for level in range(whole.supersteps.depth + 2):
         folder = tmp_path / f"level-{level}"
         begun = stream_search(graph, 0, Team(2), level, checkpoint=Checkpoint(folder, 0))
         result = stream_search(graph, 0, Team(2), checkpoint=Checkpoint(folder, 0))
@@ -131,15 +131,15 @@ def test_goes_on_where_the_edges_are(partitions, tmp_path):
         return search(store.graph(Team(1)), 0, CpuBackend(2), max_depth, checkpoint=saved)
 
     whole = held(Checkpoint(tmp_path / "whole", 0), None)
-    assert whole.depth > 3
-    for level in range(1, whole.depth + 1):
+    assert whole.supersteps.depth > 3
+    for level in range(1, whole.supersteps.depth + 1):
         for first, then in ((on_disk, held), (held, on_disk)):
             folder = tmp_path / f"{level}-{first.__name__}"
             begun = first(Checkpoint(folder, 0), level)
             result = then(Checkpoint(folder, 0), None)
             assert np.array_equal(result.distance, whole.distance)
             assert result.supersteps[:level] == begun.supersteps
-            assert result.reached == whole.reached
+            assert result.supersteps.reached == whole.supersteps.reached
 
 
 def saved(folder, level=3, search="this"):

@@ -50,8 +50,11 @@ class Array(np.ndarray):
     def data(self) -> Any:  # pyright: ignore
         return SimpleNamespace(ptr=self.ctypes.data)
 
-    def get(self) -> np.ndarray:
-        return np.array(self, copy=True, subok=False)
+    def get(self, out: np.ndarray | None = None) -> np.ndarray:
+        if out is None:
+            return np.array(self, copy=True, subok=False)
+        out[...] = self
+        return out
 
     def set(self, values: np.ndarray) -> None:
         self[...] = values

@@ -1,0 +1,91 @@
+"""What each level of a search on one GPU did: made from the search's records, when it is asked for.
+
+A wide search records what its levels found and examined. One over slices records times alone, and
+a narrow one no edges: what these lack is counted by distance (cuda/bfs/levels.cu), as long as the
+distances stand on the device.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .device import Device
+from .graph import Array, DeviceGraph
+
+LEVEL = np.dtype(
+    [("examined", "u8"), ("clocks", "u8"), ("found", "u4"), ("pulled", "u4")], align=True
+)
+_SOURCE = "bfs/levels.cu"
+_WARP = 32
+
+
+class Level(NamedTuple):
+    """The work of a level. found: vertices; examined: entries looked at."""
+
+    direction: str
+    found: int
+    examined: int
+    seconds: float
+
+
+class LevelRecords:
+    """The records of one search.
+
+    records: LEVEL, of each level in turn. lacks_found: whether their ``found`` is missing.
+    """
+
+    def __init__(self, records: np.ndarray, lacks_found: bool = False) -> None:
+        self._records = records
+        pushed = records["pulled"] == 0
+        self._lacks_edges = pushed if (records["examined"][pushed] == 0).any() else None
+        self._lacks_found = lacks_found
+        self._counted: tuple[Device, Array] | None = None
+
+    def count(self, device: Device, graph: DeviceGraph, distance: Array) -> None:
+        """Count what the records lack, by the search's distances: uint8 (n,) with 255, or int32
+        (n,) with -1, where unreached. Returns before the device has counted.
+        """
+        if self._counted is not None or (self._lacks_edges is None and not self._lacks_found):
+            return
+        with device.use() as cupy:
+            counts = cupy.zeros((len(self._records) + 1, 2), np.uint64)
+            strips = -(-graph.used // _WARP)
+            arguments = (graph.forward.offsets, distance, np.uint32(graph.used), counts)
+            function = function_name(graph, distance.dtype.kind == "i")
+            device.launch(_SOURCE, function, _WARP * strips, arguments)
+        self._counted = device, counts
+
+    def levels(self, seconds: float) -> list[Level]:
+        """Return the work of each level; ``count`` was called before.
+
+        seconds: of the search, by events, which the levels share by the clock of a multiprocessor.
+        """
+        records = self._records
+        found, examined = records["found"], records["examined"].astype(np.int64)
+        if self._counted is not None:
+            device, counts = self._counted
+            with device.use():
+                vertices, edges = counts.get().astype(np.int64).T
+            if self._lacks_found:
+                found = vertices[1:]
+            if self._lacks_edges is not None:
+                examined[self._lacks_edges] = edges[:-1][self._lacks_edges]
+        shares = records["clocks"] * (seconds / max(1, records["clocks"].sum()))
+        columns = (records["pulled"], found, examined, shares)
+        return [
+            Level("pull" if pulled else "push", *work)
+            for pulled, *work in zip(*(column.tolist() for column in columns), strict=True)
+        ]
+
+
+def function_name(graph: DeviceGraph, deep: bool) -> str:
+    """Return the kernel that counts. deep: for distances of more than a byte."""
+    return f"count_levels<{graph.forward.offset_type}, {'int' if deep else 'u8'}>"
+
+
+def compile_counting(device: Device, graph: DeviceGraph) -> None:
+    """Compile the kernels that count, or load them from the cache."""
+    for deep in (False, True):
+        device.kernel(_SOURCE, function_name(graph, deep))
