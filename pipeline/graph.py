@@ -137,6 +137,8 @@ class Graph(QuestionMethods):
 
         def load(engine: E, need: Need) -> E:
             try:
+                if isinstance(engine.device, Device):
+                    engine.compile()  # what is known before the graph is loaded
                 engine.load()
                 engine.compile()
             except BaseException:

@@ -13,7 +13,7 @@ import sys
 from collections import namedtuple
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from itertools import chain
 from types import FrameType, ModuleType
@@ -95,7 +95,7 @@ class Result:
         names = self._ran.subject.names
         only = run.chosen(self._answer, names)
         pieces = range(len(names.pieces))
-        team = Team(min(self._run.options.threads, len(pieces)) or 1)
+        team = _team(min(self._run.options.threads, len(pieces)) or 1)
         if team.threads > 1 and any(column.vertices for column in columns):
             names.prepare(team.threads)
         rows = team.stream(lambda piece: list(batches_of(names, piece, columns, only)), pieces)
@@ -298,6 +298,12 @@ class Result:
         ends = shown(ranges[0][0]), shown(ranges[-1][1])
         picture = Picture(f"{counted} by {values}", *ends, bars)
         return notebook_html(form.title, facts, rows, picture)
+
+
+@cache
+def _team(threads: int) -> Team:
+    """Return a team that is kept: threads that end would slow the next call down."""
+    return Team(threads)
 
 
 def _is_told(name: str, value: Any) -> bool:

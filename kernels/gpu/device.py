@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -135,6 +136,20 @@ class Device:
             self.cupy.cuda.driver.funcSetAttribute(kernel.kernel.ptr, _LARGE_CLUSTER, 1)
         return kernel
 
+    def together(self, tasks: Sequence[Callable[[], object]]) -> None:
+        """Run tasks that compile kernels at the same time, a thread each, on this device. The first
+        error is raised when all have ended.
+        """
+
+        def run(task: Callable[[], object]) -> None:
+            with self.use():
+                task()
+
+        with ThreadPoolExecutor(max(1, len(tasks))) as pool:
+            running = [pool.submit(run, task) for task in tasks]
+        for task in running:
+            task.result()
+
     def launch(self, name: str, function: str, items: int, arguments: Sequence[Any]) -> None:
         """Run a kernel whose threads share ``items`` items in a grid-stride loop."""
         if items:
@@ -253,6 +268,11 @@ def strip_lanes(items: int) -> int:
 def unsigned_name(dtype: Any) -> str:
     """Return the name in C++ of an unsigned type of 4 or 8 bytes."""
     return "u32" if np.dtype(dtype).itemsize == 4 else "u64"
+
+
+def unsigned(name: str) -> np.dtype:
+    """Return the type of a name that ``unsigned_name`` gives."""
+    return np.dtype(f"u{int(name[1:]) // 8}")
 
 
 def pack(kind: np.dtype, **values: Any) -> np.ndarray:

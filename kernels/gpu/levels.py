@@ -53,7 +53,7 @@ class LevelRecords:
             counts = cupy.zeros((len(self._records) + 1, 2), np.uint64)
             strips = -(-graph.used // _WARP)
             arguments = (graph.forward.offsets, distance, np.uint32(graph.used), counts)
-            function = function_name(graph, distance.dtype.kind == "i")
+            function = function_name(graph.forward.offset_type, distance.dtype.kind == "i")
             device.launch(_SOURCE, function, _WARP * strips, arguments)
         self._counted = device, counts
 
@@ -80,12 +80,15 @@ class LevelRecords:
         ]
 
 
-def function_name(graph: DeviceGraph, deep: bool) -> str:
-    """Return the kernel that counts. deep: for distances of more than a byte."""
-    return f"count_levels<{graph.forward.offset_type}, {'int' if deep else 'u8'}>"
+def function_name(offset: str, deep: bool) -> str:
+    """Return the name of a kernel that counts.
+
+    offset: type of the graph's offsets in C++. deep: for distances of more than a byte.
+    """
+    return f"count_levels<{offset}, {'int' if deep else 'u8'}>"
 
 
-def compile_counting(device: Device, graph: DeviceGraph) -> None:
+def compile_counting(device: Device, offset: str) -> None:
     """Compile the kernels that count, or load them from the cache."""
     for deep in (False, True):
-        device.kernel(_SOURCE, function_name(graph, deep))
+        device.kernel(_SOURCE, function_name(offset, deep))

@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike
 from ..base import arrays
 from ..base.arrays import allocate, total_bytes
 from ..base.graph import UNREACHED
-from .device import MOST_BLOCKS, Device, pack
+from .device import MOST_BLOCKS, Device, pack, unsigned
 from .graph import (
     LOOKS,
     MOST_PADDED,
@@ -30,9 +30,11 @@ from .graph import (
     TARGETS,
     Array,
     DeviceGraph,
+    Rows,
+    derive,
 )
 from .levels import LEVEL, Level, LevelRecords, compile_counting
-from .slices import LAST_LEVEL, Slices, SliceSearch
+from .slices import LAST_LEVEL, Slices, SliceSearch, compile_slice_search, cut
 
 GRAPH = np.dtype(
     [
@@ -238,6 +240,43 @@ def pack_graph(graph: DeviceGraph) -> np.ndarray:
     )
 
 
+def compile_beforehand(device: Device, offset: str, tiered: bool, slices: bool) -> None:
+    """Compile what searches call, as far as it is known before their graph is loaded, or load it
+    from the cache: several kernels at a time.
+
+    offset: type of the graph's offsets in C++. slices: whether slices will be cut.
+    """
+    tasks: list[Callable[[], object]] = [
+        *(
+            partial(WIDE_SEARCH.compiled_for, device, offset, tiered, deep)
+            for deep in (False, True)
+        ),
+        partial(compile_counting, device, offset),
+        partial(_rehearse_arrays, device),
+        partial(_rehearse_graph, device, offset, slices),
+    ]
+    if slices:
+        tasks.append(partial(compile_slice_search, device))
+    device.together(tasks)
+
+
+def _rehearse_arrays(device: Device) -> None:
+    """Fill and convert arrays as searches do, for the kernels that CuPy compiles by type."""
+    with device.use() as cupy:
+        made = allocate(tree(1), cupy)
+        made["distance"][0] = 0
+        widen(made["distance"], allocate([wide_distance(1)], cupy)["distance"])
+
+
+def _rehearse_graph(device: Device, offset: str, slices: bool) -> None:
+    """Derive the forms of a graph of two vertices, for the kernels that this compiles."""
+    rows = Rows.with_room(device, np.arange(3, dtype=unsigned(offset)), 2)
+    rows.put(device, 0, np.array([1, 0], np.uint32))
+    graph = derive(device, rows)
+    if slices:
+        cut(device, graph)
+
+
 @dataclass
 class GpuSearch:
     """Searches of one graph, one at a time, in arrays that are made once.
@@ -306,18 +345,22 @@ class GpuSearch:
         return self._over_slices is not None
 
     def warm_up(self) -> None:
-        """Compile, or load from the cache, all kernels that a search may come to."""
-        with self.device.use() as cupy:
-            if self._over_slices is not None:
-                self._over_slices.kernel()
-            if not self._narrow_first:
-                self._wide(deep=False)
-            self._wide(deep=True)
-            if self.narrow:
-                self._narrow()
-            compile_counting(self.device, self.graph)
-            allocate([wide_distance(1)], cupy)
-            widen(cupy.zeros(1, np.uint8), cupy.zeros(1, np.int32))
+        """Compile, or load from the cache, all kernels that a search, and reading its outcome, may
+        come to: several at a time.
+        """
+        offset = self.graph.forward.offset_type
+        tasks: list[Callable[[], object]] = [
+            partial(self._wide, True),
+            partial(compile_counting, self.device, offset),
+            partial(_rehearse_arrays, self.device),
+        ]
+        if not self._narrow_first:
+            tasks.append(partial(self._wide, False))
+        if self.narrow:
+            tasks.append(self._narrow)
+        if self._over_slices is not None:
+            tasks.append(self._over_slices.kernel)
+        self.device.together(tasks)
 
     def renew(self) -> None:
         """Leave the result of the last search to whoever holds its arrays: the next search writes

@@ -160,6 +160,11 @@ def _order(device: Device, rows: Rows, used: int) -> tuple[Array, Array]:
     return place, vertex
 
 
+def compile_slice_search(device: Device) -> Any:
+    """The kernel that searches; compiles it, once."""
+    return device.kernel(_SEARCH, f"slice_search<{THREADS}>", cooperative=True)
+
+
 class SliceSearch:
     """Searches over slices, one at a time, in arrays that are made once.
 
@@ -201,7 +206,7 @@ class SliceSearch:
         )
 
     def kernel(self) -> Any:
-        return self._device.kernel(_SEARCH, f"slice_search<{THREADS}>", cooperative=True)
+        return compile_slice_search(self._device)
 
     def write_to(self, distance: Array, parent: Array) -> None:
         """From here on, these arrays receive what is found."""

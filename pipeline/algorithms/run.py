@@ -403,6 +403,9 @@ def _run_and_end(
 
 
 def _run_once(algorithm: Algorithm[E], engine: E, need: int, saved: str, run: Run) -> Answer:
+    if isinstance(engine.device, Device):
+        with run.clock.phase("compile"):
+            engine.compile()  # what is known before the graph is loaded
     held = held_now() + need
     with run.clock.phase("load"):
         if engine.subject is None:

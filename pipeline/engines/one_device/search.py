@@ -21,9 +21,9 @@ from ....kernels.gpu.device import Device, DeviceMemoryError
 from ....kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, DeviceGraph, Rows, derive
 from ....kernels.gpu.search import (
     ROOM_FOR_ALL,
-    WIDE_SEARCH,
     GpuSearch,
     WideKernel,
+    compile_beforehand,
     is_resident,
 )
 from ....partition.disk.memory import format_bytes
@@ -89,7 +89,8 @@ class StoreGraphOnDevice:
         return Need(room.host_bytes, 0 if loaded else room.device_bytes)
 
     def compile(self, strategy: Strategy) -> None:
-        self._room(strategy).compile(self._device, WIDE_SEARCH)
+        room = self._room(strategy)
+        compile_beforehand(self._device, room.offset_type, room.tiered, room.slices)
 
     def load(self, strategy: Strategy) -> tuple[DeviceGraph, bool]:
         room = self._room(strategy)
@@ -249,8 +250,21 @@ class Room:
         memory is already allocated when loading begins. A second kernel, for more levels than a
         byte can hold, may be compiled later; it needs no more memory.
         """
-        offset = "u32" if self.entries < MOST_SHORT else "u64"
-        kernel.compiled_for(device, offset, tiered=self.near < self.entries)
+        kernel.compiled_for(device, self.offset_type, self.tiered)
+
+    @property
+    def offset_type(self) -> str:
+        """The type of the graph's offsets, in C++."""
+        return offset_type(self.entries)
+
+    @property
+    def tiered(self) -> bool:
+        return self.near < self.entries
+
+
+def offset_type(entries: int) -> str:
+    """Return the type of offsets of rows with so many entries, in C++."""
+    return "u32" if entries < MOST_SHORT else "u64"
 
 
 def room_for(
