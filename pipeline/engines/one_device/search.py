@@ -34,7 +34,7 @@ from ..host.search import graph_bytes
 from .found import FoundOnDevice, Outcomes
 
 _GAIN = 0.9  # slices must take less than this share of the time of rows: they take memory
-_TRIED = 4  # sources of searches that measure which form is faster
+_TRIED = 16  # sources of searches that measure which form is faster
 
 
 class DeviceGraphLoader(Protocol):
@@ -210,16 +210,11 @@ def search_of(device: Device, graph: DeviceGraph, strategy: Strategy) -> GpuSear
 
 
 def _seconds_of_some(search: GpuSearch) -> float:
-    """Return the sum of the seconds of searches from a few vertices of all degrees. Each search is
-    timed at its second run.
-    """
+    """Return the sum of the seconds of searches from a few vertices of all degrees."""
     search.warm_up()
-    seconds, used = 0.0, search.graph.used
-    for source in np.linspace(0, used - 1, _TRIED if used else 0).astype(int).tolist():
-        search.run(source)
-        search.run(source)
-        seconds += search.seconds()
-    return seconds
+    used = search.graph.used
+    sources = np.linspace(0, used - 1, _TRIED if used else 0).astype(int).tolist()
+    return sum(map(search.seconds_alone, sources))
 
 
 def give_back(device: Device) -> None:

@@ -312,6 +312,25 @@ def test_examined_edges_and_times(device):
         assert sum(step["seconds"] for step in steps) == pytest.approx(search.seconds())
 
 
+@pytest.mark.parametrize("shape", ["path", "random"])
+@pytest.mark.parametrize("slices", [False, True])
+def test_a_search_timed_alone(device, shape, slices):
+    """A search that is timed alone, in one launch or in several, is a search like any other."""
+    graph = graph_of(SHAPES[shape], False)
+    on_device = to_device(graph, device, near=graph.edges)
+    search = GpuSearch(device, on_device)
+    search.search_over(cut(device, on_device) if slices else None)
+    wanted = reference.distances(*map(np.asarray, SHAPES[shape]), graph.vertices, 1, False)
+    assert search.seconds_alone(1) > 0
+    assert np.array_equal(search.result()[0], wanted)
+    check(search, SHAPES[shape], False, 0)
+
+
+@pytest.mark.parametrize("shape", ["random", slow("path")])
+def test_an_emulated_search_timed_alone(emulated, shape):
+    test_a_search_timed_alone(emulated[0], shape, False)
+
+
 @pytest.mark.parametrize("sweep_from", [0, slow(1 << 31)])
 @pytest.mark.parametrize("shape", SMALL)
 def test_an_emulated_search_over_slices(emulated, shape, sweep_from):
