@@ -248,13 +248,17 @@ class Operations:
 
     def where(self, values: Vector, other_than: Any = 0) -> VertexPlaces:
         """Return the vertices whose value is not ``other_than``."""
-        own, shared = (places_where(part != other_than) for part in (values.own, values.shared))
-        return VertexPlaces(own, shared)
+        own_places, shared_places = (
+            places_where(part != other_than) for part in (values.own, values.shared)
+        )
+        return VertexPlaces(own_places, shared_places)
 
     def where_any(self, words: Vector, bits: np.uint64) -> VertexPlaces:
         """Return the vertices whose words have any of ``bits``."""
-        own, shared = (places_where(part & bits != 0) for part in (words.own, words.shared))
-        return VertexPlaces(own, shared)
+        own_places, shared_places = (
+            places_where(part & bits != 0) for part in (words.own, words.shared)
+        )
+        return VertexPlaces(own_places, shared_places)
 
     def _parts(
         self, vectors: Sequence[Vector], reads: Sequence[Vector], places: VertexPlaces | None
