@@ -129,10 +129,10 @@ class DistanceBits:
         shape = len(self.sources), operations.graph.vertices
         distances = list(np.empty(shape, f"u{self.bits // 8}"))
 
-        def each(done: int) -> None:
+        def tell_done(done: int) -> None:
             tell(done, len(self.sources), f"of the batch {done}")
 
-        found = search_apart(operations, rows, self.sources, distances, self.max_depth, each)
+        found = search_apart(operations, rows, self.sources, distances, self.max_depth, tell_done)
         if found is None:
             return ProgramResult({}, {"deeper": True, "apart": True})
         reached, depth = sum(h.reached for h in found), max(h.farthest for h in found)

@@ -148,10 +148,8 @@ def _iterations(record: dict[str, Any], found: dict[str, Any]) -> Section | None
     if together > 1:
         told += f" Of every {together:,} iterations, one is drawn and listed."
     if len(drawn) < len(iterations):
-        told += (
-            f" {len(iterations) - len(drawn):,} changed nothing, or are not known: they have no "
-        )
-        told += "dot."
+        undrawn = len(iterations) - len(drawn)
+        told += f" {undrawn:,} changed nothing, or are not known: they have no dot."
     rows = [
         (
             f"{i:,}",
