@@ -37,8 +37,8 @@ _OWN, _HELP = "Options", "Help"
 class DeviceOption(click.Option):
     """``--device``. if_named: whether auto means the CPU, unless the GPU's memory is limited."""
 
-    def __init__(self, *names: Any, if_named: bool, **more: Any) -> None:
-        super().__init__(*names, **more)
+    def __init__(self, *names: Any, if_named: bool, **settings: Any) -> None:
+        super().__init__(*names, **settings)
         self.if_named = if_named
 
 
@@ -46,10 +46,10 @@ class Command(click.Command):
     """A command that refuses an option that is given twice, where click would silently take the
     last one. A GPU, or local workers, begin to start while modules are imported.
 
-    own: groups of shared options that stand with the command's own.
+    own_groups: those of shared options that stand with the command's own.
     """
 
-    own: tuple[str, ...] = ()
+    own_groups: tuple[str, ...] = ()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
@@ -81,7 +81,7 @@ class Command(click.Command):
         device.
         """
         asked = ctx.params.get("device", "cpu")
-        option = next((one for one in self.params if isinstance(one, DeviceOption)), None)
+        option = next((param for param in self.params if isinstance(param, DeviceOption)), None)
         return "cpu" if asked == "auto" and option and option.if_named else asked
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -96,23 +96,23 @@ class Command(click.Command):
             if record is not None and isinstance(param, click.Option):
                 groups.setdefault(self._group_of(param), []).append(record)
         hides = self._hides() and not ctx.meta.get(_ALL)
-        more: list[str] = []
+        hidden: list[str] = []
         for title in (_OWN, *_GROUPS, _HELP):
             if hides and title in _HIDDEN:
-                more += [words.partition(" ")[0] for words, _ in groups.get(title, ())]
+                hidden += [words.partition(" ")[0] for words, _ in groups.get(title, ())]
             elif groups.get(title):
                 with formatter.section(title):
                     formatter.write_dl(groups[title])
-        if more:
+        if hidden:
             formatter.write_paragraph()
-            formatter.write_text(f"--help-all explains {', '.join(more)}, too.")
+            formatter.write_text(f"--help-all explains {', '.join(hidden)}, too.")
 
     def _group_of(self, param: click.Parameter) -> str:
         if {"--help", "--help-all"} & {*param.opts}:
             return _HELP
         shared = (title for title, names in _GROUPS.items() if param.name in names)
         group = next(shared, _OWN)
-        return _OWN if group in self.own else group
+        return _OWN if group in self.own_groups else group
 
     def _hides(self) -> bool:
         return len(self.params) > _MANY
@@ -154,12 +154,12 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def command(*own: str) -> Callable[[_Function], click.Command]:
-    """Make a function a command. own: groups of shared options that are the command's own."""
+def command(*own_groups: str) -> Callable[[_Function], click.Command]:
+    """Make a function a command. own_groups: those of shared options that are the command's own."""
 
     def decorate(function: _Function) -> click.Command:
         made = click.command(cls=Command)(function)
-        made.own = own
+        made.own_groups = own_groups
         return made
 
     return decorate

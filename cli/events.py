@@ -217,5 +217,5 @@ def facts(last: str) -> dict[str, Any]:
     >>> facts("change 1.5e-05, sources 64")
     {'change': 1.5e-05, 'sources': 64}
     """
-    pairs = (some.rpartition(" ") for some in last.split(", ") if some)
+    pairs = (fact.rpartition(" ") for fact in last.split(", ") if fact)
     return {name.replace(" ", "_"): json.loads(number) for name, _, number in pairs}

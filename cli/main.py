@@ -355,7 +355,7 @@ def _ended() -> tuple[str, int]:
     return f"ended by {signal.Signals(_heard).name}{on}", 128 + signal.SIGTERM
 
 
-def _tell_warning(message: Warning | str, *where: object, **more: object) -> None:
+def _tell_warning(message: Warning | str, *where: object, **details: object) -> None:
     """Print a library's warning as one line, like all other messages; Numba's has a traceback in
     it, and the whole value of a variable that it cannot read.
     """

@@ -61,31 +61,31 @@ _STRICT = click.option("--strict", is_flag=True, help="Exit with 1 if the run ha
 
 def _option(parameter: Parameter) -> Callable[[Any], Any]:
     """The option of a parameter."""
-    more: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     match parameter.kind:
         case Whole(least, most):
-            more = {"type": WholeNumber(min=least, limit=most)}
+            settings = {"type": WholeNumber(min=least, limit=most)}
         case Real():
-            more = {"type": Number()}
+            settings = {"type": Number()}
         case Flag():
-            more = {"is_flag": True}
+            settings = {"is_flag": True}
         case Choice(words):
-            more = {"type": click.Choice(words)}
+            settings = {"type": click.Choice(words)}
         case OneVertex():
-            more = {"metavar": "ID"}
+            settings = {"metavar": "ID"}
         case Vertices():
-            more = {"metavar": "FILE|ID,ID,..."}
+            settings = {"metavar": "FILE|ID,ID,..."}
         case SomeVertices():
-            more = {"metavar": "K|ID,ID|FILE"}
+            settings = {"metavar": "K|ID,ID|FILE"}
         case VertexWeights():
-            more = {"metavar": "FILE.parquet", "type": click.Path()}
+            settings = {"metavar": "FILE.parquet", "type": click.Path()}
         case SuperstepsFile():
-            more = {"metavar": "[FILE.parquet]", "is_flag": False, "flag_value": _TABLE}
+            settings = {"metavar": "[FILE.parquet]", "is_flag": False, "flag_value": _TABLE}
     if parameter.default is REQUIRED:
-        more["required"] = True
+        settings["required"] = True
     elif parameter.default not in (None, False):
-        more |= {"default": parameter.default, "show_default": True}
-    return click.option(parameter.option, help=parameter.help, **more)
+        settings |= {"default": parameter.default, "show_default": True}
+    return click.option(parameter.option, help=parameter.help, **settings)
 
 
 def _help(question: Question) -> str:
@@ -191,7 +191,7 @@ def _in_memory(asked: Asked) -> tuple[Any, bool, Sequence[str]]:
     from ..pipeline.ask import NEEDS_NO_OUTPUT, ask
     from ..pipeline.results.findings import TOP
 
-    written = [one.name for one in asked.question.parameters if one.written]
+    written = [parameter.name for parameter in asked.question.parameters if parameter.written]
     needing = [*(asked.options.keys() - NEEDS_NO_OUTPUT), *(asked.values.keys() & {*written})]
     if needing:
         named = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(needing))

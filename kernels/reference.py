@@ -65,9 +65,9 @@ def nearest(
     """
     distance, which = np.full(vertices, -1), np.full(vertices, -1)
     for source in sources:
-        own = distances(src, dst, vertices, int(source), directed=True)
-        nearer = (own >= 0) & ((distance < 0) | (own < distance))
-        distance[nearer] = own[nearer]
+        hops = distances(src, dst, vertices, int(source), directed=True)
+        nearer = (hops >= 0) & ((distance < 0) | (hops < distance))
+        distance[nearer] = hops[nearer]
         which[nearer] = source
     return distance, which
 

@@ -40,7 +40,7 @@ class DelegraphError(Exception):
     retry = False
 
     def __init__(self, *told: object) -> None:
-        super().__init__(*(without_secrets(some) if type(some) is str else some for some in told))
+        super().__init__(*(without_secrets(part) if type(part) is str else part for part in told))
 
 
 class InputError(DelegraphError):

@@ -331,8 +331,10 @@ def validate(
     resources = resources_of(memory_limit=memory_limit, scratch=scratch)
     executor = Executor(usable_threads(threads), as_function(progress))
     file = None if personalize is None else named(personalize)
-    some = None if sources is None else named_vertices(sources)
-    return validate_result(named(graph), named(result), chosen, executor, resources, file, some)
+    source_vertices = None if sources is None else named_vertices(sources)
+    return validate_result(
+        named(graph), named(result), chosen, executor, resources, file, source_vertices
+    )
 
 
 @public
@@ -556,18 +558,18 @@ def with_choices_of(graph: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     from .edge_sources.kinds import directed_of
 
     directed = directed_of(graph)
-    own = {} if directed is None else {"directed": directed}
-    return {**own, **options, "restart": True}
+    direction = {} if directed is None else {"directed": directed}
+    return {**direction, **options, "restart": True}
 
 
 def sorted_options(options: Any) -> tuple[Resources, BuildOptions]:
     """TypeError for one that is neither's."""
     shape = {name: value for name, value in options.items() if name in StoreOptions.__annotations__}
-    rest = {name: value for name, value in options.items() if name not in shape}
-    unknown = rest.keys() - ResourceOptions.__annotations__
+    resource_options = {name: value for name, value in options.items() if name not in shape}
+    unknown = resource_options.keys() - ResourceOptions.__annotations__
     if unknown:
         raise TypeError(f"no such option: {', '.join(sorted(unknown))}")
-    return resources_of(**rest), build_options_of(**shape)
+    return resources_of(**resource_options), build_options_of(**shape)
 
 
 def usable_threads(threads: int | None) -> int:

@@ -91,14 +91,14 @@ def ask_to_output(
         from .algorithms.programs import ProgramAlgorithm  # a search does without
 
         algorithm = ProgramAlgorithm(algorithm)
-    rest, profile = _on_cpus(form, options), values.get("profile")
-    threads = usable_threads(rest.pop("threads", None))
-    progress = as_function(rest.pop("progress", None))
-    overwrite = rest.pop("overwrite", False)
-    running = RunOptions(threads, rest.pop("checkpoint", CHECKPOINT_SECONDS), top)
-    rest = with_choices_of(graph, rest)
-    resources, choices = sorted_options(rest)
-    shaped = rest.keys() & StoreOptions.__annotations__.keys()
+    options_left, profile = _on_cpus(form, options), values.get("profile")
+    threads = usable_threads(options_left.pop("threads", None))
+    progress = as_function(options_left.pop("progress", None))
+    overwrite = options_left.pop("overwrite", False)
+    running = RunOptions(threads, options_left.pop("checkpoint", CHECKPOINT_SECONDS), top)
+    options_left = with_choices_of(graph, options_left)
+    resources, choices = sorted_options(options_left)
+    shaped = options_left.keys() & StoreOptions.__annotations__.keys()
     with as_path(graph, choices) as path:
         return run_to_result(
             algorithm,
@@ -142,7 +142,5 @@ def _check_in_memory(
         *(options.keys() - NEEDS_NO_OUTPUT),
     ]
     if needing:
-        one = len(needing) == 1
-        raise InputError(
-            f"{', '.join(sorted(needing))} {'needs' if one else 'need'} an output: give output="
-        )
+        verb = "needs" if len(needing) == 1 else "need"
+        raise InputError(f"{', '.join(sorted(needing))} {verb} an output: give output=")

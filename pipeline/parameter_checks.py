@@ -48,9 +48,9 @@ def algorithm_of(question: Question, values: Mapping[str, Any]) -> tuple[Form, A
     known = {parameter.name: parameter for parameter in question.parameters}
     given = given_values(question, values)
     form = question.forms[question.form(given)]
-    for one, other in question.conflicts:
-        if one in given and other in given:
-            options = f"{known[one].option} and {known[other].option}"
+    for first, second in question.conflicts:
+        if first in given and second in given:
+            options = f"{known[first].option} and {known[second].option}"
             raise InputError(f"{options} exclude each other: leave one out")
     taken = {name: given.get(name, known[name].default) for name in question.taken_by(form)}
     checked = {name: _checked(known[name], value) for name, value in taken.items()}

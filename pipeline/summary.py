@@ -240,7 +240,9 @@ def join_ranges(ranges: Sequence[Range], most: int, equal: bool) -> list[Range]:
     joined, octaves = list(ranges), 0
     while len(joined) > most and octaves < _MOST_OCTAVES:  # 0 stays apart, whatever is joined
         octaves = 2 * octaves or 1
-        groups = groupby(ranges, key=lambda one: one[0] and floor(log2(one[0])) // octaves + 2000)
+        groups = groupby(
+            ranges, key=lambda bounds: bounds[0] and floor(log2(bounds[0])) // octaves + 2000
+        )
         joined = [_joined(list(group)) for _, group in groups]
     return joined
 

@@ -110,9 +110,11 @@ def _ask(name: str, form: Form, values: dict[str, Any], graph: _Graph, folder: P
 
 def _forms_of(question: Question) -> Iterator[tuple[Form, dict[str, Any]]]:
     """Yield the forms of a question, each with the fewest values by which it is asked for."""
-    needed = {one.name for one in question.parameters if one.default is REQUIRED}
+    needed = {parameter.name for parameter in question.parameters if parameter.default is REQUIRED}
     values = {
-        one.name: value for one in question.parameters if (value := _value_of(one.kind)) is not None
+        parameter.name: value
+        for parameter in question.parameters
+        if (value := _value_of(parameter.kind)) is not None
     }
     for number, form in enumerate(question.forms):
         for names in _subsets(values):
@@ -157,16 +159,16 @@ def ship(path: Path) -> None:
         chosen = {"NUMBA_CPU_NAME": shipped.BASELINE, "NUMBA_CPU_FEATURES": ""}
         env = {**os.environ, "NUMBA_CACHE_DIR": cache, **chosen}
         command = [sys.executable, "-m", MODULE]
-        both = []
+        processes = []
         try:
-            both.append(subprocess.Popen([*command, "--from-the-start", path], env=env))
+            processes.append(subprocess.Popen([*command, "--from-the-start", path], env=env))
             with contextlib.suppress(OSError):  # one process can do it alone
-                both.append(subprocess.Popen([*command, "--from-the-end"], env=env))
-            if both[0].wait():
-                raise RuntimeError(f"compiling ended with exit code {both[0].returncode}")
-            both[-1].wait()  # it soon ends, too, and removes its files
+                processes.append(subprocess.Popen([*command, "--from-the-end"], env=env))
+            if processes[0].wait():
+                raise RuntimeError(f"compiling ended with exit code {processes[0].returncode}")
+            processes[-1].wait()  # it soon ends, too, and removes its files
         finally:
-            for process in both:
+            for process in processes:
                 process.terminate()
                 process.wait()
 

@@ -77,15 +77,15 @@ class _Commands:
             except DelegraphError as error:
                 wrong[name] = f"'{name}': {error}"
         if not wrong:
-            wrong = _wrong_together(command, {name: some.value for name, some in typed.items()})
+            wrong = _wrong_together(command, {name: option.value for name, option in typed.items()})
         if wrong:
             return None, wrong
         limit, output = typed.get("memory_limit"), typed.get("output")
         line = Line(
-            options=[command, *(word for some in typed.values() for word in some.words)],
-            arguments=[some.argument for some in typed.values() if some.argument is not None],
-            asked=[command, *(some.told for name, some in typed.items() if name not in _HOW)],
-            inputs={name: some.read for name, some in typed.items() if some.read is not None},
+            options=[command, *(word for option in typed.values() for word in option.words)],
+            arguments=[option.argument for option in typed.values() if option.argument is not None],
+            asked=[command, *(option.told for name, option in typed.items() if name not in _HOW)],
+            inputs={name: option.read for name, option in typed.items() if option.read is not None},
             output=output.path if output else None,
             memory_limit=limit.value if limit else None,
             takes_limit="memory_limit" in known,
@@ -100,8 +100,8 @@ class _Commands:
         """
         params = {param.name or "": param for param in _command(command).params}
         words = [name for name, param in params.items() if isinstance(param, click.Argument)]
-        every = [*words, *sorted(params.keys() - set(words))]
-        return {name: params[name] for name in every if name not in _OF_BATCH}
+        names = [*words, *sorted(params.keys() - set(words))]
+        return {name: params[name] for name in names if name not in _OF_BATCH}
 
 
 def _wrong_together(command: str, values: Mapping[str, Any]) -> dict[str, str]:
@@ -306,8 +306,8 @@ def _document(entries: Sequence[Any], tries: Mapping[str, Sequence[Any]]) -> Any
             {
                 **entry._asdict(),
                 "tries": [
-                    {key: value for key, value in one._asdict().items() if key != "name"}
-                    for one in tries.get(entry.name, ())
+                    {key: value for key, value in attempt._asdict().items() if key != "name"}
+                    for attempt in tries.get(entry.name, ())
                 ],
             }
             for entry in entries
@@ -345,26 +345,30 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
     jobs, how = _jobs_of(file, values["variables"]), _how(values)
     check_memory(file, jobs, how)
     planned = plan_batch(file, jobs, how)
-    runs = {one.job.name for one in planned if one.why}
+    runs = {entry.job.name for entry in planned if entry.why}
     apart = [pair for pair in held_back(jobs, how) if runs.issuperset(job.name for job in pair)]
     if as_json:
         facts = [
             {
-                "name": one.job.name,
-                "runs": bool(one.why),
-                "why": one.why or None,
-                "memory_limit_bytes": one.memory_limit,
-                "not_beside": [first.name for first, then in apart if then is one.job],
-                "command": ["delegraph", *one.job.line.options, "--", *one.job.line.arguments],
+                "name": entry.job.name,
+                "runs": bool(entry.why),
+                "why": entry.why or None,
+                "memory_limit_bytes": entry.memory_limit,
+                "not_beside": [first.name for first, then in apart if then is entry.job],
+                "command": ["delegraph", *entry.job.line.options, "--", *entry.job.line.arguments],
             }
-            for one in planned
+            for entry in planned
         ]
         print_json({"jobs": facts})
         return
-    width = max(len(one.job.name) for one in planned)
-    for one in planned:
-        told = f"runs within {format_bytes(one.memory_limit)}: {one.why}" if one.why else "is done"
-        click.echo(f"{one.job.name:{width}}  {told}")
+    width = max(len(entry.job.name) for entry in planned)
+    for entry in planned:
+        told = (
+            f"runs within {format_bytes(entry.memory_limit)}: {entry.why}"
+            if entry.why
+            else "is done"
+        )
+        click.echo(f"{entry.job.name:{width}}  {told}")
     for first, then in apart:
         told = too_little_for_both(share_of(first, how) + share_of(then, how), how)
         click.echo(f"{then.name:{width}}  not at the same time as {first.name}: {told}")
@@ -390,15 +394,15 @@ def status(file: Path, as_json: bool) -> None:
             entry._replace(state="cut off") if entry.state == "running" else entry
             for entry in entries
         ]
-        tries = {name: with_cut_off(some) for name, some in tries.items()}
+        tries = {name: with_cut_off(attempts) for name, attempts in tries.items()}
     if as_json:
         print_json(_document(entries, tries))
         return
     width = max((len(entry.name) for entry in entries), default=0)
     for entry in entries:
         told = [f"{entry.name:{width}}  {entry.state:8}"]
-        some = tries.get(entry.name, [])
-        if count := len(some) or entry.attempts:
+        attempts = tries.get(entry.name, [])
+        if count := len(attempts) or entry.attempts:
             told.append(f"{count} tr{'y' if count == 1 else 'ies'}")
         if entry.seconds is not None:
             told.append(f"{entry.seconds:.1f} s")
@@ -407,13 +411,15 @@ def status(file: Path, as_json: bool) -> None:
         if entry.error:
             told.append(entry.error)
         click.echo("  ".join(told))
-        last = next((i for i, one in enumerate(some) if one.began == entry.began), len(some))
-        for number, one in enumerate(some[:last], 1):
-            told = [f"{'':{width}}  {one.state:8}", f"try {number}, began {one.began[:19]}"]
-            if one.seconds is not None:
-                told.append(f"{one.seconds:.1f} s")
-            if one.error:
-                told.append(one.error)
+        last = next(
+            (i for i, attempt in enumerate(attempts) if attempt.began == entry.began), len(attempts)
+        )
+        for number, attempt in enumerate(attempts[:last], 1):
+            told = [f"{'':{width}}  {attempt.state:8}", f"try {number}, began {attempt.began[:19]}"]
+            if attempt.seconds is not None:
+                told.append(f"{attempt.seconds:.1f} s")
+            if attempt.error:
+                told.append(attempt.error)
             click.echo("  ".join(told))
 
 

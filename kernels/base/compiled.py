@@ -263,16 +263,16 @@ def _wanted(
 ) -> Iterator[tuple[Any, tuple[Any, ...]]]:
     """Yield functions, and the types to compile them for."""
     several = {name: _each(dtype) for name, dtype in dtypes.items()}
-    for some in kernels:
-        whole = isinstance(some, ModuleType)
-        for dispatcher, arguments in _declared[some.__name__ if whole else some.__module__]:
+    for entry in kernels:
+        whole = isinstance(entry, ModuleType)
+        for dispatcher, arguments in _declared[entry.__name__ if whole else entry.__module__]:
             kinds = {argument.kind for argument in arguments if isinstance(argument, Struct)}
-            if not (whole or dispatcher is some) or kinds & set(leave_out):
+            if not (whole or dispatcher is entry) or kinds & set(leave_out):
                 continue
-            names = sorted({name for some in arguments for name in _names_in(some)})
+            names = sorted({name for argument in arguments for name in _names_in(argument)})
             for chosen in product(*(several[name] for name in names)):
                 known = dict(zip(names, chosen, strict=True))
-                yield dispatcher, tuple(_type_of(some, known) for some in arguments)
+                yield dispatcher, tuple(_type_of(argument, known) for argument in arguments)
 
 
 def _compile(dispatcher: Any, signature: tuple[Any, ...], wait: float) -> bool:
@@ -318,8 +318,8 @@ def cached_kernels() -> Iterator[tuple[Callable, tuple[Any, ...], bytes]]:
 def count_kernels() -> tuple[int, int]:
     """Return how many kernels this process has compiled, and how many it has loaded."""
     stats = [dispatcher.stats for dispatcher in _dispatchers()]
-    compiled = sum(sum(each.cache_misses.values()) for each in stats)
-    return compiled, sum(sum(each.cache_hits.values()) for each in stats)
+    compiled = sum(sum(counter.cache_misses.values()) for counter in stats)
+    return compiled, sum(sum(counter.cache_hits.values()) for counter in stats)
 
 
 def _dispatchers() -> list[Any]:
@@ -338,8 +338,8 @@ def variants(*modules: ModuleType) -> dict[str, int]:
 
 
 def _each(dtypes: Any) -> list[np.dtype]:
-    some = dtypes if isinstance(dtypes, set | list | tuple) else [dtypes]
-    return sorted({np.dtype(dtype) for dtype in some}, key=str)  # in the same order every time
+    choices = dtypes if isinstance(dtypes, set | list | tuple) else [dtypes]
+    return sorted({np.dtype(dtype) for dtype in choices}, key=str)  # in the same order every time
 
 
 def _names_in(argument: Any) -> Iterator[str]:

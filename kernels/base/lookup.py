@@ -51,8 +51,8 @@ def _fill(values, shift, starts):
     least = np.uint64(values[0])
     bucket = 0
     for i in range(values.shape[0]):
-        own = np.int64((np.uint64(values[i]) - least) >> np.uint64(shift))
-        while bucket < own:
+        value_bucket = np.int64((np.uint64(values[i]) - least) >> np.uint64(shift))
+        while bucket < value_bucket:
             bucket += 1
             starts[bucket] = i
     while bucket + 1 < starts.shape[0]:

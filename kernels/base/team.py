@@ -42,12 +42,12 @@ class Team:
         if pool is not None:
             there = Barrier(self.threads)  # each of them takes one, as none is done before all are
             try:
-                others = [pool.submit(there.wait) for _ in range(self.threads - 1)]
+                futures = [pool.submit(there.wait) for _ in range(self.threads - 1)]
             except BaseException:  # there are not to be so many
                 there.abort()
                 raise
             there.wait()
-            wait(others)
+            wait(futures)
         return self
 
     def run(self, kernel: Callable, *args) -> list:
@@ -67,14 +67,14 @@ class Team:
             except BaseException as error:
                 errors.append(error)
 
-        others: list[Future] = []
+        futures: list[Future] = []
         try:
             for _ in range(self.threads - 1):
-                others.append(pool.submit(call))
+                futures.append(pool.submit(call))
         except BaseException:  # there are not to be so many
-            wait(others)
+            wait(futures)
             raise
-        results = [call(), *(other.result() for other in others)]
+        results = [call(), *(future.result() for future in futures)]
         try:
             if errors:
                 raise errors[0]

@@ -47,9 +47,9 @@ class Violations:
             self.count[rule] += count
             self.example.setdefault(rule, vertices)
 
-    def __iadd__(self, more: Violations) -> Violations:
-        for rule, count in more.count.items():
-            self.add(rule, count, *more.example.get(rule, ()))
+    def __iadd__(self, other: Violations) -> Violations:
+        for rule, count in other.count.items():
+            self.add(rule, count, *other.example.get(rule, ()))
         return self
 
     def __bool__(self) -> bool:
@@ -103,18 +103,18 @@ def _check_vertices(distance, parent, source, limit, start, stop):
     wrong_at = -1
     n = distance.shape[0]
     for v in range(start, stop):
-        own = distance[v]
+        level = distance[v]
         above = parent[v]
         has_parent = above != UNREACHED
         # The source has none, everyone else who is reached has one.
-        alone = (has_parent or own != 0) if v == source else (own >= 0 and not has_parent)
+        alone = (has_parent or level != 0) if v == source else (level >= 0 and not has_parent)
         if alone:
             if rootless == 0:
                 rootless_at = v
             rootless += 1
-        apart = own > limit or (own == 0 and v != source)
+        apart = level > limit or (level == 0 and v != source)
         if has_parent:
-            apart = apart or above >= n or distance[above] < 0 or own != distance[above] + 1
+            apart = apart or above >= n or distance[above] < 0 or level != distance[above] + 1
         if apart:
             if wrong == 0:
                 wrong_at = v
@@ -183,11 +183,11 @@ FINE, TOO_FAR, MISSED = range(3)
 
 # (Both loops count what they find by themselves: one function for it took four times as long.)
 @compiled
-def _judge(own, to, limit):
+def _judge(level, to, limit):
     """An edge from a vertex that is reached, by the distances of its ends."""
     if to < 0:
-        return MISSED if own < limit else FINE
-    return TOO_FAR if to > own + 1 else FINE
+        return MISSED if level < limit else FINE
+    return TOO_FAR if to > level + 1 else FINE
 
 
 @kernel(u32s, u32s, i32s, u32s, types.int32, u8s, boolean)
@@ -199,15 +199,15 @@ def _check_edges(sources, targets, distance, parent, limit, joined, both_ways):
     for i in range(sources.shape[0]):
         u = np.int64(sources[i])
         v = np.int64(targets[i])
-        own = distance[u]
+        level = distance[u]
         to = distance[v]
         for back in range(2 if both_ways else 1):
             if back:
                 u, v = v, u
-                own, to = to, own
-            if own < 0:
+                level, to = to, level
+            if level < 0:
                 continue
-            verdict = _judge(own, to, limit)
+            verdict = _judge(level, to, limit)
             if verdict == MISSED:
                 if missed == 0:
                     miss = (u, v)
@@ -235,11 +235,11 @@ def _check_rows(offsets, first, targets, rows, ends, distance, parent, limit, jo
             row += 1
         end = min(np.int64(offsets[row + 1]), stop)
         u = np.int64(renumber(rows, row))
-        own = distance[u]
-        if own >= 0:
+        level = distance[u]
+        if level >= 0:
             for i in range(at - first, end - first):
                 v = np.int64(renumber(ends, targets[i]))
-                verdict = _judge(own, distance[v], limit)
+                verdict = _judge(level, distance[v], limit)
                 if verdict == MISSED:
                     if missed == 0:
                         miss = (u, v)

@@ -81,9 +81,9 @@ def plain_rows(
 ) -> Graph:
     """The first ``lengths[i]`` edges of batch i in rows: unsorted, duplicates and loops kept."""
     if directed:
-        forward = _rows(batches, lengths, vertices, team, 0, 1, both=False)
-        return Graph(*forward, *_rows(batches, lengths, vertices, team, 1, 0, both=False))
-    return Graph.undirected(*_rows(batches, lengths, vertices, team, 0, 1, both=True))
+        forward = _rows(batches, lengths, vertices, team, 0, 1, both_ends=False)
+        return Graph(*forward, *_rows(batches, lengths, vertices, team, 1, 0, both_ends=False))
+    return Graph.undirected(*_rows(batches, lengths, vertices, team, 0, 1, both_ends=True))
 
 
 def _rows(
@@ -93,10 +93,10 @@ def _rows(
     team: Team,
     row: int,
     target: int,
-    both: bool,
+    both_ends: bool,
 ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
     """Offsets and targets of rows by one end of the edges, or by both."""
-    entries = sum(lengths) * (2 if both else 1)
+    entries = sum(lengths) * (2 if both_ends else 1)
     offsets = np.zeros(vertices + 1, np.uint32 if entries < 2**32 else np.uint64)
     targets = np.empty(entries, np.uint32)
     cuts = np.linspace(0, vertices, team.threads + 1).astype(np.int64)
@@ -104,7 +104,7 @@ def _rows(
     def each_range(fill, *arrays) -> None:
         def over_batches(part: int) -> None:
             for batch, length in zip(batches, lengths, strict=True):
-                ends = batch[row], batch[target], length, both
+                ends = batch[row], batch[target], length, both_ends
                 fill(*ends, cuts[part], cuts[part + 1], *arrays)
 
         team.map(over_batches, range(team.threads))

@@ -71,8 +71,8 @@ class GpuBrandes:
         packed = np.zeros(self._gangs, TREE)
         for name in _FIELDS:
             rows = self._trees[name]
-            each = rows.shape[1] * rows.itemsize
-            packed[name] = rows.data.ptr + each * np.arange(self._gangs, dtype=np.uint64)
+            row_bytes = rows.shape[1] * rows.itemsize
+            packed[name] = rows.data.ptr + row_bytes * np.arange(self._gangs, dtype=np.uint64)
         return self._graph.device.cupy.asarray(packed.view(np.uint8))
 
     @property
@@ -97,8 +97,8 @@ class GpuBrandes:
             first = 0
         with graph.device.use() as cupy:
             left_out = pack(LEFT_OUT, marks=self._marks[first:], most_paths=MOST_PATHS)
-            some = cupy.asarray(sources[:count].astype(np.uint32))
-            of = graph.cut.packed(), self._packed, left_out, some, self._cut, self._twice
+            batch = cupy.asarray(sources[:count].astype(np.uint32))
+            of = graph.cut.packed(), self._packed, left_out, batch, self._cut, self._twice
             if not self._apart:
                 _kernel(graph, "betweenness_together", wide)(*of, self._arrived)
             else:
@@ -124,8 +124,8 @@ class GpuBrandes:
         edges, levels = self._trees["looked"][0].get().tolist()
         if edges >= EDGES_TO_SHARE * max(1, levels):
             return False
-        each = tree_bytes(self._graph.vertices, self._graph.cut.rows.edges)
-        gangs = min(left, blocks, self._graph.room // each)
+        gang_bytes = tree_bytes(self._graph.vertices, self._graph.cut.rows.edges)
+        gangs = min(left, blocks, self._graph.room // gang_bytes)
         if gangs < 2:
             return False
         first, self._trees = self._trees, self._allocate(gangs)

@@ -112,8 +112,8 @@ class _Share:
                 of = came[0], nothing, nothing, nothing, np.uint32(0)
             else:
                 pairs, members, root = came
-                some = (members, root) if len(members) else (nothing, nothing)
-                of = nothing, *some, pairs, np.uint32(len(pairs) // 2)
+                tree = (members, root) if len(members) else (nothing, nothing)
+                of = nothing, *tree, pairs, np.uint32(len(pairs) // 2)
             join = _join_told(self._graph)
             join(self.forest, np.uint32(self._n), *of, self._joined, self._arrived)
 
@@ -139,8 +139,8 @@ def _room(vertices: int) -> int:
 def warm_up(graph: ProgramGraph) -> None:
     """Compile, or load from the cache, what is called."""
     called = [kernel] if graph.ranks == 1 else [_plant, _tell_forest, _join_told, _join_share]
-    for one in called:
-        one(graph)
+    for get_kernel in called:
+        get_kernel(graph)
 
 
 def kernel(graph: ProgramGraph) -> Callable[..., None]:

@@ -57,8 +57,10 @@ def choose(device: Device, cut: CutRows, n: int, kind: DTypeLike) -> Cuts | Tili
         return None
     with device.use() as cupy:
         samples = cupy.sort(rows.near[:: max(1, rows.edges // _SAMPLES)]).get()
-        some = cupy.asarray(np.linspace(0, count - 1, _ROWS).astype(np.int64))
-        lengths = (rows.offsets[some + 1] - rows.offsets[some]).get().astype(np.float64)
+        sampled_rows = cupy.asarray(np.linspace(0, count - 1, _ROWS).astype(np.int64))
+        lengths = (
+            (rows.offsets[sampled_rows + 1] - rows.offsets[sampled_rows]).get().astype(np.float64)
+        )
 
     def beyond(vertex: int) -> float:
         """The share of entries that lead there, from it on."""
@@ -80,12 +82,12 @@ def choose(device: Device, cut: CutRows, n: int, kind: DTypeLike) -> Cuts | Tili
             best, least = cuts, as_rows - saved
     for tiling in _tilings(n, tile_shift(device, size), shift):
         ends = np.searchsorted(samples, np.arange(tiling.tiles + 1) << tiling.shift)
-        rest = beyond(tiling.tiles << tiling.shift)
+        far_share = beyond(tiling.tiles << tiling.shift)
         near = sum(map(segments, np.diff(ends) / len(samples)))
-        far = tiling.columns * segments(rest / tiling.columns)
+        far = tiling.columns * segments(far_share / tiling.columns)
         held = tiling.tiles * (size << tiling.shift) / _SECTOR_BYTES
         takes = (
-            rows.edges * (_TILED + _NEAR_ENTRY * (1 - rest) + _FAR_ENTRY * rest)
+            rows.edges * (_TILED + _NEAR_ENTRY * (1 - far_share) + _FAR_ENTRY * far_share)
             + (_NEAR_SEGMENT + missed_sum) * near
             + (_FAR_SEGMENT + missed_sum) * far
             + _HELD * held * LAUNCH.blocks * device.multiprocessors
@@ -116,5 +118,5 @@ def _columns(
 def _tilings(n: int, shift: int, column_shift: int) -> Iterator[Tiling]:
     most = -(-n >> shift)
     for tiles in sorted({min(tiles, most) for tiles in _TILES}):
-        rest = max(0, n - (tiles << shift))
-        yield Tiling(tiles, shift, max(1, -(-rest >> column_shift)), column_shift)
+        far_vertices = max(0, n - (tiles << shift))
+        yield Tiling(tiles, shift, max(1, -(-far_vertices >> column_shift)), column_shift)

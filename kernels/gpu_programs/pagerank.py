@@ -146,8 +146,10 @@ class GpuWalk:
             done, self._turn = int(control["done"]), int(control["turn"])
             changes, clocks = (self._made[name][:done].get() for name in ("changes", "clocks"))
             seconds = cupy.cuda.get_elapsed_time(self._begun, self._ended) / 1e3
-        each = clocks * (seconds / max(1, clocks.sum()))
-        return [Iteration(*some) for some in zip(changes.tolist(), each.tolist(), strict=True)]
+        durations = clocks * (seconds / max(1, clocks.sum()))
+        return [
+            Iteration(*facts) for facts in zip(changes.tolist(), durations.tolist(), strict=True)
+        ]
 
     def _launch(self) -> None:
         self._kernel(self._in.packed, self._sum, self._walk)

@@ -61,8 +61,8 @@ class Ranks:
         """All ranks' parts become ``values``. Gives all ranks' numbers: float64, a row each."""
         with self.device.use() as cupy:
             came = self.tell([[part, np.array(numbers, np.float64)]] * self.size)
-            for rank, (some, _) in enumerate(came):
-                values[self.part(len(values), rank)] = cupy.asarray(some)
+            for rank, (piece, _) in enumerate(came):
+                values[self.part(len(values), rank)] = cupy.asarray(piece)
             return np.stack([told for _, told in came])
 
     def fold_whole(self, values: Array, fold: Callable[..., Any]) -> None:

@@ -229,7 +229,7 @@ def c_name(kind: str) -> str:
 
 def allocate_gangs(device: Device, declared: Sequence[Declared], count: int) -> dict[str, Array]:
     """Arrays of so many gangs, by name: each has a row of an array."""
-    whole = [one._replace(length=count * one.length) for one in declared]
+    whole = [declaration._replace(length=count * declaration.length) for declaration in declared]
     found = allocate(whole, device.cupy)
     return {name: array.reshape(count, -1) for name, array in found.items()}
 
@@ -265,8 +265,8 @@ def kernel_of(
 
 def _turn(device: Device, cost: int) -> int:
     """Long enough to pay, and short enough for each warp to have some."""
-    each = cost // (_TURNS_A_WARP * blocks_of(device) * LAUNCH.threads // 32)
-    return min(max(_LEAST_TURN, 1 << each.bit_length()), _MOST_TURN)
+    turn_cost = cost // (_TURNS_A_WARP * blocks_of(device) * LAUNCH.threads // 32)
+    return min(max(_LEAST_TURN, 1 << turn_cost.bit_length()), _MOST_TURN)
 
 
 def _unsigned(offsets: Array) -> str:

@@ -155,8 +155,8 @@ class GpuSearches:
                 judged=LEVELS_TO_JUDGE,
                 pays=BITS_TO_PAY,
             )
-            some = cupy.asarray(sources.astype(np.uint32))
-            self._kernel("search_together")(self._rows, of, some, np.uint32(count), ways)
+            device_sources = cupy.asarray(sources.astype(np.uint32))
+            self._kernel("search_together")(self._rows, of, device_sources, np.uint32(count), ways)
             now = control.get().view(CONTROL)[0]
             self._edges += int(now["looked"])
             reached, bits = np.empty(0, np.uint64), np.empty((0, n), np.uint64)
@@ -191,20 +191,20 @@ class GpuSearches:
             items = gangs["items"]
             of = pack(APART_STATE, **gangs, looked=looked, room=items.shape[1])
             while done < len(sources):
-                some = sources[done : done + len(items)].astype(np.uint32)
+                batch = sources[done : done + len(items)].astype(np.uint32)
                 keep = np.uint32(take is not None)
-                how = np.uint32(len(some)), _levels(most), keep
-                self._kernel("search_apart")(self._rows, of, cupy.asarray(some), *how)
-                hops = gangs["hops"].get().view(HOPS).ravel()[: len(some)]
-                found[done : done + len(some)] = hops
+                how = np.uint32(len(batch)), _levels(most), keep
+                self._kernel("search_apart")(self._rows, of, cupy.asarray(batch), *how)
+                hops = gangs["hops"].get().view(HOPS).ravel()[: len(batch)]
+                found[done : done + len(batch)] = hops
                 if int(hops["farthest"].max()) >= nowhere:
                     found = None
                     break
                 if take is not None:
-                    for i in range(len(some)):
+                    for i in range(len(batch)):
                         take(done + i, gangs["distance"][i])
-                    gangs["distance"][: len(some)] = _UNREACHED
-                done += len(some)
+                    gangs["distance"][: len(batch)] = _UNREACHED
+                done += len(batch)
             self._edges += int(looked[0])
         return found
 
@@ -231,9 +231,9 @@ def nearest(graph: ProgramGraph, sources: np.ndarray, most: int | None = None) -
         arrays = allocate(_nearest_arrays(graph.vertices, graph.cut.rows.edges), cupy)
         control = cupy.zeros(CONTROL.itemsize, np.uint8)
         of = pack(NEAREST, **arrays, control=control)
-        some = cupy.asarray(sources.astype(np.uint32))
+        device_sources = cupy.asarray(sources.astype(np.uint32))
         how = np.uint32(len(sources)), _levels(most), np.uint32(graph.twice)
-        _kernel(graph, "search_nearest")(graph.cut.packed(), of, some, *how)
+        _kernel(graph, "search_nearest")(graph.cut.packed(), of, device_sources, *how)
         now = control.get().view(CONTROL)[0]
         levels, looked = int(now["levels"]), int(now["looked"])
         return Near(arrays["distance"].get(), arrays["nearest"].get(), levels, looked)

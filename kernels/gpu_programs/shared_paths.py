@@ -230,18 +230,18 @@ class _PathsByMessages(SharedPaths):
         came = ranks.tell([message] * ranks.size)
         least, wants, *looked = np.stack([facts for *_, facts in came]).T
         if not any(len(vertices) for vertices, *_ in came):
-            self._end_bucket(float(least.min()), [float(some.sum()) for some in looked])
+            self._end_bucket(float(least.min()), [float(counts.sum()) for counts in looked])
             return None, bool(wants.any())
         # What this rank has found in a bucket it has followed then; not what is there at first.
         queued = [mine] if self._new else [mine[:0]]
         is_news = cupy.less_equal if self._new else cupy.less
-        every = [(cupy.asarray(vertices), cupy.asarray(values)) for vertices, values, _ in came]
-        for rank, (vertices, values) in enumerate(every):
+        changes = [(cupy.asarray(vertices), cupy.asarray(values)) for vertices, values, _ in came]
+        for rank, (vertices, values) in enumerate(changes):
             if rank != ranks.rank:
                 nearer = is_news(values, distance[vertices])
                 queued.append(vertices[nearer])
                 distance[queued[-1]] = values[nearer]
-        for vertices, values in every:  # (Nearer ones of this rank may not be told yet.)
+        for vertices, values in changes:  # (Nearer ones of this rank may not be told yet.)
             self._told[vertices] = cupy.minimum(self._told[vertices], values)
         return cupy.concatenate(queued), bool(wants.any())
 

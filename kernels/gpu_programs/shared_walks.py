@@ -111,16 +111,18 @@ class _Ownership(NamedTuple):
     sent: int
 
     @classmethod
-    def of(cls, graph: ProgramGraph, ranks: Ranks, each: int) -> _Ownership:
-        """each: bytes of a share."""
+    def of(cls, graph: ProgramGraph, ranks: Ranks, share_bytes: int) -> _Ownership:
+        """share_bytes: of one."""
         whole, n = graph.cut.rows, graph.vertices
         with graph.device.use() as cupy:
             marks = [cupy.zeros(-(-n // 32), np.uint32) for _ in range(2)]
             _mark_entries(graph)(graph.cut.packed(), *marks)
             came = ranks.tell([marks] * ranks.size)
-            every = cupy.concatenate([cupy.asarray(some) for message in came for some in message])
+            all_words = cupy.concatenate(
+                [cupy.asarray(words) for message in came for words in message]
+            )
             del marks, came
-            of = every, np.uint32(n), np.uint32(ranks.rank), np.uint32(ranks.size)
+            of = all_words, np.uint32(n), np.uint32(ranks.rank), np.uint32(ranks.size)
             firsts = [cupy.zeros(-(-n // 32) + 1, np.uint32) for _ in range(2)]
             told = cupy.zeros(1, np.uint64)
             _count_roles(graph)(*of, *firsts, told)
@@ -130,11 +132,11 @@ class _Ownership(NamedTuple):
             rows, own_split = cupy.empty((listed, 2), np.uint32), cupy.empty(own_splits, np.uint32)
             offsets = cupy.full(listed + 1, whole.edges, whole.offsets.dtype)
             _list_rows(graph)(*of, *firsts, whole.offsets, rows, offsets, own_split)
-            del of, every, firsts
-            sent = each * int(told[0]) + 8 * (ranks.size - 1) * own_splits
+            del of, all_words, firsts
+            sent = share_bytes * int(told[0]) + 8 * (ranks.size - 1) * own_splits
             sent, splits = ranks.total([sent, own_splits])
-            own = cut(graph.device, Rows(offsets, whole.near, whole.far))
-            return cls(rows, own, own_split, splits > 0, int(sent))
+            own_cut = cut(graph.device, Rows(offsets, whole.near, whole.far))
+            return cls(rows, own_cut, own_split, splits > 0, int(sent))
 
 
 class _WalkInMemory(GpuWalk):
@@ -189,10 +191,10 @@ class _WalkInMemory(GpuWalk):
         return done, wants > 0
 
     def _hold(self, first: Array) -> list[Array]:
-        both = [self._meeting.array(name) for name in _SHARES]
-        for held, of in self._dealt(both[0]):
+        shares = [self._meeting.array(name) for name in _SHARES]
+        for held, of in self._dealt(shares[0]):
             held[:] = first[of]
-        return both
+        return shares
 
     def _now(self) -> Array:
         found = self._graph.device.cupy.empty(self._graph.vertices, self._kind)
@@ -202,9 +204,9 @@ class _WalkInMemory(GpuWalk):
 
     def _dealt(self, values: Array) -> Iterator[tuple[Array, slice]]:
         """Those of each rank, and the vertices that these are of."""
-        n, size, each = self._graph.vertices, self._ranks.size, _each(self._graph, self._ranks)
+        n, size, share = self._graph.vertices, self._ranks.size, _each(self._graph, self._ranks)
         for rank in range(size):
-            yield values[rank * each :][: len(range(rank, n, size))], slice(rank, None, size)
+            yield values[rank * share :][: len(range(rank, n, size))], slice(rank, None, size)
 
     def _launch(self) -> None:
         of = self._in.packed, self._sum, self._walk, self._shared
@@ -235,8 +237,8 @@ class _WalkByMessages(GpuWalk):
             self._came: Array = cupy.empty(graph.vertices, np.float64)
         self._lost = float(self._control.get().view(CONTROL)[0]["lost"])
         self._damping = damping
-        each = 8 + self._shares[0].itemsize
-        self.sent = (ranks.size - 1) * (each * graph.vertices + 8 * _TOLD * ranks.size)
+        vertex_bytes = 8 + self._shares[0].itemsize
+        self.sent = (ranks.size - 1) * (vertex_bytes * graph.vertices + 8 * _TOLD * ranks.size)
 
     def _hold(self, first: Array) -> list[Array]:
         return [first]  # others tell of theirs once all have read it
@@ -246,14 +248,14 @@ class _WalkByMessages(GpuWalk):
         began = time.perf_counter()
         graph, ranks = self._graph, self._ranks
         (share,), came = self._shares, self._came
-        own = ranks.part(len(share))
-        count = own.stop - own.start
+        span = ranks.part(len(share))
+        count = span.stop - span.start
         with graph.device.use() as cupy:
             self._kernel(self._in.packed, self._sum, self._walk, came)
             part, following = ranks.fold(came, cupy.add), cupy.empty(count, self._kind)
             anywhere = np.float64(1 - self._damping + self._damping * self._lost)
             _advance(graph, self._kind)(
-                self._walk, np.uint32(own.start), np.uint32(count), anywhere, part, following
+                self._walk, np.uint32(span.start), np.uint32(count), anywhere, part, following
             )
             blocks = self._made["block_sums"][: 2 * blocks_of(graph.device)]
             moved = blocks.reshape(-1, 2).sum(axis=0).get().tolist()
@@ -270,8 +272,8 @@ def warm_up(graph: ProgramGraph, single: bool) -> None:
     """Compile, or load from the cache, all that a walk may call."""
     warm_up_walk(graph, single, ("pagerank_shares", "gather_shares"), _SOURCE)
     _advance(graph, share_type(single))
-    for one in (_mark_entries, _count_roles, _list_rows):
-        one(graph)
+    for get_kernel in (_mark_entries, _count_roles, _list_rows):
+        get_kernel(graph)
 
 
 def _mark_entries(graph: ProgramGraph) -> Callable[..., None]:

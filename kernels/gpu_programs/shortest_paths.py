@@ -238,9 +238,9 @@ class GpuWholePaths(GpuPaths):
         found = super().distances()
         if self._apart:
             return found
-        both = found.view(np.uint64)
-        distance = (both >> np.uint64(32)).astype(np.float64)
-        distance[both == self._NOWHERE] = np.inf
+        words = found.view(np.uint64)
+        distance = (words >> np.uint64(32)).astype(np.float64)
+        distance[words == self._NOWHERE] = np.inf
         return distance
 
     def adopt(self) -> Array:
@@ -278,5 +278,5 @@ def items_of(vertices: int, entries: int) -> int:
 def device_bytes(vertices: int, entries: int) -> int:
     """That paths hold beside the graph."""
     distance, parent, queued_in, piles, looking = 8, 4, 4, 2 * 4, 3
-    each = distance + parent + queued_in + piles + looking
-    return each * vertices + 2 * 8 * items_of(vertices, entries)
+    vertex_bytes = distance + parent + queued_in + piles + looking
+    return vertex_bytes * vertices + 2 * 8 * items_of(vertices, entries)

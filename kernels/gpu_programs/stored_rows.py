@@ -146,15 +146,15 @@ class RowsMaker:
             self._sort()
         return self._rows, self._weights
 
-    def add(self, values: Array, numbering: Numbering, more: Array) -> None:
+    def add(self, values: Array, numbering: Numbering, addends: Array) -> None:
         """Add something to each of a subgraph's rows. values: by global id."""
         if len(numbering.table):
-            values[self._table(numbering)] += more.astype(values.dtype)
+            values[self._table(numbering)] += addends.astype(values.dtype)
             return
         for i in range(numbering.width):
             first = numbering.addend + i * numbering.step
-            some = more[i :: numbering.width]
-            values[first :: numbering.multiplier][: len(some)] += some.astype(values.dtype)
+            piece = addends[i :: numbering.width]
+            values[first :: numbering.multiplier][: len(piece)] += piece.astype(values.dtype)
 
     def _sort(self) -> None:
         """Some rows at a time."""
@@ -168,8 +168,8 @@ class RowsMaker:
                 if begin == end:
                     continue
                 keys = cupy.empty(end - begin, np.uint64)
-                some = np.uint32(first), np.uint32(last - first), np.uint64(begin)
-                of = rows.offsets, rows.targets(), *some, np.uint64(end - begin), keys
+                span = np.uint32(first), np.uint32(last - first), np.uint64(begin)
+                of = rows.offsets, rows.targets(), *span, np.uint64(end - begin), keys
                 device.launch(_SOURCE, f"key_entries<{rows.offset_type}>", end - begin, of)
                 if self._weights is None:
                     keys.sort()

@@ -208,16 +208,16 @@ def _lay_out(counts: np.ndarray, tiling: Tiling) -> tuple[np.ndarray, int, int, 
     in columns, and how many segments, what is none included.
     """
     shape = -1, tiling.cells, len(_LONGEST)
-    each = _LANES // _WIDTH  # segments of a chunk
-    chunks = -(-counts.astype(np.int64).reshape(shape) // each)
-    entries, segments = chunks * (_LONGEST // _WIDTH * _LANES), chunks * each
+    segments_a_chunk = _LANES // _WIDTH  # segments of a chunk
+    chunks = -(-counts.astype(np.int64).reshape(shape) // segments_a_chunk)
+    entries, segments = chunks * (_LONGEST // _WIDTH * _LANES), chunks * segments_a_chunk
     groups = np.zeros(chunks.shape, GROUP)
     groups["chunks"] = chunks
     groups["before"] = chunks[..., ::-1].cumsum(-1)[..., ::-1] - chunks  # longer ones come first
     groups["segments"] = segments.cumsum().reshape(chunks.shape) - segments
     sizes = []
-    for some in (slice(tiling.tiles), slice(tiling.tiles, None)):
-        part = entries[:, some]
-        groups["entries"][:, some] = part.cumsum().reshape(part.shape) - part
+    for cells in (slice(tiling.tiles), slice(tiling.tiles, None)):
+        part = entries[:, cells]
+        groups["entries"][:, cells] = part.cumsum().reshape(part.shape) - part
         sizes.append(int(part.sum()))
     return groups, sizes[0], sizes[1], int(segments.sum())

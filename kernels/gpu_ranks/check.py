@@ -100,7 +100,8 @@ class Checker:
 
     def check(self, source: int) -> Violations:
         """source: a global id. On every rank the violations that it knows of."""
-        device, own, claims = self._search.device, self._search.rows.own_numbers, self._claims
+        device, claims = self._search.device, self._claims
+        own_numbers = self._search.rows.own_numbers
         with device.use() as cupy:
             distance, parent = claims.gather()
             joined = cupy.zeros(len(parent), np.uint8)
@@ -109,10 +110,10 @@ class Checker:
                 edges.look_at(rows, begin, joined)
             claims.tell(joined)
             violations = edges.violations()
-            distance, has_parent = distance[:own], claims.knows(parent)
+            distance, has_parent = distance[:own_numbers], claims.knows(parent)
             found = distance >= 0
-            root = self._global_id[:own] == np.uint32(source)
-            _add_wrong(cupy, violations, 5, has_parent & ~joined[:own].astype(bool))
+            root = self._global_id[:own_numbers] == np.uint32(source)
+            _add_wrong(cupy, violations, 5, has_parent & ~joined[:own_numbers].astype(bool))
             _add_wrong(cupy, violations, 2, (distance == 0) != (root & found))
             claims.known(has_parent)
             _add_wrong(cupy, violations, 1, has_parent != (found & ~root))
@@ -137,11 +138,13 @@ class DelegateClaims:
         search, rows = self._search, self._search.layout.rows
         cupy = search.device.cupy
         distance = cupy.full(rows.numbers, -1, np.int32)
-        own = distance[: rows.own_numbers]
-        own[:] = widened(search.distance)
+        own_distance = distance[: rows.own_numbers]
+        own_distance[:] = widened(search.distance)
         first, end = rows.numbering.own_delegates(rows.rank)
-        delegates = own[first:end].get()
-        messages = [[delegates, own[vertices].get()] for vertices in search.layout.ghost_vertices]
+        delegates = own_distance[first:end].get()
+        messages = [
+            [delegates, own_distance[vertices].get()] for vertices in search.layout.ghost_vertices
+        ]
         for peer, (delegates, ghosts) in enumerate(self._exchange(messages)):
             if peer == rows.rank:
                 continue
@@ -162,8 +165,8 @@ class DelegateClaims:
         rows, cupy = self._search.layout.rows, self._search.device.cupy
         delegates = rows.numbering.first_normal
         told = cupy.packbits(has_parent[:delegates]).get()
-        every = [message[0] for message in self._exchange([[told]] * rows.ranks)]
-        known = cupy.unpackbits(cupy.asarray(np.bitwise_or.reduce(every)))
+        bitmaps = [message[0] for message in self._exchange([[told]] * rows.ranks)]
+        known = cupy.unpackbits(cupy.asarray(np.bitwise_or.reduce(bitmaps)))
         has_parent[:delegates] = known[:delegates].astype(bool)
 
 
@@ -208,8 +211,8 @@ class GridClaims:
         cupy = self._search.device.cupy
         for peer, message in enumerate(self._exchange(messages)):
             for p, theirs in zip(self._told(kind, peer, rank), message, strict=True):
-                some, came = self._of(values, p), cupy.asarray(theirs)
-                some[:] = some | came if adding else came
+                target, came = self._of(values, p), cupy.asarray(theirs)
+                target[:] = target | came if adding else came
 
     def _told(self, kind: Kind, sender: int, receiver: int) -> list[int]:
         return [] if sender == receiver else self._search.layout.letters.of(kind, sender, receiver)

@@ -52,11 +52,13 @@ class DelegateLevel(NamedTuple):
         return {"delegates": self.delegate_bytes, "normals": self.normal_bytes}
 
 
-def sizes_of(device: Device, own: int, numbers: int, rows: int) -> Sizes:
-    """own, numbers: where those of own vertices, and all, end. rows: of vertices with edges."""
+def sizes_of(device: Device, own_numbers: int, numbers: int, rows: int) -> Sizes:
+    """own_numbers, numbers: where those of own vertices, and all, end. rows: of vertices with
+    edges.
+    """
     queued = min(max(_LEAST_QUEUED, rows // 64), MOST_QUEUED)
     warps = device.multiprocessors * WIDE_LAUNCH[1] * (WIDE_LAUNCH[0] // 32)
-    return Sizes(own, numbers, queued, min(rows, queued + _QUEUED_BY_A_WARP * warps) + 1)
+    return Sizes(own_numbers, numbers, queued, min(rows, queued + _QUEUED_BY_A_WARP * warps) + 1)
 
 
 def state(sizes: Sizes, delegates: int, ranks: int) -> list[arrays.Array]:
@@ -73,17 +75,17 @@ def state(sizes: Sizes, delegates: int, ranks: int) -> list[arrays.Array]:
     ]
 
 
-def tables(rows: int, delegates: int, own: int) -> list[arrays.Array]:
+def tables(rows: int, delegates: int, own_numbers: int) -> list[arrays.Array]:
     """Return the arrays of a rank's tables of vertices beside its rows, at their longest.
 
-    rows: along nn that have edges. delegates, own: where the numbers of delegates end, and of all
-    own vertices.
+    rows: along nn that have edges. delegates, own_numbers: where the numbers of delegates end,
+    and of all own vertices.
     """
     return [
         arrays.Array("nn_rows", np.uint32, rows),
         arrays.Array("nn_offsets", np.uint32, rows + 1),
         arrays.Array("delegate_ids", np.uint32, delegates),
-        arrays.Array("origins", ORIGIN, own // ALIGNED + 1),
+        arrays.Array("origins", ORIGIN, own_numbers // ALIGNED + 1),
     ]
 
 
@@ -198,6 +200,6 @@ class DelegateLayout:
 def _without_empty_rows(cupy: Any, rows: DelegateRows) -> tuple[Array, Array]:
     """The rank's numbers of the vertices that have edges along nn, and where their edges begin."""
     offsets = rows.nn_offsets
-    some = cupy.flatnonzero(offsets[1:] > offsets[:-1])
-    begins = cupy.append(offsets[some], offsets[-1:])
-    return (some + rows.numbering.first_normal).astype(np.uint32), begins
+    places = cupy.flatnonzero(offsets[1:] > offsets[:-1])
+    begins = cupy.append(offsets[places], offsets[-1:])
+    return (places + rows.numbering.first_normal).astype(np.uint32), begins

@@ -19,13 +19,13 @@ from .delegate_structures import ARRIVAL
 from .numbering import aligned
 
 
-def shared(ranks: int, delegates: int, own: int, numbers: int) -> list[arrays.Array]:
+def shared(ranks: int, delegates: int, own_numbers: int, numbers: int) -> list[arrays.Array]:
     """A rank's arrivals, mail of even and odd rounds (delegates, as a bitmap and as a list, then
     ghosts), and parents by all its numbers.
 
-    delegates, own, numbers: where numbers of delegates, of own vertices, and of all end.
+    delegates, own_numbers, numbers: where numbers of delegates, of own vertices, and of all end.
     """
-    mail = 2 * (delegates + numbers - own) // 32
+    mail = 2 * (delegates + numbers - own_numbers) // 32
     return [
         arrays.Array("arrivals", np.uint8, 2 * ranks * ARRIVAL.itemsize),
         arrays.Array("mail_0", np.uint32, mail),

@@ -56,10 +56,10 @@ class DelegateRows:
         if self.delegates is not None:
             place = np.flatnonzero(self.delegates == vertex)
             if len(place):
-                each = self.numbering.partitions
-                own = self.delegates[: place[0]] % each == vertex % each
-                first = self.numbering.delegate_segments[vertex % each].first
-                return first + int(np.count_nonzero(own))
+                partitions = self.numbering.partitions
+                peers = self.delegates[: place[0]] % partitions == vertex % partitions
+                first = self.numbering.delegate_segments[vertex % partitions].first
+                return first + int(np.count_nonzero(peers))
         return self.numbering.number(self.rank, vertex)
 
     def delegate_numbers(self, xp: Any) -> Array:
@@ -88,8 +88,8 @@ class DelegateRows:
             found[: numbering.first_normal] = delegates
         for partition, first, vertices, skipped in segments:
             places = cupy.arange(skipped, skipped + vertices, dtype=np.uint32)
-            some = places * np.uint32(numbering.partitions) + np.uint32(partition)
-            found[first : first + vertices] = some
+            ids = places * np.uint32(numbering.partitions) + np.uint32(partition)
+            found[first : first + vertices] = ids
         for owner, ghosts in enumerate(self.ghosts):
             at = self.ghost_first[owner]
             found[at : at + len(ghosts)] = _ghost_ids(cupy, numbering, owner, ghosts)
@@ -114,12 +114,12 @@ class DelegateRows:
 
     @property
     def numbers(self) -> int:
-        return self.own_numbers + sum(aligned(len(some)) for some in self.ghosts)
+        return self.own_numbers + sum(aligned(len(vertices)) for vertices in self.ghosts)
 
     @property
     def bytes(self) -> int:
         """The bytes of the graph: offsets, targets, numbers of ghosts."""
-        ghosts = sum(some.nbytes for some in self.ghosts)
+        ghosts = sum(vertices.nbytes for vertices in self.ghosts)
         return self.graph.bytes + self.nn_offsets.nbytes + self.nn_targets.nbytes + ghosts
 
 
@@ -224,8 +224,8 @@ class DelegateRowsMaker:
             return
         segment = self._segments[partition]
         begin = segment.first - self._first_row(name)
-        some = to[begin : begin + segment.vertices]
-        some += lengths[segment.skipped :]  # rows of delegates, which are empty, go before
+        row_lengths = to[begin : begin + segment.vertices]
+        row_lengths += lengths[segment.skipped :]  # rows of delegates, which are empty, go before
 
     def _number_ghosts(self, targets: Array) -> tuple[list[Array], list[int]]:
         """Targets along nn become the rank's numbers; see DelegateRows for what is returned."""
@@ -256,12 +256,12 @@ class DelegateRowsMaker:
         self.device.launch(_SOURCE, "number_targets", len(targets), arguments)
         ghosts = []
         for rank, size in enumerate(found.tolist()):
-            some = cupy.empty(size, np.uint32)
+            rank_ghosts = cupy.empty(size, np.uint32)
             own_words = int(words[rank + 1] - words[rank])
             place = (np.uint64(words[rank]), np.uint64(own_words))
-            arguments = (marked, before, *place, np.uint32(normals), some)
+            arguments = (marked, before, *place, np.uint32(normals), rank_ghosts)
             self.device.launch(_SOURCE, "list_ghosts", own_words, arguments)
-            ghosts.append(some)
+            ghosts.append(rank_ghosts)
         return ghosts, first[:-1].tolist()
 
     def _pack(self, owners: Array) -> np.ndarray:

@@ -114,25 +114,26 @@ class GridLayout:
         memory, cupy = self.memory, self.device.cupy
         rank, ranks = self.rows.rank, self.rows.ranks
         mail = HostedGridMail(self.device, self.letters, rank, memory, exchange)
-        others = [(rank + i) % ranks for i in range(1, ranks)]  # not all read from one
+        peers = [(rank + i) % ranks for i in range(1, ranks)]  # not all read from one
         letters = [
             [
                 mail.letter_from(sender, p)
                 if bases is None
                 else memory.letter_from(sender, bases[sender], p)
-                for sender in others
+                for sender in peers
                 for p in self.letters.of(kind, sender, rank)
             ]
             for kind in Kind
         ]
         self._told_by = [
-            cupy.asarray(np.concatenate(some).view(np.uint8)) if some else None for some in letters
+            cupy.asarray(np.concatenate(kind_letters).view(np.uint8)) if kind_letters else None
+            for kind_letters in letters
         ]
         places = [memory.arrivals_in(base) for base in bases or []]
         self._peers = cupy.asarray(np.array(places or [0], np.uint64))
-        told = [0 if some is None else some.data.ptr for some in self._told_by]
+        told = [0 if array is None else array.data.ptr for array in self._told_by]
         self.structure["letters"] = told
-        self.structure["letter_counts"] = [len(some) for some in letters]
+        self.structure["letter_counts"] = [len(kind_letters) for kind_letters in letters]
         self.structure["peers"] = self._peers.data.ptr
         return mail
 
@@ -141,8 +142,8 @@ def _rows_to_pull(cupy: Any, rows: GridRows) -> tuple[Array, int, int]:
     """Bitmap of the rows that have no edges to pull along; of own vertices, rows that have some,
     and their edges.
     """
-    offsets, own = rows.graph.reverse.offsets, rows.known.own_numbers
+    offsets, own_numbers = rows.graph.reverse.offsets, rows.known.own_numbers
     empty = offsets[1:] == offsets[:-1]
-    own_rows = own - int(cupy.count_nonzero(empty[:own]))
+    own_rows = own_numbers - int(cupy.count_nonzero(empty[:own_numbers]))
     bitmap = cupy.packbits(empty.view(np.uint8), bitorder="little").view(np.uint32)
-    return bitmap, own_rows, int(offsets[own])
+    return bitmap, own_rows, int(offsets[own_numbers])

@@ -47,9 +47,9 @@ class Letters:
         [[], [0], [1], []]
         """
         told = kind in (Kind.FRONTIER_OF_COLUMNS, Kind.VISITED_OF_ROWS)
-        owner, other = (sender, receiver) if told else (receiver, sender)
+        owner, peer = (sender, receiver) if told else (receiver, sender)
         by_column = kind in (Kind.FRONTIER_OF_COLUMNS, Kind.FOUND_IN_COLUMNS)
-        known = self.known[other]
+        known = self.known[peer]
         among = known.in_columns if by_column else known.in_rows
         return [p for p in self._own[owner] if p in among]
 
@@ -64,9 +64,9 @@ class Letters:
 
 def inboxes_of(letters: Letters, rank: int) -> set[tuple[int, int]]:
     """Other ranks, and the partitions that each tells this one of, in whatever round."""
-    others = [sender for sender in range(len(letters.known)) if sender != rank]
+    senders = [sender for sender in range(len(letters.known)) if sender != rank]
     return {
-        (sender, p) for kind in Kind for sender in others for p in letters.of(kind, sender, rank)
+        (sender, p) for kind in Kind for sender in senders for p in letters.of(kind, sender, rank)
     }
 
 
@@ -125,8 +125,8 @@ class GridMemory:
         """
         segment, words = self.known.at[partition], self.known.numbers // 32
         mail = self.arrays.array(f"mail_{parity}")
-        at, own = segment.first // 32, aligned(segment.vertices) // 32
-        return mail[words + at : words + at + count] if count <= own else mail[at : at + own]
+        at, size = segment.first // 32, aligned(segment.vertices) // 32
+        return mail[words + at : words + at + count] if count <= size else mail[at : at + size]
 
 
 class _Inbox(NamedTuple):
@@ -197,11 +197,11 @@ class HostedGridMail:
                 continue
             arrivals[peer, number & 1] = number, *head[:3].tolist(), 0
             told = self._letters.of(kind, peer, self._rank)
-            for p, count, some in zip(told, head[3:].tolist(), mail, strict=True):
+            for p, count, letter in zip(told, head[3:].tolist(), mail, strict=True):
                 inbox = self._inboxes[peer, p]
                 inbox.count.fill(count)
                 into = inbox.listed if count <= len(inbox.bitmap) else inbox.bitmap
-                into[: len(some)] = some
+                into[: len(letter)] = letter
         self._memory.arrays.array("arrivals").set(arrivals.view(np.uint8).ravel())
 
     def fetch_parents(self) -> None:

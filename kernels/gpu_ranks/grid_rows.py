@@ -63,14 +63,16 @@ class GridNumbering:
         return len(range(partition, self.vertices, self.partitions))
 
     def known(self, rank: int) -> Known:
-        own, columns = self.own(rank), self.in_columns(rank)
+        own_partitions, columns = self.own(rank), self.in_columns(rank)
         in_columns, in_rows = set(columns), set(self.in_rows(rank))
         targets = sorted(in_rows - in_columns)
         segments, at = [], 0
-        for p in (*own, *columns, *targets):
+        for p in (*own_partitions, *columns, *targets):
             segments.append(Segment(p, at, self.size(p)))
             at += aligned(self.size(p))
-        return Known(segments, len(own), len(own) + len(columns), in_columns, in_rows)
+        return Known(
+            segments, len(own_partitions), len(own_partitions) + len(columns), in_columns, in_rows
+        )
 
     def number(self, rank: int, vertex: int) -> int | None:
         """Return the rank's number of a vertex of its own by its global id; None if it is
@@ -244,5 +246,5 @@ class GridRowsMaker:
         lengths = (offsets[1:] - offsets[:-1]).astype(to.dtype)
         for i, p in enumerate(column):
             segment = self._known.at[p]
-            some = to[segment.first : segment.first + segment.vertices]
-            some += lengths[i :: len(column)]
+            row_lengths = to[segment.first : segment.first + segment.vertices]
+            row_lengths += lengths[i :: len(column)]

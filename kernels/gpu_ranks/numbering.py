@@ -148,11 +148,11 @@ class DelegateNumbering:
         """
         segments = [self.delegate_segments[p] for p in range(self.partitions)]
         firsts = xp.asarray(np.array([segment.first for segment in segments], np.uint32))
-        each = np.uint32(self.partitions)
+        partitions = np.uint32(self.partitions)
         if delegates is None:
             ids = xp.arange(self.delegates, dtype=np.uint32)
-            return firsts[ids % each] + ids // each
-        partition = delegates % each
+            return firsts[ids % partitions] + ids // partitions
+        partition = delegates % partitions
         order = np.argsort(partition, kind="stable")
         before = np.cumsum([0, *self.owned_delegates[:-1]])
         numbers = np.empty(len(delegates), np.uint32)

@@ -128,11 +128,11 @@ def _search_together(
     """Returns edges looked at, and whether all was done: not where searches seldom meet."""
     seen[:] = 0
     count = sources.shape[0]
-    every = np.uint64(0)
+    searches = np.uint64(0)
     for i in range(count):
         active[i] = sources[i]
         here[sources[i]] = seen[sources[i]] = np.uint64(1) << np.uint64(i)
-        every |= here[sources[i]]
+        searches |= here[sources[i]]
         reached[i] = 1
         total[i] = 0
         farthest[i] = 0
@@ -147,7 +147,7 @@ def _search_together(
         for i in range(count):
             leaving += offsets[active[i] + 1] - offsets[active[i]]
         if both_ways and 4 * leaving > targets.shape[0]:
-            new_count, edges = _pull_words(offsets, targets, every, seen, here, then, found)
+            new_count, edges = _pull_words(offsets, targets, searches, seen, here, then, found)
             for i in range(count):
                 here[active[i]] = 0
             looked += edges
@@ -159,10 +159,10 @@ def _search_together(
             new = then[v]
             seen[v] |= new
             while new:
-                one = trailing_zeros(new)
-                reached[one] += 1
-                total[one] += level
-                farthest[one] = level
+                bit = trailing_zeros(new)
+                reached[bit] += 1
+                total[bit] += level
+                farthest[bit] = level
                 new &= new - np.uint64(1)
         here, then = then, here
         active, found = found, active
@@ -190,14 +190,14 @@ def _push_words(offsets, targets, seen, here, then, active, count, found):
 
 
 @compiled
-def _pull_words(offsets, targets, every, seen, here, then, found):
+def _pull_words(offsets, targets, searches, seen, here, then, found):
     """Along the edges of what some search has not seen; how many vertices are found, by how many
     edges.
     """
     new_count = 0
     edges = np.int64(0)
     for v in range(seen.shape[0]):
-        missing = every & ~seen[v]
+        missing = searches & ~seen[v]
         if not missing:
             continue
         new = np.uint64(0)
@@ -234,10 +234,10 @@ def enter_level(then, seen, level, reached, total, farthest):
             found = True
             seen[v] |= new
             while new:
-                one = trailing_zeros(new)
-                reached[one] += 1
-                total[one] += level
-                farthest[one] = level
+                bit = trailing_zeros(new)
+                reached[bit] += 1
+                total[bit] += level
+                farthest[bit] = level
                 new &= new - np.uint64(1)
     return found
 
@@ -276,17 +276,17 @@ def add_dependencies(offsets, targets, source, depth, order, count, power, share
         u = np.uintp(order[first])
         first += 1
         below = depth[u] + np.uint32(1)
-        own = count[u]
-        most = max(most, own)
+        paths = count[u]
+        most = max(most, paths)
         for e in range(offsets[u], offsets[u + 1]):
             v = np.uintp(targets[e])
             if depth[v] == UNREACHED:
                 depth[v] = below
                 order[last] = np.uint32(v)
                 last += 1
-                count[v] = own
+                count[v] = paths
             elif depth[v] == below:
-                count[v] += own
+                count[v] += paths
     wide = most >= _LARGE
     if wide:
         _count_wide(offsets, targets, depth, order, last, count, power)

@@ -111,10 +111,10 @@ def check_components(sources, targets, component, parent, found):
             found[0] += 1
             found[2] = u
             found[3] = v
-        one = _root(parent, u)
-        other = _root(parent, v)
-        if one != other:
-            parent[max(one, other)] = min(one, other)
+        u_root = _root(parent, u)
+        v_root = _root(parent, v)
+        if u_root != v_root:
+            parent[max(u_root, v_root)] = min(u_root, v_root)
             found[1] += 1
 
 

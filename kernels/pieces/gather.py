@@ -133,8 +133,8 @@ def _gather(operator, piece, first, last, x_places, x, y_places, y, cuts, slot):
         if plain:
             value = _combined(operator, value, targets, weights, edge - base, upto - base, x)
         else:
-            some = targets, weights, edge - base, upto - base
-            value = _renumbered(operator, value, *some, x_places, x)
+            edges = targets, weights, edge - base, upto - base
+            value = _renumbered(operator, value, *edges, x_places, x)
         if cut:
             rows[slot] = place
             values[slot] = value
@@ -276,18 +276,18 @@ def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y, ch
 
 
 @compiled
-def _add_three(one, two, three):
+def _add_three(first, second, third):
     """Count for each bit in how many of three words it is set: the lower and the higher digit."""
-    half = one ^ two
-    return half ^ three, (one & two) | (half & three)
+    half = first ^ second
+    return half ^ third, (first & second) | (half & third)
 
 
 @compiled
 def _carry(digits, digit, carry):
     while carry:
-        both = digits[digit] & carry
+        overlap = digits[digit] & carry
         digits[digit] ^= carry
-        carry = both
+        carry = overlap
         digit += 1
 
 
@@ -301,21 +301,21 @@ def count_bits(words, counts):
     """
     digits = np.zeros(_DIGITS, np.uint64)
     for first in range(0, words.shape[0], _ADDED):
-        some = words[first : first + _ADDED]
+        batch = words[first : first + _ADDED]
         ones = twos = fours = np.uint64(0)
-        eights = some.shape[0] // 8 * 8
+        eights = batch.shape[0] // 8 * 8
         for i in range(0, eights, 8):
-            ones, two_a = _add_three(ones, some[i], some[i + 1])
-            ones, two_b = _add_three(ones, some[i + 2], some[i + 3])
+            ones, two_a = _add_three(ones, batch[i], batch[i + 1])
+            ones, two_b = _add_three(ones, batch[i + 2], batch[i + 3])
             twos, four_a = _add_three(twos, two_a, two_b)
-            ones, two_a = _add_three(ones, some[i + 4], some[i + 5])
-            ones, two_b = _add_three(ones, some[i + 6], some[i + 7])
+            ones, two_a = _add_three(ones, batch[i + 4], batch[i + 5])
+            ones, two_b = _add_three(ones, batch[i + 6], batch[i + 7])
             twos, four_b = _add_three(twos, two_a, two_b)
             fours, eight = _add_three(fours, four_a, four_b)
             _carry(digits, 3, eight)
         digits[0], digits[1], digits[2] = ones, twos, fours
-        for i in range(eights, some.shape[0]):
-            _carry(digits, 0, some[i])
+        for i in range(eights, batch.shape[0]):
+            _carry(digits, 0, batch[i])
         for digit in range(_DIGITS):
             word = digits[digit]
             digits[digit] = 0

@@ -58,7 +58,7 @@ FOLDS = {Sum: np.add, WeightedSum: np.add, Or: np.bitwise_or, Min: np.minimum}
 """How arrays of values are combined."""
 
 
-def combine(operator: Any, one: Any, other: Any) -> Any:
+def combine(operator: Any, left: Any, right: Any) -> Any:
     """In kernels alone."""
     raise NotImplementedError
 
@@ -81,12 +81,12 @@ def merge(operator: Any, values: Any, place: Any, value: Any) -> bool:
 
 
 @overload(combine)
-def _combine(operator, one, other):
+def _combine(operator, left, right):
     if operator.instance_class is Or:
-        return lambda operator, one, other: one | other
+        return lambda operator, left, right: left | right
     if operator.instance_class is Min:
-        return lambda operator, one, other: min(one, other)
-    return lambda operator, one, other: one + other
+        return lambda operator, left, right: min(left, right)
+    return lambda operator, left, right: left + right
 
 
 @overload(along)

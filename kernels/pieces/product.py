@@ -189,8 +189,8 @@ def _wanted(masked, vertices, w):
     if masked.shape[0]:
         return ~masked[w]
     left = vertices - 64 * w
-    every = ~np.uint64(0)
-    return every if left >= 64 else ~(every << np.uint64(left))
+    full_word = ~np.uint64(0)
+    return full_word if left >= 64 else ~(full_word << np.uint64(left))
 
 
 @kernel(STRUCTURE, OFFSETS, u32s, u32s, i64s, u64s, u32s, u64s, u64s, u32s, i64s)

@@ -144,12 +144,12 @@ def cut_rows(edges, repeats, most_edges, most_rows, starts):
     rows_held = np.int64(0)
     edges_held = np.int64(0)
     for i in range(edges.shape[0]):
-        each = np.int64(edges[i])
+        row_edges = np.int64(edges[i])
         left = np.int64(repeats[i]) if repeats.shape[0] else np.int64(1)
         while left > 0:
             fit = min(left, most_rows - rows_held)
-            if each > 0 or edges_held > most_edges:
-                fit = min(fit, (most_edges - edges_held) // max(each, np.int64(1)))
+            if row_edges > 0 or edges_held > most_edges:
+                fit = min(fit, (most_edges - edges_held) // max(row_edges, np.int64(1)))
             if fit <= 0 and rows_held == 0:
                 fit = np.int64(1)
             if fit > 0:
@@ -158,7 +158,7 @@ def cut_rows(edges, repeats, most_edges, most_rows, starts):
                     ranges += 1
                 row += fit
                 rows_held += fit
-                edges_held += fit * each
+                edges_held += fit * row_edges
                 left -= fit
             if left > 0:
                 rows_held = np.int64(0)

@@ -145,16 +145,16 @@ def _search(texts, first, end, cuts, cut_ends, common, low, high):
 
 
 @compiled
-def _common(texts, first, end, others, start, stop, known):
+def _common(texts, first, end, other_texts, start, stop, known):
     """How many bytes two strings have in common at their beginning. known: so many at least."""
     at = known
     most = min(end - first, stop - start)
     while at + 8 <= most:
-        differ = load_word(texts, first + at) ^ load_word(others, start + at)
+        differ = load_word(texts, first + at) ^ load_word(other_texts, start + at)
         if differ:
             return at + np.int64(leading_zeros(differ) >> np.uint64(3))
         at += 8
-    while at < most and texts[first + at] == others[start + at]:
+    while at < most and texts[first + at] == other_texts[start + at]:
         at += 1
     return at
 

@@ -9,20 +9,22 @@ from ..base.compiled import OFFSETS, boolean, i64, kernel, u32s
 
 
 @kernel(u32s, u32s, i64, boolean, i64, i64, OFFSETS)
-def count_ends(src, dst, length, both, first, last, degree):
-    """Count the first ``length`` edges at their source (and target, if ``both``) in a range."""
+def count_ends(src, dst, length, both_ends, first, last, degree):
+    """Count the first ``length`` edges at their source in a range, and at their target, if
+    ``both_ends``.
+    """
     for i in range(length):
         u = src[i]
         if first <= u < last:
             degree[u] += 1
-        if both:
+        if both_ends:
             v = dst[i]
             if first <= v < last:
                 degree[v] += 1
 
 
 @kernel(u32s, u32s, i64, boolean, i64, i64, OFFSETS, u32s)
-def fill_rows(src, dst, length, both, first, last, at, targets):
+def fill_rows(src, dst, length, both_ends, first, last, at, targets):
     """Write each edge's other end at ``at[end]``, which moves on, for ends in a range."""
     for i in range(length):
         u = src[i]
@@ -30,6 +32,6 @@ def fill_rows(src, dst, length, both, first, last, at, targets):
         if first <= u < last:
             targets[at[u]] = v
             at[u] += 1
-        if both and first <= v < last:
+        if both_ends and first <= v < last:
             targets[at[v]] = u
             at[v] += 1

@@ -32,18 +32,18 @@ FEW = 4
 @compiled
 def join(forest, u, v):
     """Join the trees of two vertices."""
-    one = forest[u]
-    other = forest[v]
-    while one != other:
-        high = max(one, other)
-        low = min(one, other)
+    first = forest[u]
+    second = forest[v]
+    while first != second:
+        high = max(first, second)
+        low = min(first, second)
         above = forest[high]
         if above == low or (above == high and compare_and_swap(forest, np.intp(high), high, low)):
             return
-        one = forest[above]
-        if one != above:
-            forest[high] = one  # half the way next time: long chains would take the square of it
-        other = forest[low]
+        first = forest[above]
+        if first != above:
+            forest[high] = first  # half the way next time: long chains would take the square of it
+        second = forest[low]
 
 
 @kernel(u32s, i64s)

@@ -38,10 +38,10 @@ def count_levels(piece, few, reached, paths, found, places, first, last, ends):
     level = 0
     edges = np.int64(0)
     while level < ends.shape[0] and first < last:
-        its = edges_of(offsets, places, first, last)
-        if its > few:
+        level_edges = edges_of(offsets, places, first, last)
+        if level_edges > few:
             break
-        edges += its
+        edges += level_edges
         end = last
         for i in range(first, last):
             u = places[i]
@@ -77,10 +77,10 @@ def add_levels(piece, few, places, ends, level, paths, share, came, score):
     while level:
         first = ends[level]
         last = ends[level + 1]
-        its = edges_of(offsets, places, first, last)
-        if its > few:
+        level_edges = edges_of(offsets, places, first, last)
+        if level_edges > few:
             break
-        edges += its
+        edges += level_edges
         for i in range(first, last):
             v = places[i]
             total = 0.0
@@ -118,10 +118,10 @@ def count_alone(piece, source, most, number, places, paths, ends):
     edges = np.int64(0)
     most_paths = 0.0
     while first < last:
-        its = edges_of(offsets, places, first, last)
-        if its > most:
+        level_edges = edges_of(offsets, places, first, last)
+        if level_edges > most:
             return 0, last, edges, most_paths
-        edges += its
+        edges += level_edges
         ends[levels] = first
         levels += 1
         end = last

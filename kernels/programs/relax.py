@@ -259,10 +259,12 @@ def relax_alone(
     rounds = 0
     looked = work = np.int64(0)
     while True:
-        found, some = relax_listed(piece, floats, here, count, distance, limit, pending, there)
-        edges += some
-        looked += some
-        work += some
+        found, round_edges = relax_listed(
+            piece, floats, here, count, distance, limit, pending, there
+        )
+        edges += round_edges
+        looked += round_edges
+        work += round_edges
         rounds += 1
         if found == 0:
             least = np.uint64(least_of(pending, distance)).view(np.float64)
@@ -345,7 +347,7 @@ def adopt_piece(
         if word & mask(u):
             here = np.uint64(x[u])
             distance = np.uint64(here).view(np.float64)
-            own = np.uint32(renumber(x_ids, row))
+            row_id = np.uint32(renumber(x_ids, row))
             start = max(np.int64(offsets[row]), begin) - begin
             stop = min(np.int64(offsets[row + 1]), end) - begin
             for e in range(start, stop):
@@ -354,7 +356,7 @@ def adopt_piece(
                 if (y[v] == here) != alike:
                     continue
                 through = np.float64(distance + weight_of(weights[at], floats)).view(np.uint64)
-                if through == y[v] and own < fetch_min(parent, np.intp(v), own):
+                if through == y[v] and row_id < fetch_min(parent, np.intp(v), row_id):
                     fetch_or(adopted, np.intp(v >> np.uint32(6)), mask(v))
         i += 1
 
@@ -408,19 +410,19 @@ def take_below(marked, distance, limit, taken, left):
     least = FAR
     for w in range(marked.shape[0]):
         word = marked[w]
-        some = np.uint64(0)
+        moved = np.uint64(0)
         while word:
             bit = trailing_zeros(word)
             here = distance[np.int64(w) * 64 + np.int64(bit)]
             if here < limit:
-                some |= np.uint64(1) << bit
+                moved |= np.uint64(1) << bit
                 count += 1
             else:
                 least = min(least, here)
             word &= word - np.uint64(1)
-        taken[w] = some
-        if some:
-            marked[w] &= ~some
-            again += ones(some & left[w])
-            left[w] |= some
+        taken[w] = moved
+        if moved:
+            marked[w] &= ~moved
+            again += ones(moved & left[w])
+            left[w] |= moved
     return count, again, least

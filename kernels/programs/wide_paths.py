@@ -21,14 +21,14 @@ nothing.
 
 
 @compiled
-def _add(value, exponent, more, its):
+def _add(value, exponent, addend, addend_exponent):
     """A sum of two numbers; a value of 0 is no number yet."""
     if value == 0.0:
-        return more, its
-    if its > exponent:
-        value, exponent, more, its = more, its, value, exponent
-    if exponent - its <= DIGITS + 1:
-        value += math.ldexp(more, its - exponent)
+        return addend, addend_exponent
+    if addend_exponent > exponent:
+        value, exponent, addend, addend_exponent = addend, addend_exponent, value, exponent
+    if exponent - addend_exponent <= DIGITS + 1:
+        value += math.ldexp(addend, addend_exponent - exponent)
     if value >= 2.0:
         return 0.5 * value, exponent + 1
     return value, exponent

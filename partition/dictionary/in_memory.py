@@ -59,10 +59,10 @@ class Merged:
         self, dictionaries: Sequence[SortedByRange], ranges: Sequence[MergedRange]
     ) -> None:
         # Their ids are not needed any more.
-        self._dictionaries = [each._replace(ids=pa.nulls(0)) for each in dictionaries]
+        self._dictionaries = [dictionary._replace(ids=pa.nulls(0)) for dictionary in dictionaries]
         self._ranges = ranges
         self._bases = np.cumsum([0, *(len(part.ids) for part in ranges)])
-        sizes = np.array([np.diff(each.starts) for each in dictionaries])
+        sizes = np.array([np.diff(dictionary.starts) for dictionary in dictionaries])
         self._first = np.cumsum(sizes, axis=0) - sizes
 
     @property
@@ -91,8 +91,8 @@ def choose_cuts(dictionaries: Sequence[pa.Array]) -> pa.Array:
     if ranges < 2:
         return dictionaries[0][:0]
     step = max(1, total // (_SAMPLES * ranges))
-    some = [ids.take(as_arrow(np.arange(0, len(ids), step))) for ids in dictionaries]
-    sample = pa.concat_arrays(some)
+    samples = [ids.take(as_arrow(np.arange(0, len(ids), step))) for ids in dictionaries]
+    sample = pa.concat_arrays(samples)
     order = as_numpy(compute("sort_indices", sample))
     at = order[np.arange(1, ranges) * len(order) // ranges]
     return compute("unique", sample.take(as_arrow(at)))
@@ -119,24 +119,24 @@ def merge_range(number: int, dictionaries: Sequence[SortedByRange]) -> MergedRan
     """Merge one range of all dictionaries."""
     id_type = dictionaries[0].ids.type
     if is_string(id_type):
-        some = _strings_of(number, dictionaries)
+        range_ids = _strings_of(number, dictionaries)
     else:
-        parts = [as_numpy(each.ids)[each.places(number)] for each in dictionaries]
-        some = as_arrow(np.concatenate(parts))
-    ids, (places,) = merge_dictionaries([some], id_type)
+        parts = [as_numpy(dictionary.ids)[dictionary.places(number)] for dictionary in dictionaries]
+        range_ids = as_arrow(np.concatenate(parts))
+    ids, (places,) = merge_dictionaries([range_ids], id_type)
     assert ids.values is not None
     return MergedRange(ids.values, places)
 
 
 def _strings_of(number: int, dictionaries: Sequence[SortedByRange]) -> pa.Array:
     """Return the strings of one range of all dictionaries."""
-    count = sum(len(each.places(number)) for each in dictionaries)
-    texts = np.empty(sum(int(each.sizes[number]) for each in dictionaries), np.uint8)
+    count = sum(len(dictionary.places(number)) for dictionary in dictionaries)
+    texts = np.empty(sum(int(dictionary.sizes[number]) for dictionary in dictionaries), np.uint8)
     ends = np.zeros(count + 1, np.int64)
     at = 0
-    for each in dictionaries:
-        places = each.places(number)
-        kernels.gather_texts(*_texts_of(each.ids), places, texts, ends, at)
+    for dictionary in dictionaries:
+        places = dictionary.places(number)
+        kernels.gather_texts(*_texts_of(dictionary.ids), places, texts, ends, at)
         at += len(places)
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(texts)]
     return pa.Array.from_buffers(pa.large_string(), count, buffers)

@@ -115,11 +115,11 @@ def merge_range(
 ) -> int:
     """Merge one range of all batches' dictionaries. Returns the number of its distinct ids."""
     positions = scratch.load("positions")[:, number : number + 2]
-    some = [
+    parts = [
         _load(scratch, f"ids-{name}", id_type, start, stop)
         for name, (start, stop) in zip(batches, positions.tolist(), strict=True)
     ]
-    ids, places = merge_dictionaries(some, id_type)
+    ids, places = merge_dictionaries(parts, id_type)
     assert ids.values is not None
     scratch.save(f"merged-{number}", np.concatenate(places))
     _save(scratch, f"range-{number}", ids.values)
@@ -192,12 +192,12 @@ class EncodedSource:
 
     def characters(self, first: int, stop: int) -> NDArray[np.int64]:
         """Return the bytes of each of the string ids ``first`` .. ``stop - 1``."""
-        some = [
+        parts = [
             self.scratch.part(f"range-{r}-offsets", max(first, base) - base, end - base + 1)
             for r, base in enumerate(self.bases[:-1])
             if max(first, base) < (end := min(stop, self.bases[r + 1]))
         ]
-        return np.concatenate([np.diff(offsets) for offsets in some])
+        return np.concatenate([np.diff(offsets) for offsets in parts])
 
     def decode(self, dense: NDArray[np.uint32], id_type: pa.DataType) -> pa.Array:
         """Return the user's ids of rising dense ids. All ids between the first and the last are
@@ -206,7 +206,7 @@ class EncodedSource:
         if not len(dense):
             return pa.nulls(0, id_type)
         first, last = int(dense[0]), int(dense[-1])
-        some = [
+        parts = [
             _load(
                 self.scratch,
                 f"range-{r}",
@@ -217,7 +217,7 @@ class EncodedSource:
             for r, base in enumerate(self.bases[:-1])
             if base <= last and self.bases[r + 1] > first
         ]
-        ids = pa.concat_arrays(some).take(as_arrow(dense - np.uint32(first)))
+        ids = pa.concat_arrays(parts).take(as_arrow(dense - np.uint32(first)))
         return ids.cast(id_type)
 
 

@@ -26,9 +26,9 @@ def digest_of_stream(file: BinaryIO) -> str:
     '5 bytes, xxh3 a1914feaf322978edad2cca4cce8a0cd'
     """
     digest, size = xxhash.xxh3_128(), 0
-    while some := file.read(_READ_BYTES):
-        digest.update(some)
-        size += len(some)
+    while piece := file.read(_READ_BYTES):
+        digest.update(piece)
+        size += len(piece)
     return f"{size:,} bytes, xxh3 {digest.hexdigest()}"
 
 

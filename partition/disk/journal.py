@@ -45,7 +45,7 @@ def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
     """
     command = "the command"
     if theirs.get(command) != ours.get(command):
-        theirs, ours = ({command: some.get(command, "another")} for some in (theirs, ours))
+        theirs, ours = ({command: purpose.get(command, "another")} for purpose in (theirs, ours))
     return ", ".join(
         f"{key} was {theirs.get(key, 'not given')}, now {ours.get(key, 'not given')}"
         for key in {**theirs, **ours}

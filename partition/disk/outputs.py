@@ -164,9 +164,9 @@ def _find_local_damage(path: Path, digests: Mapping[str, str]) -> str | None:
             return f"{path} is not a folder"
         # The file may have been renamed, with its record.
         return find_damage(path.parent, dict.fromkeys([path.name], *digests.values()))
-    others = sorted(file.name for file in path.iterdir() if file.name not in digests)
-    if others:
-        return f"{path / others[0]} does not belong to it"
+    strays = sorted(file.name for file in path.iterdir() if file.name not in digests)
+    if strays:
+        return f"{path / strays[0]} does not belong to it"
     return find_damage(path, digests)
 
 
@@ -239,10 +239,10 @@ def made_folders(folder: Path) -> Iterator[None]:
     made: list[Path] = []
     try:
         try:
-            for each in (*reversed(folder.parents), folder):
-                if not each.is_dir() and _make_folder(each):
-                    made.append(each)
-                    sync_to_disk(each.parent)
+            for place in (*reversed(folder.parents), folder):
+                if not place.is_dir() and _make_folder(place):
+                    made.append(place)
+                    sync_to_disk(place.parent)
         except OSError as error:
             if error.errno in FULL:
                 raise
@@ -250,9 +250,9 @@ def made_folders(folder: Path) -> Iterator[None]:
             raise InputError(f"{folder} cannot be created: {error.strerror}") from error
         yield
     except BaseException:
-        for each in reversed(made):
+        for place in reversed(made):
             with contextlib.suppress(OSError):  # another run's output may be there by now
-                each.rmdir()
+                place.rmdir()
         raise
 
 
@@ -363,28 +363,28 @@ def _number(path: Path) -> bytes:
 _HERE, _RENAME_EXCHANGE = -100, 2  # Linux's AT_FDCWD, and its flag for renameat2
 
 
-def _exchange(one: Path, other: Path) -> bool:
+def _exchange(first: Path, second: Path) -> bool:
     """Swap two folders in one step. Returns False if the system cannot."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):  # not Linux
         return False
-    if rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+    if rename(_HERE, os.fsencode(first), _HERE, os.fsencode(second), _RENAME_EXCHANGE) == 0:
         return True
     number = ctypes.get_errno()
     if number in (errno.ENOSYS, errno.EINVAL):  # not this kernel, or file system
         return False
-    raise OSError(number, os.strerror(number), str(other))
+    raise OSError(number, os.strerror(number), str(second))
 
 
 @contextlib.contextmanager
 def naming_full_disk(
-    path: Path, needed: Callable[[], str], others: Callable[[], list[Path]] = list
+    path: Path, needed: Callable[[], str], folders: Callable[[], list[Path]] = list
 ) -> Iterator[None]:
     """Turn 'no space left' into a DelegraphError of one line that names the place, the resource
     that is used up, and a remedy.
 
-    others: folders, besides that of ``path``, that are written to. If the error names its file,
+    folders: those, besides that of ``path``, that are written to. If the error names its file,
     that file's place is reported; otherwise the folder with the least free space.
     """
     try:
@@ -392,7 +392,7 @@ def naming_full_disk(
     except OSError as error:
         if error.errno not in FULL:
             raise
-        found = [Path(error.filename)] if isinstance(error.filename, str) else [path, *others()]
+        found = [Path(error.filename)] if isinstance(error.filename, str) else [path, *folders()]
         place = min(map(nearest_folder, found), key=lambda place: shutil.disk_usage(place).free)
         what, remedy = _used_up(error, place)
         raise DelegraphError(

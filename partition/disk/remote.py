@@ -258,8 +258,8 @@ closing it would complete the object.
 def _write(url: Url, file: BinaryIO) -> None:
     stream = ask(url, lambda system, path: system.open_output_stream(path))
     try:
-        while some := file.read(_MOST_BYTES):
-            ask(url, lambda system, path, some=some: stream.write(some))
+        while piece := file.read(_MOST_BYTES):
+            ask(url, lambda system, path, piece=piece: stream.write(piece))
         ask(url, lambda system, path: stream.close())
     except BaseException:
         _CUT_OFF.append(stream)

@@ -125,9 +125,9 @@ class Sealed:
         self._file = file
         self._digest = xxhash.xxh3_128()
 
-    def write(self, some: bytes | NDArray) -> None:
-        self._digest.update(some)
-        self._file.write(some)
+    def write(self, piece: bytes | NDArray) -> None:
+        self._digest.update(piece)
+        self._file.write(piece)
 
     def seal(self) -> None:
         self._file.write(self._digest.digest())
@@ -149,9 +149,9 @@ def whole(path: Path) -> bool:
     digest, seal = xxhash.xxh3_128(), xxhash.xxh3_128().digest_size
     with naming_file(path), open(path, "rb") as file:
         left = os.fstat(file.fileno()).st_size - seal
-        while left > 0 and (some := file.read(min(left, _READ_BYTES))):
-            digest.update(some)
-            left -= len(some)
+        while left > 0 and (piece := file.read(min(left, _READ_BYTES))):
+            digest.update(piece)
+            left -= len(piece)
         return left == 0 and file.read() == digest.digest()
 
 

@@ -143,8 +143,8 @@ class Work:
             return
         self.sync()
         if record is not None:
-            for other in self._records():  # left by an attempt that was killed at this point
-                other.unlink()
+            for old_record in self._records():  # left by an attempt that was killed at this point
+                old_record.unlink()
             write_file(self.folder / _record_name(record), record)
         new = self.output / self.path.name if kind in FILES else self.output
         publish(new, self.path, kind, overwrite, self._replaced)
@@ -186,8 +186,8 @@ class Work:
         check_private(self.scratch)
         steps = document["steps"] if document else {}
         useful = bool(steps) and not restart and self.output.is_dir()
-        other = useful and document["purpose"] != self._purpose
-        if other and not document.get("refused"):
+        is_foreign = useful and document["purpose"] != self._purpose
+        if is_foreign and not document.get("refused"):
             raise InputError(
                 f"{self.name} holds unfinished work of another command: "
                 f"{difference(document['purpose'], self._purpose)}; run that command again, or "
@@ -195,7 +195,7 @@ class Work:
             )
         if (
             useful
-            and not other
+            and not is_foreign
             and self._is_ours(self.scratch, document)
             and self._scratch_is_whole()
         ):

@@ -72,8 +72,8 @@ class Contents:
                     pieces = list(chain.from_iterable(map(_pieces, parts)))
                     remote = is_remote(file.path)  # requests are made one after the other
                     of_piece = partial(_digest, opened, remote)
-                    for each in (Team(1) if remote else team).map(of_piece, pieces):
-                        digest.update(each)
+                    for piece_digest in (Team(1) if remote else team).map(of_piece, pieces):
+                        digest.update(piece_digest)
             except OSError as error:
                 raise_failure(file.path, error)
                 raise InputError(f"{file.path}: cannot be read: {error.strerror}") from error

@@ -261,8 +261,8 @@ class EdgeList:
         )
 
     def _with_conversion(self, reading: pages.Reading) -> pages.Reading:
-        more = _CONVERTED_BYTES * BATCH_ROWS if self.converted else 0
-        return reading._replace(held=reading.held + more)
+        converted_bytes = _CONVERTED_BYTES * BATCH_ROWS if self.converted else 0
+        return reading._replace(held=reading.held + converted_bytes)
 
     def _weights(
         self,

@@ -112,8 +112,8 @@ def find_files(path: str) -> Found:
     check_no_table_above(sorted({Path(name).parent for name in found.files}))
     if not found.files:
         raise InputError(f"{path}: {_NO_MATCH}{_only(found.left_out)}")
-    both = {*map(str, hidden), *found.left_out.hidden}
-    return Found(found.files, found.left_out._replace(hidden=_likely_first(both)))
+    hidden_names = {*map(str, hidden), *found.left_out.hidden}
+    return Found(found.files, found.left_out._replace(hidden=_likely_first(hidden_names)))
 
 
 def check_regular(path: str) -> None:
@@ -130,7 +130,7 @@ def _search(places: list[Path]) -> Found:
     """
     files, seen = set(), set()
     hidden: set[str] = set()
-    others: set[str] = set()
+    other_files: set[str] = set()
     named = 0  # listed files that are named as Parquet
     waiting = places[::-1]
     while waiting:
@@ -152,17 +152,17 @@ def _search(places: list[Path]) -> Found:
                 elif stat.S_ISDIR(_facts(inside, False).st_mode):
                     waiting.append(inside)
                 else:
-                    others.add(str(inside))
+                    other_files.add(str(inside))
             most = MOST_OTHERS + OTHERS_A_FILE * named
-            if len(hidden) + len(others) + len(seen) > most:
+            if len(hidden) + len(other_files) + len(seen) > most:
                 raise InputError(
                     f"{places[0]}: {named:,} Parquet files found, and more than {most:,} other "
                     "files and folders: name the folder of the edge list, or select the files with "
                     f"a pattern such as '{places[0] / '**' / '*.parquet'}'"
                 )
-    misnamed = {name for name in others if _begins_as_parquet(name)}
+    misnamed = {name for name in other_files if _begins_as_parquet(name)}
     left_out = LeftOut(
-        _likely_first(hidden), tuple(sorted(misnamed)), tuple(sorted(others - misnamed))
+        _likely_first(hidden), tuple(sorted(misnamed)), tuple(sorted(other_files - misnamed))
     )
     return Found(sorted(files), left_out)
 
@@ -199,8 +199,8 @@ def _remedy(misnamed: tuple[str, ...]) -> str:
 
 def some_names(names: Sequence[str]) -> str:
     """Return the first few names as text, and the number of the others."""
-    more = len(names) - _NAMES_TOLD
-    return ", ".join(names[:_NAMES_TOLD]) + (f" and {more:,} more" if more > 0 else "")
+    omitted = len(names) - _NAMES_TOLD
+    return ", ".join(names[:_NAMES_TOLD]) + (f" and {omitted:,} more" if omitted > 0 else "")
 
 
 def _find_remote(url: Url) -> Found:
@@ -216,7 +216,7 @@ def _find_remote(url: Url) -> Found:
         raise InputError(f"{url}: no such file or folder")
     if any(entry.name == MANIFEST for entry in entries):
         raise InputError(f"{url} is a store: copy it to a disk of this machine first")
-    files, hidden_places, others = [], set(), []
+    files, hidden_places, other_names = [], set(), []
     for name in (entry.name for entry in entries if entry.bytes is not None):
         below = name.split("/")
         matched = _matched(below, pattern)
@@ -230,7 +230,7 @@ def _find_remote(url: Url) -> Found:
         elif _is_parquet(PurePosixPath(name)) or matched == len(below):
             files.append(name)
         else:
-            others.append(name)
+            other_names.append(name)
     check_no_table_among(base, [entry.name for entry in entries], files)
     if not files:
         raise InputError(f"{url}: {_NO_MATCH if pattern else _NO_FILES}")
@@ -239,7 +239,7 @@ def _find_remote(url: Url) -> Found:
         return tuple(str(base.inside(name)) for name in names)
 
     hidden = urls(name for _, name in sorted(hidden_places))
-    return Found(list(urls(sorted(files))), LeftOut(hidden, (), urls(sorted(others))))
+    return Found(list(urls(sorted(files))), LeftOut(hidden, (), urls(sorted(other_names))))
 
 
 def facts_of_remote(name: str) -> list[str]:
@@ -275,14 +275,14 @@ def _matched(names: list[str], pattern: list[str]) -> int | None:
         return 0
     if pattern[0] == "**":
         deep = next((i for i, name in enumerate(names) if name[0] == "."), len(names))
-        every = [_matched(names[i:], pattern[1:]) for i in range(deep + 1)]
-        return max((i + more for i, more in enumerate(every) if more is not None), default=None)
+        counts = [_matched(names[i:], pattern[1:]) for i in range(deep + 1)]
+        return max((i + count for i, count in enumerate(counts) if count is not None), default=None)
     if not names or not fnmatchcase(names[0], pattern[0]):
         return None
     if names[0][0] == "." != pattern[0][0]:
         return None
-    more = _matched(names[1:], pattern[1:])
-    return None if more is None else 1 + more
+    count = _matched(names[1:], pattern[1:])
+    return None if count is None else 1 + count
 
 
 def _expand(pattern: str) -> list[str]:

@@ -40,8 +40,8 @@ def extremes(name: str, footer: bytes, columns: dict[str, bool | None]) -> list[
         wrong = _contradiction(file, groups, chunks)
         found = [
             bound
-            for group, some in zip(groups, chunks, strict=True)
-            for column, chunk in some.items()
+            for group, group_chunks in zip(groups, chunks, strict=True)
+            for column, chunk in group_chunks.items()
             if group[_ROWS]
             for bound in _bounds(chunk.get(_STATISTICS, {}), columns[column])
         ]
@@ -58,8 +58,8 @@ def _contradiction(
 ) -> str | None:
     """Describe the first contradiction in a footer; None if there is none."""
     rows = [group[_ROWS] for group in groups]
-    for number, some in enumerate(chunks):
-        for column, chunk in some.items():
+    for number, group_chunks in enumerate(chunks):
+        for column, chunk in group_chunks.items():
             if not 0 <= rows[number] == chunk[_VALUES]:
                 return (
                     f"row group {number} has {rows[number]:,} rows, but {chunk[_VALUES]:,} values "

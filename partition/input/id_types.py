@@ -137,13 +137,13 @@ def common_type(types: dict[pa.DataType, str]) -> pa.DataType:
     """
     kinds = list(types)
     groups = (is_string, is_bytes, lambda kind: not is_string(kind) and not is_bytes(kind))
-    some = [next((kind for kind in kinds if fits(kind)), None) for fits in groups]
-    different = [kind for kind in some if kind is not None]
+    first_kinds = [next((kind for kind in kinds if fits(kind)), None) for fits in groups]
+    different = [kind for kind in first_kinds if kind is not None]
     if len(different) > 1:
-        one, other = different[:2]
+        first, second = different[:2]
         raise InputError(
-            f"{types[one]} is {type_name(one)} but {types[other]} is {type_name(other)}: ids of "
-            "both columns must have one type: cast both to one, in DuckDB with CAST(... AS "
+            f"{types[first]} is {type_name(first)} but {types[second]} is {type_name(second)}: ids "
+            "of both columns must have one type: cast both to one, in DuckDB with CAST(... AS "
             "VARCHAR), in pandas with astype('str')"
         )
     if is_string(kinds[0]):

@@ -188,22 +188,22 @@ def dense_batches(
         for *columns, bits in edges.weighted_batches(chunk, weights, rounding):
             taken = 0
             while taken < len(columns[0]):
-                some = min(len(columns[0]) - taken, len(batch[0]) - at)
+                count = min(len(columns[0]) - taken, len(batch[0]) - at)
                 for column, dense in zip(columns, batch[:2], strict=True):
-                    ids = as_numpy(column.slice(taken, some))
+                    ids = as_numpy(column.slice(taken, count))
                     ids = ids.astype(_taken_as(edges.id_type), copy=False)
                     ids.flags.writeable = False  # so that one compiled variant fits all
-                    wrong = take_dense(ids, domain, dense[at : at + some], marked)
+                    wrong = take_dense(ids, domain, dense[at : at + count], marked)
                     if wrong >= 0:
                         raise InputError(
                             f"{chunk.file.path}: id {ids[wrong]} is outside the range in the "
                             "file's own statistics; write the file again"
                         )
                 if weights:
-                    batch[2][at : at + some] = bits[taken : taken + some]
-                taken += some
-                at += some
-                left -= some
+                    batch[2][at : at + count] = bits[taken : taken + count]
+                taken += count
+                at += count
+                left -= count
                 if at == len(batch[0]):
                     yield batch
                     batch = _empty_batch(min(rows, left), weights)
@@ -281,8 +281,8 @@ def _encode(
     held: list[tuple[pa.Array, pa.Array, NDArray[np.uint32]]], repeats: bool
 ) -> tuple[Batch, pa.Array]:
     columns: list[pa.Array] = [src for src, _, _ in held] + [dst for _, dst, _ in held]
-    rows = sum(len(some[0]) for some in held)
-    bits = np.concatenate([some[2] for some in held])
+    rows = sum(len(part[0]) for part in held)
+    bits = np.concatenate([part[2] for part in held])
     weights = (bits,) if len(bits) else ()
     if not pa.types.is_dictionary(columns[0].type):
         few = repeats and _few_repeat(columns[0][:_SAMPLE_ROWS], held[0][1][:_SAMPLE_ROWS])
@@ -305,11 +305,11 @@ def _few_repeat(src: pa.Array, dst: pa.Array) -> bool:
     return compute("count_distinct", sample).as_py() >= _FEW_REPEAT * len(sample)
 
 
-def _distinct(some: list[pa.Array], few_repeat: bool) -> tuple[NDArray[np.uint32], pa.Array]:
+def _distinct(parts: list[pa.Array], few_repeat: bool) -> tuple[NDArray[np.uint32], pa.Array]:
     """Return the places of ids in a dictionary of them, and the dictionary: the ids themselves if
     few repeat.
     """
-    ids = pa.concat_arrays(some)
+    ids = pa.concat_arrays(parts)
     if few_repeat:
         return np.arange(len(ids), dtype=np.uint32), ids
     encoded = ids.dictionary_encode()

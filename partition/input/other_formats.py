@@ -101,9 +101,9 @@ def advice_on_folder(names: Iterable[str]) -> str:
     found = sorted(name for name in found if not name.lower().endswith(".txt"))  # any text
     if not found:
         return ""
-    more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
-    what = f"convert {found[0]}{more} with 'delegraph convert'"
-    return f"; {what}" + (", each to its own subfolder of one folder" if more else "")
+    addition = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+    what = f"convert {found[0]}{addition} with 'delegraph convert'"
+    return f"; {what}" + (", each to its own subfolder of one folder" if addition else "")
 
 
 def advice(name: str) -> str:
@@ -131,11 +131,13 @@ def advice(name: str) -> str:
     return ""
 
 
-def _by_convert(name: str, more: str = "") -> str:
+def _by_convert(name: str, options: str = "") -> str:
     if is_remote(name):
-        return f": copy it to this machine, then run: delegraph convert FILE{more} -o EDGES"
+        return f": copy it to this machine, then run: delegraph convert FILE{options} -o EDGES"
     output = shlex.quote(f"{PurePath(name).name.partition('.')[0]}-edges")
-    return f": make it an edge list with: delegraph convert {shlex.quote(name)}{more} -o {output}"
+    return (
+        f": make it an edge list with: delegraph convert {shlex.quote(name)}{options} -o {output}"
+    )
 
 
 def _by_python(name: str, told: str, code: str, reader: str) -> str:

@@ -202,8 +202,8 @@ def _longest(
             pre_buffer=False,
         ) as file:
             # Reading the first row reads the whole dictionary.
-            some = file.iter_batches(1, row_groups=[group], columns=[name], use_threads=False)
-            strings = next(some).column(0).dictionary.cast(pa.large_string())
+            batches = file.iter_batches(1, row_groups=[group], columns=[name], use_threads=False)
+            strings = next(batches).column(0).dictionary.cast(pa.large_string())
     except (pa.ArrowException, OSError, StopIteration):
         return whole
     return int(np.diff(string_ends(strings)).max())

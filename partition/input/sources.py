@@ -60,9 +60,9 @@ class ParquetSource:
         weights: bool = False,
         rounding: Rounding | None = None,
     ) -> Iterator[Batch]:
-        some = [self.chunks[c] for c in chunks]
+        selection = [self.chunks[c] for c in chunks]
         return dense_batches(
-            self.edges, some, self.domain, rows, weights=weights, rounding=rounding
+            self.edges, selection, self.domain, rows, weights=weights, rounding=rounding
         )
 
 

@@ -94,8 +94,8 @@ def check_no_table_among(base: Url, names: Sequence[str], files: Sequence[str]) 
                 continue
             at = parts.index(table.log)
             root = "/".join(parts[:at])
-            own = any(not root or file.startswith(f"{root}/") for file in files)
-            if own and _says_so(table, parts[at + 1 :]):
+            is_read = any(not root or file.startswith(f"{root}/") for file in files)
+            if is_read and _says_so(table, parts[at + 1 :]):
                 where = str(base.inside(root) if root else base)
                 raise _refusal(where, where, table)
     # Each level above costs a request, so only levels that may be inside a table are asked for.

@@ -135,17 +135,20 @@ def _add_changes(
     would follow it.
     """
     for first in range(0, len(given), _ROWS_AT_ONCE):
-        some, own = given[first : first + _ROWS_AT_ONCE], kept[first : first + _ROWS_AT_ONCE]
-        changed = own != some
+        original, rounded = (
+            given[first : first + _ROWS_AT_ONCE],
+            kept[first : first + _ROWS_AT_ONCE],
+        )
+        changed = rounded != original
         count = int(np.count_nonzero(changed))
         if not count:
             continue
-        some, own = some[changed], own[changed]
-        if not (some > 0).all():
+        original, rounded = original[changed], rounded[changed]
+        if not (original > 0).all():
             return  # the caller refuses values that are no weights
-        change = float((np.abs(own - some) / some).max())
+        change = float((np.abs(rounded - original) / original).max())
         if change >= 1:  # a weight has become 0, or infinite
-            lost = float(some[np.argmax((own == 0) | np.isinf(own))])
+            lost = float(original[np.argmax((rounded == 0) | np.isinf(rounded))])
             raise InputError(f"{where}: {_lost(lost)}")
         rounding.include(count, change)
 

@@ -69,11 +69,11 @@ def add_degrees(span: int, counted: Sequence[str], scratch: Scratch, directed: b
     for kind in kinds:
         total = scratch.load(f"{kind}-{counted[0]}")
         for name in counted[1:]:
-            more = scratch.load(f"{kind}-{name}")
+            addend = scratch.load(f"{kind}-{name}")
             if kind == "looped":
-                total |= more
+                total |= addend
             else:
-                total += more
+                total += addend
         scratch.save(f"{kind}-{span}", total)
     distinct, counts = degree_histogram(
         scratch.load(f"degree-{span}"), scratch.load(f"looped-{span}")

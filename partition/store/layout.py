@@ -95,12 +95,12 @@ def cut_ranges(edges: NDArray[np.integer], repeats: NDArray[np.int64] | None = N
     >>> ranges.starts.tolist(), ranges.edges.tolist()
     ([0, 2, 5], [1048576, 10])
     """
-    each = np.ones(0, np.int64) if repeats is None else repeats
+    repeat_counts = np.ones(0, np.int64) if repeats is None else repeats
     total = int(edges.sum() if repeats is None else edges @ repeats)
     rows = len(edges) if repeats is None else int(repeats.sum())
     # Of two neighbours, one has RANGE_ROWS rows, or both together exceed RANGE_EDGES edges.
     starts = np.empty(2 * (total // RANGE_EDGES) + 2 * (rows // RANGE_ROWS) + 4, np.int64)
-    count = cut_rows(edges, each, RANGE_EDGES, RANGE_ROWS, starts)
+    count = cut_rows(edges, repeat_counts, RANGE_EDGES, RANGE_ROWS, starts)
     starts = starts[: count + 1].copy()
     return Ranges.at(starts, _edges_of(edges, repeats, starts))
 
@@ -243,16 +243,16 @@ def plan_layout(
     """Return the layout of a graph. grid: None for the delegate layout; a grid has no delegates."""
     n = order.vertices
     # One cut serves all partitions: each row counts as the longest row of any partition.
-    every = partitions if grid is None else grid.columns
+    stride = partitions if grid is None else grid.columns
     if order.global_of_position is None:
-        positions = order.first_positions(every)
+        positions = order.first_positions(stride)
         normal = cut_ranges(order.distinct, np.diff(positions))
     else:
-        by_local = np.zeros(local_rows(n, every, 0), order.distinct.dtype)
+        by_local = np.zeros(local_rows(n, stride, 0), order.distinct.dtype)
         for first in range(0, n, _WINDOW):
-            some = order.global_of_position[first : first + _WINDOW]
-            degree = order.degree_between(first, first + len(some))
-            np.maximum.at(by_local, some // np.uint32(every), degree)
+            vertices = order.global_of_position[first : first + _WINDOW]
+            degree = order.degree_between(first, first + len(vertices))
+            np.maximum.at(by_local, vertices // np.uint32(stride), degree)
         normal = cut_ranges(by_local)
     delegate_degree = order.degree(delegates)
     of_each = (delegate_degree.astype(np.int64) + partitions - 1) // partitions
@@ -266,7 +266,7 @@ def plan_layout(
             slot = SUBGRAPHS.index(name[-2:]) + len(SUBGRAPHS) * name.startswith("reverse-")
             on_delegates = ends_of(name)[0] == "d"
             ranges = delegate if on_delegates else normal
-            rows = delegates if on_delegates else local_rows(n, every, p % every)
+            rows = delegates if on_delegates else local_rows(n, stride, p % stride)
             first_bucket[p * SLOTS + slot] = bucket
             subgraphs.append(Subgraph(p, name, rows, _clip(ranges, rows), bucket))
             bucket += len(ranges)

@@ -135,8 +135,8 @@ def shards_of(records: dict[str, FileRecord], partition: int, name: str) -> list
     """Return the files of a subgraph's targets, in the order of their rows. The files of its
     weights are cut at the same rows.
     """
-    every = (targets_file(partition, name, shard) for shard in count())
-    return list(takewhile(records.__contains__, every))
+    names = (targets_file(partition, name, shard) for shard in count())
+    return list(takewhile(records.__contains__, names))
 
 
 def encode_manifest(info: GraphInfo, records: dict[str, FileRecord]) -> bytes:

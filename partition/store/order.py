@@ -45,15 +45,15 @@ class VertexOrder:
     def vertices(self) -> int:
         return int(self.counts.sum())
 
-    def first_positions(self, every: int = 1) -> NDArray[np.int64]:
+    def first_positions(self, stride: int = 1) -> NDArray[np.int64]:
         """Return for each degree the number of vertices before it, followed by the number of all.
-        every: count only every ``every``-th position.
+        stride: count only every ``stride``-th position.
 
         >>> VertexOrder(np.array([9, 2]), np.array([1, 4])).first_positions().tolist()
         [0, 1, 5]
         """
         ends = np.append(0, np.cumsum(self.counts))
-        return -(-ends // every)
+        return -(-ends // stride)
 
     def degree(self, positions: int) -> NDArray[np.unsignedinteger]:
         """Return the degrees of the first ``positions`` positions."""

@@ -88,13 +88,13 @@ class Slice(NamedTuple):
     def buckets(self, first: int, stop: int) -> Slice:
         start, end = self.offsets[first], self.offsets[stop]
         offsets = self.offsets[first : stop + 1] - start
-        some = slice(start, end)
-        return Slice(self.rows[some], self.targets[some], self.weights[some], offsets)
+        span = slice(start, end)
+        return Slice(self.rows[span], self.targets[span], self.weights[span], offsets)
 
     def keys(self, first: int, count: int) -> Slice:
         """Return ``count`` keys from key ``first`` on, of any bucket."""
-        some = slice(first, first + count)
-        return Slice(self.rows[some], self.targets[some], self.weights[some], NO_OFFSETS)
+        span = slice(first, first + count)
+        return Slice(self.rows[span], self.targets[span], self.weights[span], NO_OFFSETS)
 
 
 def room_for(keys: int, weighted: bool, buffers: Buffers) -> Slice:
@@ -158,11 +158,11 @@ class FileRuns:
                     room, begins = into, at
                     if room is None:
                         room, begins = room_for(count, self.weighted, Buffers()), 0
-                    some = room.keys(begins, count)
-                    _read(path, file, some.targets, begin + 4 * start)
-                    _read(path, file, some.rows, begin + 4 * keys + 2 * start)
-                    _read(path, file, some.weights, begin + 6 * keys + 4 * start)
-                    yield some._replace(offsets=offsets)
+                    part = room.keys(begins, count)
+                    _read(path, file, part.targets, begin + 4 * start)
+                    _read(path, file, part.rows, begin + 4 * keys + 2 * start)
+                    _read(path, file, part.weights, begin + 6 * keys + 4 * start)
+                    yield part._replace(offsets=offsets)
                     begin += (10 if self.weighted else 6) * keys
                     at += count
 

@@ -89,9 +89,9 @@ def build_rows(
     ids, starts = target_ids(shard.subgraph, layout), shard.subgraph.ranges.starts
     counts = np.zeros(int(starts[shard.stop] - starts[shard.first]), np.uint32)
     at = 0
-    for places, some in _built(shard, runs, vertices, weighing, counts):
+    for places, weight_bits in _built(shard, runs, vertices, weighing, counts):
         targets[at : at + len(places)] = ids(places)
-        bits[at : at + len(some)] = some
+        bits[at : at + len(weight_bits)] = weight_bits
         at += len(places)
     return counts
 
@@ -130,10 +130,10 @@ def _built(
         if keys > GATHER_EDGES and starts[stop] - starts[first] == 1:
             buffers.clear()
             if weighing is None:
-                some = _long_row(fetch(), vertices)
+                pieces = _long_row(fetch(), vertices)
             else:
-                some = long_rows.built(fetch, vertices, weighing.combining, GATHER_EDGES)
-            for positions, bits in some:
+                pieces = long_rows.built(fetch, vertices, weighing.combining, GATHER_EDGES)
+            for positions, bits in pieces:
                 counts[row] += len(positions)
                 yield positions, bits
             row += 1
@@ -152,8 +152,8 @@ def _long_row(
     marked = bitmap.empty(vertices)
     for part in fetched:
         csr.mark_targets(part.targets, marked)
-    for some in _members(marked, vertices):
-        yield some, NO_WEIGHTS
+    for places in _members(marked, vertices):
+        yield places, NO_WEIGHTS
 
 
 def counts_name(shard: Shard) -> str:
@@ -212,8 +212,8 @@ def _members(marked: NDArray[np.uint64], vertices: int) -> Iterator[NDArray[np.u
     """
     words = 1 << 14
     for first in range(0, len(marked), words):
-        some = marked[first : first + words]
-        positions = bitmap.members(some) + np.uint32(first * bitmap.WORD)
+        window = marked[first : first + words]
+        positions = bitmap.members(window) + np.uint32(first * bitmap.WORD)
         yield positions[positions < vertices]
 
 

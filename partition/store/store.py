@@ -317,8 +317,8 @@ class Store:
         for subgraph in subgraphs:
             for file in map(weights_of, self.shards(*subgraph)):
                 for k in range(len(self.files[file].xxh3)):
-                    _, some = read_array_block(self.path / file, self.files[file], kind, k)
-                    yield *next(batches), some
+                    _, weights = read_array_block(self.path / file, self.files[file], kind, k)
+                    yield *next(batches), weights
 
     def graph(self, team: Team) -> Graph:
         """Return the whole graph by global id. Several partitions are merged into one graph."""
@@ -332,7 +332,9 @@ class Store:
     def merged(self, team: Team, weighted: bool = False) -> WholeGraph:
         """Return the whole graph, merged from several partitions, with or without weights."""
         if weighted:
-            batches = [(*ends, some.view(np.uint32)) for *ends, some in self.weighted_batches(team)]
+            batches = [
+                (*ends, weights.view(np.uint32)) for *ends, weights in self.weighted_batches(team)
+            ]
         else:
             batches = list(self.edge_batches(team))
         rows = merged_rows(batches, self._order(team), self.info.directed)
@@ -349,8 +351,8 @@ class Store:
 
 def _rising(offsets: NDArray, team: Team) -> bool:
     def rise(first: int) -> bool:
-        some = offsets[first : first + _WINDOW + 1]
-        return bool((some[1:] >= some[:-1]).all())
+        window = offsets[first : first + _WINDOW + 1]
+        return bool((window[1:] >= window[:-1]).all())
 
     return all(team.map(rise, range(0, len(offsets), _WINDOW)))
 

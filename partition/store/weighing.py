@@ -69,6 +69,6 @@ def weight_info(
     if weighing.kind == "uint32":
         mean = sums[0] / count
     else:
-        whole = sum(own << max(e, 1) - 1 for e, own in enumerate(sums))
+        whole = sum(total << max(e, 1) - 1 for e, total in enumerate(sums))
         mean = whole / (count << _SCALE)
     return WeightInfo(column, *weighing, float(least), float(most), mean, *changes)

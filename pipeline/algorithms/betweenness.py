@@ -116,9 +116,9 @@ class BetweennessProgram:
         sources, done = self.sources[left], count - len(left)
         paths = _Apart.of(operations, self.sources, score) or _Paths(operations, score)
         while first < len(left):
-            some = slice(first, first + paths.add(sources[first:]))
-            answered[left[some]] = True
-            done, first = done + some.stop - first, some.stop
+            batch = slice(first, first + paths.add(sources[first:]))
+            answered[left[batch]] = True
+            done, first = done + batch.stop - first, batch.stop
             tell(done, count, "")
             if operations.due():
                 operations.save(done, state)
@@ -138,9 +138,9 @@ class BetweennessProgram:
         done, left, first = int(answered.sum()), left_of(answered, *self.dealt), 0
         sources, brandes = self.sources[left], on_device.GpuBrandes(graph, score)
         while first < len(left):
-            some = slice(first, first + brandes.run(sources[first:]))
-            answered[left[some]] = True
-            done, first = done + some.stop - first, some.stop
+            batch = slice(first, first + brandes.run(sources[first:]))
+            answered[left[batch]] = True
+            done, first = done + batch.stop - first, batch.stop
             tell(done, count, "")
             if saving.due():
                 score[:] = brandes.score()
@@ -152,10 +152,12 @@ class BetweennessProgram:
     def of_rank(self, rank: int, ranks: int) -> BetweennessProgram:
         return replace(self, dealt=(rank, ranks))
 
-    def put_together(self, given: ProgramResult, more: ProgramResult) -> ProgramResult:
+    def put_together(self, given: ProgramResult, next_result: ProgramResult) -> ProgramResult:
         score = np.asarray(given.values["betweenness"])
-        score += np.asarray(more.values["betweenness"])
-        edge_counts = {name: given.record[name] + more.record[name] for name in EdgeCounts._fields}
+        score += np.asarray(next_result.values["betweenness"])
+        edge_counts = {
+            name: given.record[name] + next_result.record[name] for name in EdgeCounts._fields
+        }
         values = {**given.values, "betweenness": score}
         return ProgramResult(values, {**given.record, **edge_counts})
 
@@ -259,8 +261,10 @@ class _Paths:
         rows, ends = operations.whole, levels.own_ends()
         while level:  # the source itself is no vertex between
             if rows is not None:
-                own = [v.own for v in (self._paths, self._share, self._came, self._score)]
-                level, edges = add_levels(rows.piece, _FEW_EDGES, levels.own, ends, level, *own)
+                own_values = [v.own for v in (self._paths, self._share, self._came, self._score)]
+                level, edges = add_levels(
+                    rows.piece, _FEW_EDGES, levels.own, ends, level, *own_values
+                )
                 operations.note(edges)
             if level:
                 self._add(self._share, along=False, wanted=levels[level])
@@ -450,14 +454,14 @@ class Betweenness:
         score, sources = given.values["betweenness"], given.values["source"]
         assert isinstance(score, np.ndarray)
         assert isinstance(sources, np.ndarray)
-        others, own = scale_factors(
+        other_factor, source_factor = scale_factors(
             len(score), len(sources), given.record["directed"], self.normalized
         )
-        values = score * others
-        values[sources] = _UNKNOWN if math.isnan(own) else score[sources] * own
+        values = score * other_factor
+        values[sources] = _UNKNOWN if math.isnan(source_factor) else score[sources] * source_factor
         record = sources_record(len(sources), method, given)
         column = Column("betweenness", values, missing=_UNKNOWN)
-        notes = (_ONLY_SOURCE,) if math.isnan(own) else ()
+        notes = (_ONLY_SOURCE,) if math.isnan(source_factor) else ()
         return Answer((column,), {"betweenness": record}, notes=notes)
 
 

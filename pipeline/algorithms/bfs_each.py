@@ -129,10 +129,10 @@ class DistanceBits:
         shape = len(self.sources), operations.graph.vertices
         distances = list(np.empty(shape, f"u{self.bits // 8}"))
 
-        def each(done: int) -> None:
+        def tell_done(done: int) -> None:
             tell(done, len(self.sources), f"of the batch {done}")
 
-        found = search_apart(operations, rows, self.sources, distances, self.max_depth, each)
+        found = search_apart(operations, rows, self.sources, distances, self.max_depth, tell_done)
         if found is None:
             return ProgramResult({}, {"deeper": True, "apart": True})
         reached, depth = sum(h.reached for h in found), max(h.farthest for h in found)
@@ -170,7 +170,7 @@ class DistanceBits:
             return None
         if met.outcome == on_device.DEEPER:
             return ProgramResult({}, {"deeper": True, "apart": False})
-        values = {"reached": met.reached, **{f"bit{i}": some for i, some in enumerate(met.bits)}}
+        values = {"reached": met.reached, **{f"bit{i}": words for i, words in enumerate(met.bits)}}
         return ProgramResult(values, {"apart": False, **_of_hops(met.hops)})
 
     def _apart_on(self, searches: on_device.GpuSearches, tell: Tell) -> ProgramResult:
@@ -190,28 +190,34 @@ class DistanceBits:
     def of_rank(self, rank: int, ranks: int) -> DistanceBits:
         return replace(self, sources=np.array_split(self.sources, ranks)[rank])
 
-    def put_together(self, given: ProgramResult, more: ProgramResult) -> ProgramResult:
-        """more: of the sources that follow."""
-        one, other = given.record, more.record
-        record = {**one, "edges": one["edges"] + other["edges"]}
-        if other.get("sources") == 0:
+    def put_together(self, given: ProgramResult, next_result: ProgramResult) -> ProgramResult:
+        """next_result: of the sources that follow."""
+        given_record, next_record = given.record, next_result.record
+        record = {**given_record, "edges": given_record["edges"] + next_record["edges"]}
+        if next_record.get("sources") == 0:
             return ProgramResult(given.values, record)
         for name in ("deeper", "apart"):
-            record[name] = one[name] or other[name]
-        if not (given.values and more.values) or one["apart"] != other["apart"]:
+            record[name] = given_record[name] or next_record[name]
+        if (
+            not (given.values and next_result.values)
+            or given_record["apart"] != next_record["apart"]
+        ):
             return ProgramResult({}, record)
-        first, values = one["sources"], dict(given.values)
+        first, values = given_record["sources"], dict(given.values)
         if record["apart"]:
-            values |= {f"distance{first + i}": some for i, some in enumerate(more.values.values())}
+            values |= {
+                f"distance{first + i}": distance
+                for i, distance in enumerate(next_result.values.values())
+            }
         else:
-            for name, words in more.values.items():
+            for name, words in next_result.values.items():
                 moved = np.asarray(words)
                 moved <<= np.uint64(first)
                 if name in values:
                     moved |= np.asarray(values[name])
                 values[name] = moved
         for name, fold in (("sources", sum), ("reached", sum), ("depth", max)):
-            record[name] = fold((one[name], other[name]))
+            record[name] = fold((given_record[name], next_record[name]))
         return ProgramResult(values, record)
 
 
@@ -355,9 +361,9 @@ class BfsEach:
         assert engine.subject is not None
         apart = False
         while done < len(ids):
-            some = slice(done, done + width(bits))
+            span = slice(done, done + width(bits))
             tell = partial(_tell, progress, done, len(ids))
-            program = DistanceBits(places[some], bits, self.max_depth, apart)
+            program = DistanceBits(places[span], bits, self.max_depth, apart)
             given = engine.run(None, tell, program, extra_bytes)
             apart = given.record["apart"]
             for name in ("edges", "read", "sent"):
@@ -368,8 +374,8 @@ class BfsEach:
                 continue
             sums["reached"] += given.record["reached"]
             sums["depth"] = max(sums["depth"], given.record["depth"])
-            done = min(some.stop, len(ids))
-            yield done, bits, partial(_rows, engine.subject.names, ids[some], given)
+            done = min(span.stop, len(ids))
+            yield done, bits, partial(_rows, engine.subject.names, ids[span], given)
 
     def answer(self, sources: int, method: str, sums: dict[str, Any]) -> Answer:
         record = searches_record(sources, self.max_depth, method, ProgramResult({}, sums))
@@ -396,7 +402,7 @@ def no_sums() -> dict[str, Any]:
 
 
 def _rows(names: Names, ids: pa.Array, given: ProgramResult) -> RowsBySource:
-    values = {name: np.asarray(some) for name, some in given.values.items()}
+    values = {name: np.asarray(array) for name, array in given.values.items()}
     if given.record["apart"]:
         return RowsBySource(names, ids, Plain(list(values.values())))
     return RowsBySource(names, ids, InBits(values.pop("reached"), list(values.values())))

@@ -95,13 +95,16 @@ class NearestSourceProgram:
     def of_rank(self, rank: int, ranks: int) -> NearestSourceProgram:
         return replace(self, sources=np.array_split(self.sources, ranks)[rank])
 
-    def put_together(self, given: ProgramResult, more: ProgramResult) -> ProgramResult:
-        """more: from sources that follow, which are taken where they are nearer."""
+    def put_together(self, given: ProgramResult, next_result: ProgramResult) -> ProgramResult:
+        """next_result: from sources that follow, which are taken where they are nearer."""
         distance, nearest = (np.asarray(given.values[name]) for name in self.columns)
-        other, other_nearest = (np.asarray(more.values[name]) for name in self.columns)
-        nearer = other.view(np.uint32) < distance.view(np.uint32)  # -1 is the greatest number
-        distance[nearer], nearest[nearer] = other[nearer], other_nearest[nearer]
-        edges = given.record["edges"] + more.record["edges"]
+        next_distance, next_nearest = (
+            np.asarray(next_result.values[name]) for name in self.columns
+        )
+        # Unsigned, -1 is the greatest number.
+        nearer = next_distance.view(np.uint32) < distance.view(np.uint32)
+        distance[nearer], nearest[nearer] = next_distance[nearer], next_nearest[nearer]
+        edges = given.record["edges"] + next_result.record["edges"]
         reached, depth = int(np.count_nonzero(distance >= 0)), int(distance.max())
         record = {**given.record, "edges": edges, "reached": reached, "depth": depth}
         return ProgramResult({"distance": distance, "nearest": nearest}, record)
@@ -189,8 +192,8 @@ def _count(counted: Any, distance: NDArray) -> int:
 
 def _name(sources: NDArray[np.uint32], nearest: NDArray) -> None:
     """Numbers of sources become their global ids."""
-    some = nearest != UNREACHED
-    nearest[some] = sources[nearest[some] - 1]
+    reached = nearest != UNREACHED
+    nearest[reached] = sources[nearest[reached] - 1]
 
 
 def nearest_bytes(counts: Counts) -> int:

@@ -23,6 +23,6 @@ def closeness_of(sources: int | NamedVertices | None, seed: int) -> DistancesQue
 
 
 def _closeness(found: Distances) -> tuple[NDArray, Mapping[str, Any]]:
-    others, some = found.reached - 1.0, found.total > 0
+    others_reached, reaches = found.reached - 1.0, found.total > 0
     most = found.total * float(max(1, found.vertices - 1))
-    return np.divide(others**2, most, out=np.zeros(len(others)), where=some), {}
+    return np.divide(others_reached**2, most, out=np.zeros(len(others_reached)), where=reaches), {}

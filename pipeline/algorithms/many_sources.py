@@ -88,12 +88,12 @@ class DistanceSumsProgram:
         done = len(answered) - len(left)
         for first in range(0, len(left), WIDTH):
             at = left[first : first + WIDTH]
-            some = self.sources[at]
-            sums = searches and _sums_together(searches, some, self.along, rows)
+            batch = self.sources[at]
+            sums = searches and _sums_together(searches, batch, self.along, rows)
             if sums is None:
                 assert rows is not None
                 searches = None  # for good; its room is used
-                apart = search_apart(operations, rows, some)
+                apart = search_apart(operations, rows, batch)
                 assert apart is not None  # 32 bits are enough
                 sums = np.array(apart).T
             for into, values in zip(found.values(), sums, strict=True):
@@ -121,10 +121,10 @@ class DistanceSumsProgram:
         apart = False
         while len(left):
             at, left = np.split(left, [WIDTH * (searches.batches_apart if apart else 1)])
-            some = self.sources[at]
-            met = None if apart else searches.together(some)
+            batch = self.sources[at]
+            met = None if apart else searches.together(batch)
             apart = met is None or met.outcome == on_device.SELDOM_MEET
-            hops = searches.apart(some) if met is None or apart else met.hops
+            hops = searches.apart(batch) if met is None or apart else met.hops
             assert hops is not None  # 32 bits are enough
             for name, values in found.items():
                 values[at] = hops[name]
@@ -142,12 +142,12 @@ class DistanceSumsProgram:
     def of_rank(self, rank: int, ranks: int) -> DistanceSumsProgram:
         return replace(self, dealt=(rank, ranks))
 
-    def put_together(self, given: ProgramResult, more: ProgramResult) -> ProgramResult:
+    def put_together(self, given: ProgramResult, next_result: ProgramResult) -> ProgramResult:
         """Add up the results of ranks: where another rank has answered, a value is 0."""
-        values = {name: np.asarray(some) for name, some in given.values.items()}
+        values = {name: np.asarray(array) for name, array in given.values.items()}
         for name in self.columns[1:]:
-            values[name] += np.asarray(more.values[name])
-        edges = given.record["edges"] + more.record["edges"]
+            values[name] += np.asarray(next_result.values[name])
+        edges = given.record["edges"] + next_result.record["edges"]
         return ProgramResult(values, {**given.record, "edges": edges})
 
 
@@ -278,10 +278,10 @@ class DistancesQuestion:
             np.asarray(given.values[c]) for c in DistanceSumsProgram.columns
         )
         vertices, directed = sum(names.pieces), given.record["directed"]
-        value, more = self.value(Distances(reached, total, farthest, vertices, directed))
+        value, facts = self.value(Distances(reached, total, farthest, vertices, directed))
         values = np.zeros(vertices, value.dtype)
         values[source] = value
-        record = {**sources_record(len(source), method, given), **more}
+        record = {**sources_record(len(source), method, given), **facts}
         return Answer((Column(self.name, values),), {self.name: record}, only=source)
 
 

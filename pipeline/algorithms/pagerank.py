@@ -203,7 +203,7 @@ class PageRankProgram:
 
     def _expected(self, iterations: Sequence[IterationRecord]) -> int:
         """Iterations in all, as the change falls by the same factor each time."""
-        last = [some["change"] for some in iterations[-2:]]
+        last = [record["change"] for record in iterations[-2:]]
         if self.tolerance is None or len(last) < 2 or not 0 < last[1] < last[0]:
             return self.most
         left = math.log(last[1] / self.tolerance) / math.log(last[0] / last[1])
@@ -236,9 +236,9 @@ class _Walk:
     def _degrees(self) -> Vector:
         if self.of.weights is None:
             return self.operations.degrees()
-        one = self.operations.vector(_SHARES, 1.0)  # before the shares need room
+        ones = self.operations.vector(_SHARES, 1.0)  # before the shares need room
         degree = self.operations.vector(_WEIGHTS)
-        self.operations.gather(self.sum, one, degree, along=False)
+        self.operations.gather(self.sum, ones, degree, along=False)
         degree.ghosts.clear()
         return degree
 
@@ -284,11 +284,11 @@ class _Walk:
         team.run(gather_and_advance, *walking, cut, parts, sums, taken)
         join_cuts(self.sum, came, cut, parts)
         at = np.unique(cut[cut >= 0])
-        some = came[at]
-        rest = self._advance(True, some, *(values[at] for values in read))
-        came[at] = some
+        cut_values = came[at]
+        cut_sums = self._advance(True, cut_values, *(values[at] for values in read))
+        came[at] = cut_values
         self.operations.note(len(rows.targets))
-        return sums.reshape(-1, 2).sum(axis=0) + rest
+        return sums.reshape(-1, 2).sum(axis=0) + cut_sums
 
     def ranks(self) -> Vector:
         """The end: ``came`` is used for it."""

@@ -105,9 +105,9 @@ class Searches:
         """Return what ``slow`` searches have found, unless all are."""
         if not 0 < len(slow) < len(searching):
             return None
-        rest = np.bitwise_or.reduce(searching) & ~np.bitwise_or.reduce(slow)
+        fast_bits = np.bitwise_or.reduce(searching) & ~np.bitwise_or.reduce(slow)
         where = partial(self._operations.where_any, self.frontier, np.bitwise_or.reduce(slow))
-        return SlowBits(Or(np.uint64(0), rest), where)
+        return SlowBits(Or(np.uint64(0), fast_bits), where)
 
 
 def _grows(frontiers: list[int]) -> bool:
@@ -141,14 +141,14 @@ def search_apart(
     sources: NDArray[np.uint32],
     distances: Sequence[NDArray] | None = None,
     most: int | None = None,
-    each: Callable[[int], None] = lambda done: None,
+    tell: Callable[[int], None] = lambda done: None,
 ) -> list[Hops] | None:
     """From each of ``sources`` by itself, so many at a time as there is room for instead of
     ``Searches``, and in what is spare. None where a distance is too great for the numbers that are
     kept: then no more searches begin.
 
     rows: as ``operations.rows_along`` gives them. distances: of each a place for them (hops.py);
-    None where nobody wants them. most: levels; None for all. each: called with how many are done,
+    None where nobody wants them. most: levels; None for all. tell: called with how many are done,
     by any thread.
     """
     here, kept = operations.graph.vertices, distances is not None
@@ -166,11 +166,11 @@ def search_apart(
     def search(i: int) -> tuple[Hops, int]:
         if deeper:
             return Hops(0, 0, 0), 0
-        own, queue, seen = free.get()
-        distance = own if distances is None else distances[i]
+        buffer, queue, seen = free.get()
+        distance = buffer if distances is None else distances[i]
         *hops, edges = search_alone(rows.piece, int(sources[i]), levels, distance, queue, seen)
-        free.put((own, queue, seen))
-        each(next(done))
+        free.put((buffer, queue, seen))
+        tell(next(done))
         if hops[0] < 0:
             deeper.append(i)
         return Hops(*hops), edges

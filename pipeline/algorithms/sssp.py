@@ -254,7 +254,7 @@ class _Paths:
             (communicator.rank == 0, self.distance.shared, "shared"),
         ):
             marks = self._pending, self._frontier, self._left
-            pending, frontier, left = (getattr(some, segment) for some in marks)
+            pending, frontier, left = (getattr(mark, segment) for mark in marks)
             count, before, stay = take_below(pending, values.view(np.uint64), bits, frontier, left)
             least = min(least, stay)
             taken += count * counts

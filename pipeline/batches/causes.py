@@ -45,7 +45,7 @@ def describe_exit(code: int) -> str:
 
 
 def _signal(number: int) -> str:
-    known = {one.value: one.name for one in signal.Signals}
+    known = {member.value: member.name for member in signal.Signals}
     return known.get(number, f"signal {number}")
 
 
@@ -84,6 +84,8 @@ def failed_needs(
     found: dict[str, list[str]] = {}
     for name in order:
         if name in left_out:
-            causes = ([one] if one in failed else found.get(one, []) for one in needs.get(name, []))
+            causes = (
+                [need] if need in failed else found.get(need, []) for need in needs.get(name, [])
+            )
             found[name] = list(dict.fromkeys(chain.from_iterable(causes)))[: MOST_NAMED + 1]
     return found

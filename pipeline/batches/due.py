@@ -87,11 +87,11 @@ def held_back(jobs: Sequence[Job], options: BatchOptions) -> list[tuple[Job, Job
     is_before = order_of(jobs)
     largest = sorted(jobs, key=lambda job: share_of(job, options), reverse=True)[:_MOST_COMPARED]
     for number, job in enumerate(largest):
-        for other in largest[:number]:
-            if share_of(job, options) + share_of(other, options) <= options.memory_limit:
+        for larger_job in largest[:number]:
+            if share_of(job, options) + share_of(larger_job, options) <= options.memory_limit:
                 continue
-            if not is_before(other, job) and not is_before(job, other):
-                found.append((other, job))
+            if not is_before(larger_job, job) and not is_before(job, larger_job):
+                found.append((larger_job, job))
                 break
     return found
 
@@ -169,9 +169,9 @@ def _files(name: str) -> Iterator[Path]:
     the record beside it.
     """
     path = Path(name)
-    there = [path] if path.exists() else [Path(one) for one in iglob(name, recursive=True)]
-    for one in [*there, path.with_name(f"{path.name}.run.json")]:
-        if one.is_dir():
-            yield from (file for file in one.rglob("*") if file.is_file())
-        elif one.exists():
-            yield one
+    there = [path] if path.exists() else [Path(match) for match in iglob(name, recursive=True)]
+    for place in [*there, path.with_name(f"{path.name}.run.json")]:
+        if place.is_dir():
+            yield from (file for file in place.rglob("*") if file.is_file())
+        elif place.exists():
+            yield place

@@ -76,15 +76,15 @@ class JobHistory:
     @property
     def earlier(self) -> Sequence[Try]:
         """Return the tries before the last one."""
-        return [one for one in self.tries if one.began != self.entry.began]
+        return [attempt for attempt in self.tries if attempt.began != self.entry.began]
 
     @property
     def outcome(self) -> State | TryState:
         """Return the state of the last try, which a waiting job's own state does not tell."""
         if self.state == "waiting":
-            for one in self.tries:
-                if one.began == self.entry.began:
-                    return one.state
+            for attempt in self.tries:
+                if attempt.began == self.entry.began:
+                    return attempt.state
         return self.state
 
     def every_time(self) -> Iterator[Times]:
@@ -123,7 +123,7 @@ def _blockers(path: Path, entries: Mapping[str, Entry]) -> Mapping[str, Sequence
 def _history(entry: Entry, tries: Sequence[Try], runs: bool, blockers: Sequence[str]) -> JobHistory:
     """Return a job's history. runs: whether the batch runs at this moment."""
     tries = tries if runs else with_cut_off(tries)
-    last = next((one for one in tries if one.began == entry.began), None)
+    last = next((attempt for attempt in tries if attempt.began == entry.began), None)
     if entry.state == "waiting" and entry.ended is None and last is not None:
         entry = entry._replace(**{name: getattr(last, name) for name in _OF_END})
     times = times_of(entry)
@@ -133,10 +133,10 @@ def _history(entry: Entry, tries: Sequence[Try], runs: bool, blockers: Sequence[
     return JobHistory(entry, times, tries, blockers)
 
 
-def times_of(one: Entry | Try) -> Times:
+def times_of(record: Entry | Try) -> Times:
     """Return the times of a try, or of the last try of a job."""
     began, ended = (
         None if told is None else datetime.fromisoformat(told).timestamp()
-        for told in (one.began, one.ended)
+        for told in (record.began, record.ended)
     )
     return Times(inf if began is None else began, ended)

@@ -130,12 +130,12 @@ class _Reading:
         job takes.
         """
         before = len(self.faults)
-        own = {**{key: defaults[key] for key in _OF_DEFAULTS if key in defaults}, **table}
-        name = self._value_of(number, own, "name", str, None)
-        command = self._value_of(number, own, "command", str, None)
-        needs = self._needs(number, own)
-        retries = self._value_of(number, own, "retries", int, 0)
-        timeout = self._timeout(number, own.get("timeout"))
+        settings = {**{key: defaults[key] for key in _OF_DEFAULTS if key in defaults}, **table}
+        name = self._value_of(number, settings, "name", str, None)
+        command = self._value_of(number, settings, "command", str, None)
+        needs = self._needs(number, settings)
+        retries = self._value_of(number, settings, "retries", int, 0)
+        timeout = self._timeout(number, settings.get("timeout"))
         if name is not None and not _NAME.fullmatch(name):
             told = (
                 "a name has only letters, digits, '.', '_' and '-', and begins with a letter or a "
@@ -193,8 +193,10 @@ class _Reading:
         except CycleError as error:
             ring = error.args[1][::-1]
             told = " needs ".join(ring[:_MOST_OF_RING])
-            more = f" needs ..., {len(ring) - 1:,} jobs in all" if len(ring) > _MOST_OF_RING else ""
-            self._note(named[ring[0]].at, f"jobs that need each other: {told}{more}")
+            suffix = (
+                f" needs ..., {len(ring) - 1:,} jobs in all" if len(ring) > _MOST_OF_RING else ""
+            )
+            self._note(named[ring[0]].at, f"jobs that need each other: {told}{suffix}")
             return []
         ordered: list[Job] = []
         while sorter.is_active():

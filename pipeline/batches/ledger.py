@@ -118,7 +118,10 @@ def with_cut_off(tries: Sequence[Try]) -> list[Try]:
     """Return the tries of a job that no process runs: a try that the ledger calls running was cut
     off.
     """
-    return [one._replace(state="cut off") if one.state == "running" else one for one in tries]
+    return [
+        attempt._replace(state="cut off") if attempt.state == "running" else attempt
+        for attempt in tries
+    ]
 
 
 def folder_of(path: Path) -> Path:

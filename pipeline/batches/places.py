@@ -76,8 +76,8 @@ def _in_its_input(job: Job) -> str:
         if is_remote(file):
             continue
         is_one = os.path.lexists(file) or not has_magic(file)
-        some = [file] if is_one else islice(iglob(file, recursive=True), _FEW_FILES)
-        for real in map(os.path.realpath, some):
+        files = [file] if is_one else islice(iglob(file, recursive=True), _FEW_FILES)
+        for real in map(os.path.realpath, files):
             if real == output:
                 return f"is also the input of the job, {quoted(file)}"
             if _is_within(output, real):
@@ -127,19 +127,19 @@ class _Places:
     def _outputs(self) -> Iterator[Fault]:
         for job in self._jobs:
             if job.line.output is not None and job.name not in self._wrong:
-                other = self._makers.setdefault(_real(job.line.output), job)
-                if other is not job:
-                    yield job.at, f"'{job.name}' and '{other.name}' have the same output"
+                maker = self._makers.setdefault(_real(job.line.output), job)
+                if maker is not job:
+                    yield job.at, f"'{job.name}' and '{maker.name}' have the same output"
         for output, job in self._makers.items():
             for folder in _folders_of(output):
                 self._inside[folder].append(job)
                 if folder in self._makers:
-                    other = self._makers[folder].name
-                    yield job.at, f"'{job.name}' writes into the output of '{other}'"
-            if not is_remote(output) and (other := self._makers.get(output + _RECORD)):
+                    maker_name = self._makers[folder].name
+                    yield job.at, f"'{job.name}' writes into the output of '{maker_name}'"
+            if not is_remote(output) and (writer := self._makers.get(output + _RECORD)):
                 yield (
-                    other.at,
-                    f"'{other.name}' writes to the path of the run record of '{job.name}'",
+                    writer.at,
+                    f"'{writer.name}' writes to the path of the run record of '{job.name}'",
                 )
 
     def _input(self, job: Job, file: str) -> Iterator[str]:
@@ -149,8 +149,12 @@ class _Places:
         if maker is None:
             if (told := _not_there(file)) is not None:
                 yield told
-            writers = (other for other in self._inside.get(real, ()) if other is not job)
-            writer = next((other for other in writers if not self._is_before(other, job)), None)
+            writers = (
+                candidate for candidate in self._inside.get(real, ()) if candidate is not job
+            )
+            writer = next(
+                (candidate for candidate in writers if not self._is_before(candidate, job)), None
+            )
             if writer is not None:
                 yield f"{reads}, and '{writer.name}' writes into it: add '{writer.name}' to needs"
         elif maker is not job and not self._is_before(maker, job):
@@ -167,7 +171,7 @@ def order_of(jobs: Sequence[Job]) -> Callable[[Job, Job], bool]:
         before[job.name] = 0
         for need in job.needs:
             before[job.name] |= bits.get(need, 0) | before.get(need, 0)
-    return lambda one, other: bool(before[other.name] & bits[one.name])
+    return lambda first, second: bool(before[second.name] & bits[first.name])
 
 
 def _real(name: str) -> str:

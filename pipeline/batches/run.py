@@ -366,6 +366,6 @@ def retry(path: Path, jobs: Sequence[Job], name: str) -> list[str]:
             again.append(job.name)
     with _alone(path), open_ledger(ledger_of(path), write=True) as ledger:
         entries = ledger.entries()
-        begun = (entries.get(one, Entry(one, "waiting")) for one in again)
+        begun = (entries.get(job_name, Entry(job_name, "waiting")) for job_name in again)
         ledger.put(*(entry._replace(state="waiting", key="", attempts=0) for entry in begun))
     return again

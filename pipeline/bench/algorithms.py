@@ -118,8 +118,10 @@ def runs_of(store: Store, algorithm: str, options: BenchOptions) -> list[Program
     team = Team(options.threads)
     drawn: Vertices = []
     if BENCHED[algorithm].bench_parameter is not None:
-        every = replace(options, sources=options.sources * WIDTH)
-        drawn = draw_sources(names_of_store(store, team), rows_from_vertex(store, team), every).ids
+        draw_options = replace(options, sources=options.sources * WIDTH)
+        drawn = draw_sources(
+            names_of_store(store, team), rows_from_vertex(store, team), draw_options
+        ).ids
     step = WIDTH if len(drawn) >= options.sources * WIDTH else 1
     firsts = [run * step % max(1, len(drawn)) for run in range(options.sources)]
     return [benched(algorithm, (drawn[i:] + drawn[:i])[:WIDTH]) for i in firsts]

@@ -79,7 +79,9 @@ class _StoreQuestions(NamedTuple):
         """Return the job of all runs, preceded by one that is not counted, in which ranks connect
         and compile.
         """
-        programs = [some.program(self.subject.names, self.store.info) for some in self.questions]
+        programs = [
+            question.program(self.subject.names, self.store.info) for question in self.questions
+        ]
         work = ProgramWork((programs[0], *programs))
         place, timeout = self.store.path.resolve(), resources.cluster.timeout
         limit, must_fit = resources.device_memory_limit, resources.device == "cuda"
@@ -115,7 +117,7 @@ def bench_algorithm_by_workers(
                 asked[recipe] = _StoreQuestions(
                     store, subject, runs_of(store, algorithm, options), recipe
                 )
-        stores = {some.store.path.resolve(): some for some in asked.values()}
+        stores = {questions.store.path.resolve(): questions for questions in asked.values()}
         shared_folder = None if cluster.local else next(iter(stores)).parent  # that all workers see
         folder = stack.enter_context(TemporaryFolder(parent=shared_folder))
         place = Path(folder).resolve(), resources, device
@@ -127,9 +129,9 @@ def bench_algorithm_by_workers(
             return report, report["evps"]
 
         room = partial(check_room, resources.limit, cluster)
-        on = workers_of(cluster)[: min(some.info.partitions for some, *_ in asked.values())]
+        on = workers_of(cluster)[: min(store.info.partitions for store, *_ in asked.values())]
         rows = scale(cluster, on, jobs, room, reported, options.progress)
-    return [AlgorithmRow(some.ranks, some.measured, some.efficiency, some.notes) for some in rows]
+    return [AlgorithmRow(row.ranks, row.measured, row.efficiency, row.notes) for row in rows]
 
 
 def _steps(

@@ -170,7 +170,7 @@ def _table_bytes(prepared: Prepared, communicator: Communicator) -> int | None:
     """Return the bytes of all ranks' graphs by the formula of Table I; None for a grid."""
     if prepared.threshold is None:
         return None
-    own = prepared.entries["nn"], sum(prepared.entries.values())
-    nn, entries = np.sum([m[0].tolist() for m in tell(communicator, *own)], axis=0).tolist()
+    counts = prepared.entries["nn"], sum(prepared.entries.values())
+    nn, entries = np.sum([m[0].tolist() for m in tell(communicator, *counts)], axis=0).tolist()
     vertices, delegates = prepared.rows.numbering.vertices, prepared.threshold.delegates
     return table_1_bytes(vertices, delegates, communicator.size, int(entries), int(nn))

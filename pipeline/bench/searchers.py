@@ -102,21 +102,21 @@ class CpuRankSearcher:
         return self._check(source, result_of(self._graph))
 
     def exchanged(self, timings: Timings, table_bytes: int | None) -> Exchanged:
-        every = self.supersteps
-        steps = [step["bytes_sent"] for some in every for step in some]
+        searches = self.supersteps
+        steps = [step["bytes_sent"] for levels in searches for step in levels]
         kinds = steps[0] if steps else {}
         told = [
             message[0].tolist()
             for message in tell(self._communicator, held_bytes(), _graph_bytes(self._graph))
         ]
         return Exchanged(
-            bytes_sent={kind: sum(step[kind] for step in steps) / len(every) for kind in kinds},
-            supersteps=float(np.mean([len(some) for some in every])),
+            bytes_sent={kind: sum(step[kind] for step in steps) / len(searches) for kind in kinds},
+            supersteps=float(np.mean([len(levels) for levels in searches])),
             direct=False,
             held_bytes=int(max(held for held, _ in told)),
             graph_bytes=int(sum(graph for _, graph in told)),
             table_bytes=table_bytes,
-            levels=[dict(step) for step in ends(every[_median(timings)])],
+            levels=[dict(step) for step in ends(searches[_median(timings)])],
         )
 
 
@@ -193,10 +193,10 @@ class DeviceRankSearcher:
         return checked
 
     def exchanged(self, timings: Timings, table_bytes: int | None) -> Exchanged:
-        every, gpu = self.levels, self._gpu
-        kinds = every[0][0].sent
+        searches, gpu = self.levels, self._gpu
+        kinds = searches[0][0].sent
         sent = [
-            sum(level.sent[kind] for levels in every for level in levels) / len(every)
+            sum(level.sent[kind] for levels in searches for level in levels) / len(searches)
             for kind in kinds
         ]
         pool = self._device.cupy.get_default_memory_pool()
@@ -207,12 +207,12 @@ class DeviceRankSearcher:
         _, graph, *sent = np.sum(told, axis=0).tolist()
         return Exchanged(
             bytes_sent=dict(zip(kinds, sent, strict=True)),
-            supersteps=float(np.mean([len(some) for some in every])),
+            supersteps=float(np.mean([len(levels) for levels in searches])),
             direct=gpu.direct,
-            held_bytes=int(max(some[0] for some in told)),
+            held_bytes=int(max(message[0] for message in told)),
             graph_bytes=int(graph),
             table_bytes=table_bytes,
-            levels=_levels(every[_median(timings)], timings.seconds[_median(timings)]),
+            levels=_levels(searches[_median(timings)], timings.seconds[_median(timings)]),
         )
 
 
@@ -241,5 +241,5 @@ def _levels(levels: Sequence[DelegateLevel | GridLevel], seconds: float) -> list
 
 def _graph_bytes(graph: RankGraph) -> int:
     """Return the bytes of a rank's rows in host memory."""
-    held = [some.rows for some in graph.adjacencies if isinstance(some.rows, Rows)]
+    held = [adjacency.rows for adjacency in graph.adjacencies if isinstance(adjacency.rows, Rows)]
     return sum(array.nbytes for rows in held for array in rows)

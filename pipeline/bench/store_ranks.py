@@ -214,10 +214,10 @@ def searcher_bytes(here: RankOnDevice) -> int:
     """Return the bytes that a DeviceRankSearcher holds on the device, beside the graph and its
     search.
     """
-    own, ghosts = here.numbers
+    own_count, ghosts = here.numbers
     # Ids and distances; in a grid also parents, marks of joined vertices, received distances.
-    each = 4 + 4 if here.store.info.grid is None else 4 + (4 + 1 + 1) + 4 + 1
-    return 4 * BUSY + each * (own + ghosts) + (8 + 4) * own
+    vertex_bytes = 4 + 4 if here.store.info.grid is None else 4 + (4 + 1 + 1) + 4 + 1
+    return 4 * BUSY + vertex_bytes * (own_count + ghosts) + (8 + 4) * own_count
 
 
 def _rows_from_own(gpu: Search[Any], rows_from: NDArray[np.int64]) -> Array:
@@ -225,7 +225,7 @@ def _rows_from_own(gpu: Search[Any], rows_from: NDArray[np.int64]) -> Array:
     with gpu.device.use() as cupy:
         ids = gpu.rows.owned_ids(cupy).get()
     there = ids != UNREACHED
-    own = np.zeros(len(ids), np.uint64)
-    own[there] = rows_from[ids[there]]
+    own_rows_from = np.zeros(len(ids), np.uint64)
+    own_rows_from[there] = rows_from[ids[there]]
     with gpu.device.use() as cupy:
-        return cupy.asarray(own)
+        return cupy.asarray(own_rows_from)

@@ -98,8 +98,8 @@ def build_graph(
         used, told = _build_anywhere(run, device, resources)
         work.sync()
         described = graph_record(open_store(work.output).info)
-        more = (*told, *row_notes(described))
-        notes = (*edges.notes, *edges.weight_notes, *work.notes, *more)
+        build_notes = (*told, *row_notes(described))
+        notes = (*edges.notes, *edges.weight_notes, *work.notes, *build_notes)
         record = BuildRecord(
             **command_record(executor.steps, threads, budget.limit, used),
             graph=described,
@@ -290,9 +290,11 @@ def first_inputs_of(edges: EdgeList) -> dict[str, str]:
     that a record stays small.
     """
     first = inputs_of(replace(edges, files=edges.files[:_INPUTS_TOLD]))
-    more = edges.files[_INPUTS_TOLD:]
-    if more:
-        first[f"and {len(more):,} more"] = f"{sum(file.bytes for file in more):,} bytes"
+    further_files = edges.files[_INPUTS_TOLD:]
+    if further_files:
+        first[f"and {len(further_files):,} more"] = (
+            f"{sum(file.bytes for file in further_files):,} bytes"
+        )
     return first
 
 
@@ -403,15 +405,18 @@ def build_store(
         return store
     with (
         begin_work(output, purpose_of(edges, options)) as work,
-        open_pool(edges, options, executor.threads, resources, executor.progress) as (own, budget),
+        open_pool(edges, options, executor.threads, resources, executor.progress) as (
+            own_executor,
+            budget,
+        ),
     ):
         if notes is not None:
             notes += work.notes
         through_files = resources.scratch is not None
-        run = begin(edges, options, own, budget, work, through_files)
+        run = begin(edges, options, own_executor, budget, work, through_files)
         _build_anywhere(run, device, resources)
         work.publish("store", overwrite=False)
-    executor.steps += own.steps
+    executor.steps += own_executor.steps
     return open_store(output)
 
 

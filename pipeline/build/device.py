@@ -78,9 +78,9 @@ def plan_on_device(plan: Plan, domain: int) -> Plan:
     """
     facts = plan.facts
     assert facts is not None
-    both = 2 if facts.directed else 1
+    directions = 2 if facts.directed else 1
     copies = facts.grid.rows if facts.grid else 2  # rows of a vertex; 2: with those of delegates
-    least_rows = both * domain * copies
+    least_rows = directions * domain * copies
     weighted = facts.weight_bytes > 0
     need = gpu_prepare.bytes_needed(
         facts.rows, domain, facts.directed, least_rows, weighted=weighted
@@ -354,7 +354,7 @@ class ShardWriter:
                 table = cupy.asarray(self._whole.placement.global_id)
                 placement = layout.placement._replace(global_id=table)
                 self._whole = replace(layout, placement=placement)
-            bounds = np.array([(some.first, some.stop) for some in shards], np.int64)
+            bounds = np.array([(shard.first, shard.stop) for shard in shards], np.int64)
             bounds = cupy.asarray(bounds.reshape(-1, 2) - rows.first_row)
             self._bounds = rows.offsets[bounds].get().tolist()
 

@@ -38,7 +38,7 @@ def copy_edges(
         copy_batches(device, batches, columns, starts[chunk], starts[chunk + 1])
 
     spread(copy, list(range(len(rows))), rows)
-    return columns, total_rounding(some.as_tuple() for some in roundings)
+    return columns, total_rounding(rounding.as_tuple() for rounding in roundings)
 
 
 @contextmanager

@@ -177,7 +177,7 @@ def generate_edges(
             ) as writer:
                 for columns in _chunks(recipe, first, last, executor):
                     rows += len(columns[0])
-                    batch = pa.record_batch([as_arrow(some) for some in columns], schema=schema)
+                    batch = pa.record_batch([as_arrow(column) for column in columns], schema=schema)
                     writer.write_batch(batch, row_group_size=CHUNK_ROWS)
         if not rows:
             raise InputError(

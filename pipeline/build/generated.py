@@ -80,8 +80,8 @@ def prepare(
             chosen = choose_threshold(order, histogram, ranks, threshold, NN_SHARE)
         places, firsts = _places(n, chosen.delegates if chosen else 0, ranks, grid)
         keys = _sort_own(device, batches, positions, places, firsts, communicator)
-        own = int(firsts[rank + 1] - firsts[rank])
-        counted = gpu_prepare.rows_of(device, keys, own)
+        row_count = int(firsts[rank + 1] - firsts[rank])
+        counted = gpu_prepare.rows_of(device, keys, row_count)
         del keys
         cupy.get_default_memory_pool().free_all_blocks()
         if chosen is None:
@@ -95,7 +95,7 @@ def prepare(
             entries = _take(maker, rank, counted, n, chosen.delegates)
             made = maker.finish()
             segments = (numbering.delegate_segments, numbering.normal_segments(rank))
-            own_segments = [some[rank] for some in segments]
+            own_segments = [by_rank[rank] for by_rank in segments]
         del counted
         rows_from = cupy.zeros(made.own_numbers, np.uint64)
         for _, first, vertices, skipped in own_segments:
@@ -132,8 +132,8 @@ def combine(
     summed = how(parts.reshape(ranks, length), axis=0).astype(values.dtype)
     del parts
     memory = PeerMemory(device, ranks * summed.nbytes)
-    every = memory.array(0, ranks * length, values.dtype).reshape(ranks, length)
-    every[:] = summed
+    copies = memory.array(0, ranks * length, values.dtype).reshape(ranks, length)
+    copies[:] = summed
     at = [length * r for r in range(ranks + 1)]
     return all_to_all(device, memory, at, values.dtype, communicator.exchange, rank)
 
@@ -210,18 +210,18 @@ def _take(
     entries in each.
     """
     cupy, ranks = maker.device.cupy, maker.numbering.ranks
-    own = local_rows(vertices, ranks, rank)
+    normal_rows = local_rows(vertices, ranks, rank)
     offsets, targets, edges = {}, {}, {}
     row = at = 0
     for i, name in enumerate(SUBGRAPHS):
-        count = delegates if i in _DELEGATE_ROWS else own
+        count = delegates if i in _DELEGATE_ROWS else normal_rows
         lengths = counted.counts[row : row + count]
-        some = cupy.zeros(count + 1, np.uint64)
-        some[1:] = cupy.cumsum(lengths, dtype=np.uint64)
-        edges[name] = int(some[-1])
-        offsets[name], targets[name] = some, counted.targets[at : at + edges[name]]
+        row_offsets = cupy.zeros(count + 1, np.uint64)
+        row_offsets[1:] = cupy.cumsum(lengths, dtype=np.uint64)
+        edges[name] = int(row_offsets[-1])
+        offsets[name], targets[name] = row_offsets, counted.targets[at : at + edges[name]]
         row, at = row + count, at + edges[name]
-        maker.count(rank, name, some)
+        maker.count(rank, name, row_offsets)
     maker.begin()
     for name in sorted(SUBGRAPHS, key=lambda name: name[1] == "n"):  # hubs first
         if name == "dn":

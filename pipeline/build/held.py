@@ -78,8 +78,8 @@ def rows_need(edges: EdgeList, options: BuildOptions, threads: int, closely: boo
     plan = _plan(edges, options, threads, closely)
     assert plan.facts is not None
     facts = plan.facts
-    both = 2 if facts.directed else 1
-    rows = 2 * (4 + facts.weight_bytes) * facts.rows + 8 * both * (facts.vertices + 1)
+    directions = 2 if facts.directed else 1
+    rows = 2 * (4 + facts.weight_bytes) * facts.rows + 8 * directions * (facts.vertices + 1)
     steps = [step for step in plan.steps if step.name != "vertices"]
     making = max(plan.held(step) + (rows if step.name == "build" else 0) for step in steps)
     names = (4 + 1) * facts.domain + 2 * 4 * facts.vertices + dictionary_bytes(facts)
@@ -106,7 +106,10 @@ def rows_in_memory(edges: EdgeList, options: BuildOptions, executor: Executor) -
     counted = count(run)
     runs = scatter(run, counted)
     dense.batches.clear()
-    rows = {some.name: _rows_of(run, counted, runs, some) for some in counted.layout.subgraphs}
+    rows = {
+        subgraph.name: _rows_of(run, counted, runs, subgraph)
+        for subgraph in counted.layout.subgraphs
+    }
     edges.check_unchanged()
     entries = {name: len(rows[name].targets) if name in rows else 0 for name in SUBGRAPHS}
     info = graph_info(edges, options, counted, entries, _weight_info(run, rows))
@@ -143,11 +146,11 @@ def _rows_of(run: Preparation, counted: Counted, runs: Runs, subgraph: Subgraph)
 
     counts = run.spread("build", build, list(range(len(shards))), keys)
     at = 0
-    for begin, some in zip(begins, counts, strict=False):
-        its = int(some.sum())
+    for begin, row_counts in zip(begins, counts, strict=False):
+        length = int(row_counts.sum())
         for values in (targets, bits):
-            values[at : at + its] = values[begin : begin + its]
-        at += its
+            values[at : at + length] = values[begin : begin + length]
+        at += length
     lengths = np.concatenate([np.zeros(1, np.uint32), *counts])
     offsets = np.cumsum(lengths, dtype=offsets_dtype(begins[-1]))
     return WholeRows(offsets, targets[:at], bits[:at])
@@ -158,8 +161,8 @@ def _weight_info(run: Preparation, rows: dict[str, WholeRows]) -> WeightInfo | N
     if weighing is None or run.edges.weight is None:
         return None
     facts = WeightFacts(weighing.kind)
-    for some in rows.values():
-        facts.add(some.weights)
-    count = sum(len(some.weights) for some in rows.values())
+    for part in rows.values():
+        facts.add(part.weights)
+    count = sum(len(part.weights) for part in rows.values())
     column = run.edges.weight.column
     return weight_info(column, weighing, [facts.as_array()], count, run.rounding)

@@ -132,7 +132,7 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         )
     if facts.encoded:  # a batch of places, its part of the dictionary, and its dense ids
         decode = ENCODE_ROWS * 2 * (4 + 4 + 4)
-    both = 2 if facts.directed else 1
+    directions = 2 if facts.directed else 1
     weight = facts.weight_bytes
     spans = shape.spans
     span = -(-facts.domain // spans)
@@ -143,7 +143,7 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         marks = facts.domain + dictionary_bytes(facts)
         yield StepPlan("read", tasks, read, shared_bytes=held + marks)
         batch = _PAIR * min(shape.batch_rows, facts.rows)
-    counted = span * (degree * both) + span // 8
+    counted = span * (degree * directions) + span // 8
     yield StepPlan(
         "degrees",
         tasks * spans,
@@ -151,8 +151,8 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         held,
         disk_bytes=0 if shape.in_memory else counted * spans * 2,
     )
-    order = span * (2 * degree * both + 4) + span // 4
-    kept = facts.domain * (4 + degree * both) + facts.domain // 8
+    order = span * (2 * degree * directions + 4) + span // 4
+    kept = facts.domain * (4 + degree * directions) + facts.domain // 8
     numbers = 0 if facts.ordered_by_degree else 4 * facts.vertices
     # The longest row at each place decides the cuts of ranges; by degree, the order gives it.
     cut = 0 if facts.ordered_by_degree else 2 * degree * facts.vertices + _WINDOWS
@@ -178,7 +178,7 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
     runs = 2 * (_KEY + weight) * facts.rows
     keep = kept if shape.in_memory else 0
     # In a grid a vertex has a row in each partition of its column.
-    more_rows = 4 * both * facts.vertices * (facts.grid.rows - 1 if facts.grid else 0)
+    more_rows = 4 * directions * facts.vertices * (facts.grid.rows - 1 if facts.grid else 0)
     yield StepPlan(
         "scatter",
         tasks,
@@ -209,11 +209,13 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         1,
         _VERTEX_BATCH
         + _COPIES * min(TEXT_BYTES, text)
-        + span * (4 + degree * both)
+        + span * (4 + degree * directions)
         + span // 8
         + 4 * min(SHARD_ROWS, facts.vertices),
         (runs + keep + more_rows if shape.in_memory else 0) + numbers,
-        final_bytes=facts.vertices * (facts.id_bytes + 4 + degree * both + 8) + text + more_rows,
+        final_bytes=facts.vertices * (facts.id_bytes + 4 + degree * directions + 8)
+        + text
+        + more_rows,
     )
 
 

@@ -116,10 +116,12 @@ class BuildJob:
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         device = open_device(0, self.device_limit)
         domain, directed = self.source.domain, self.options.directed
-        both = 2 if directed else 1
+        directions = 2 if directed else 1
         grid = self.options.places_for(self.rows)[1]
         copies = grid.rows if grid else 2  # rows of a vertex; 2: with those of delegates
-        self._check_room(device, size, self._share(rank, size)[1], both * domain * copies // size)
+        self._check_room(
+            device, size, self._share(rank, size)[1], directions * domain * copies // size
+        )
         gpu_prepare.warm_up(device, self.rows, directed)
         return [Way(self.host_bytes, self)]
 
@@ -201,7 +203,7 @@ class BuildJob:
         except DeviceMemoryError as error:
             refused = str(error)
         told = communicator.exchange([[np.frombuffer(refused.encode(), np.uint8)]] * size)
-        if why := next((some[0].tobytes().decode() for some in told if len(some[0])), ""):
+        if why := next((message[0].tobytes().decode() for message in told if len(message[0])), ""):
             return Share([], *counted, [], why)
         del positions
 
@@ -234,13 +236,15 @@ class BuildJob:
     ) -> Degrees:
         """Return the degrees over all ranks, on each rank. The self-loops are the rank's own."""
         cupy, directed = device.cupy, self.options.directed
-        own = gpu_prepare.count_degrees(device, batches, self.source.domain, self.rows, directed)
-        degree = combine(device, own.degree, communicator, cupy.sum)
+        own_degrees = gpu_prepare.count_degrees(
+            device, batches, self.source.domain, self.rows, directed
+        )
+        degree = combine(device, own_degrees.degree, communicator, cupy.sum)
         out_degree = None
-        if own.out_degree is not None:
-            out_degree = combine(device, own.out_degree, communicator, cupy.sum)
-        looped = combine(device, own.looped, communicator, cupy.max)
-        return Degrees(degree, out_degree, looped, own.loops)
+        if own_degrees.out_degree is not None:
+            out_degree = combine(device, own_degrees.out_degree, communicator, cupy.sum)
+        looped = combine(device, own_degrees.looped, communicator, cupy.max)
+        return Degrees(degree, out_degree, looped, own_degrees.loops)
 
     def _write(
         self,
@@ -318,7 +322,7 @@ def job_of(run: Preparation, ranks: int, threads: int, resources: Resources) -> 
     # The steps of a CPU bound a task's bytes: it reads batches of edges, and writes shards.
     order, *steps = (run.plan.step(name) for name in ("order", "degrees", "scatter", "build"))
     threads = max(1, min(threads, min(step.at_once for step in steps) // ranks))
-    each = max(step.task_bytes for step in steps)
+    task_bytes = max(step.task_bytes for step in steps)
     sending = 2 * ranks * PIECE_BYTES
     return BuildJob(
         source=run.source,
@@ -329,7 +333,7 @@ def job_of(run: Preparation, ranks: int, threads: int, resources: Resources) -> 
         spans=run.plan.shape.spans,
         batch_rows=run.plan.shape.batch_rows,
         threads=threads,
-        host_bytes=order.shared_bytes + order.task_bytes + threads * each + sending,
+        host_bytes=order.shared_bytes + order.task_bytes + threads * task_bytes + sending,
         device=resources.device,
         device_limit=resources.device_memory_limit,
         timeout=resources.cluster.timeout,
@@ -365,8 +369,8 @@ def _check_room(
     """
     (need,) = needs
     limit = run.plan.budget.limit
-    each = baseline + need + GROWTH_BYTES
-    least = tree_bytes() + ranks * (need + GROWTH_BYTES) if cluster.local else each
+    rank_bytes = baseline + need + GROWTH_BYTES
+    least = tree_bytes() + ranks * (need + GROWTH_BYTES) if cluster.local else rank_bytes
     if least > limit:
         wanted = format_bytes(least).replace(" ", "")
         raise DeviceMemoryError(

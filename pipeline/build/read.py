@@ -86,15 +86,15 @@ def read_edges(
 
         def read(chunk: Chunk) -> list[Batch]:
             rounding = Rounding()
-            some = dense_batches(edges, [chunk], domain, CHUNK_ROWS, present, True, rounding)
-            batches = [counted(batch) for batch in some]
+            dense = dense_batches(edges, [chunk], domain, CHUNK_ROWS, present, True, rounding)
+            batches = [counted(batch) for batch in dense]
             roundings.append(rounding.as_tuple())
             return batches
 
         batches = [
             batch
-            for some in executor.step("read", read, chunks, projected_bytes, sizes=sizes)
-            for batch in some
+            for part in executor.step("read", read, chunks, projected_bytes, sizes=sizes)
+            for batch in part
         ]
         if edges.reading_at_most.held > _LARGE:  # else the allocator would keep it
             trim_freed_memory()
@@ -111,8 +111,8 @@ def read_edges(
         return pieces
 
     encoded = executor.step("read", encode, chunks, projected_bytes, sizes=sizes)
-    pieces = dict(enumerate(batch for some in encoded for batch, _ in some))
-    dictionaries = [dictionary for some in encoded for _, dictionary in some]
+    pieces = dict(enumerate(batch for part in encoded for batch, _ in part))
+    dictionaries = [dictionary for part in encoded for _, dictionary in part]
     ends = np.cumsum([0, *map(len, dictionaries)])
     groups = _groups_of(ends)
     del encoded
@@ -127,7 +127,7 @@ def read_edges(
         ]
 
     batches = [
-        batch for some in executor.step("encode", number, range(len(groups))) for batch in some
+        batch for part in executor.step("encode", number, range(len(groups))) for batch in part
     ]
     numbering = Ids(edges.id_type, merged.count, merged.ids())
     present = np.ones(numbering.domain, np.uint8)
@@ -159,7 +159,9 @@ def _merge(dictionaries: list[pa.Array], groups: Sequence[range], executor: Exec
     cuts = choose_cuts(joined)
     ranges = range(len(cuts) + 1)
     total = len(joined) + len(ranges)
-    by_range = executor.step("ids", lambda some: sort_by_range(some, cuts), joined, total=total)
+    by_range = executor.step(
+        "ids", lambda dictionary: sort_by_range(dictionary, cuts), joined, total=total
+    )
     joined.clear()
     parts = executor.step("ids", lambda number: merge_range(number, by_range), ranges, total=total)
     return Merged(by_range, parts)

@@ -82,7 +82,7 @@ def write_store(run: Preparation, counted: Counted) -> None:
         first = subgraph.first_bucket
         return int(runs.keys(first, first + len(subgraph.ranges)).sum())
 
-    records = [[FileRecord.from_json(file) for file in some] for some in files]
+    records = [[FileRecord.from_json(file) for file in shard_files] for shard_files in files]
     if run.work is not None and "build" in run.work.reused:
         _check_shards(run, shards, records)
     finish_store(run, counted, keys, records)

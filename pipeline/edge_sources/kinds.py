@@ -43,7 +43,7 @@ Kind = Literal["table", "relation", "matrix", "networkx", "array", "pairs"]
 
 def kind_of(source: Any) -> Kind:
     """Return the kind of a graph in memory. Raises TypeError for any other object."""
-    modules = [each.__module__ for each in type(source).__mro__]
+    modules = [base.__module__ for base in type(source).__mro__]
     libraries = {module.partition(".")[0] for module in modules}
     if "networkx" in libraries and hasattr(source, "is_multigraph"):
         return "networkx"

@@ -41,8 +41,10 @@ def batches_of_matrix(matrix: Any, weighted: bool) -> Iterator[list[pa.Array]]:
         yield _batch(rows, columns, values if weighted else None)
     lone = np.flatnonzero(alone)
     for first in range(0, len(lone), _AT_ONCE):
-        some = lone[first : first + _AT_ONCE]
-        yield _batch(some, some, np.zeros(len(some), matrix.dtype) if weighted else None)
+        vertices = lone[first : first + _AT_ONCE]
+        yield _batch(
+            vertices, vertices, np.zeros(len(vertices), matrix.dtype) if weighted else None
+        )
 
 
 def _entries(matrix: Any) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
@@ -57,8 +59,8 @@ def _entries(matrix: Any) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
         return
     entries = matrix.tocoo(copy=False)
     for first in range(0, len(entries.data), _AT_ONCE):
-        some = slice(first, first + _AT_ONCE)
-        rows, columns, values = entries.row[some], entries.col[some], entries.data[some]
+        span = slice(first, first + _AT_ONCE)
+        rows, columns, values = entries.row[span], entries.col[span], entries.data[span]
         if matrix.format in _FILLED:
             kept = values != 0
             rows, columns, values = rows[kept], columns[kept], values[kept]
@@ -66,7 +68,7 @@ def _entries(matrix: Any) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
 
 
 def _batch(rows: NDArray, columns: NDArray, values: NDArray | None) -> list[pa.Array]:
-    ends = [pa.array(each.astype(np.int64)) for each in (rows, columns)]
+    ends = [pa.array(end.astype(np.int64)) for end in (rows, columns)]
     if values is None:
         return ends
     wide = values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8)

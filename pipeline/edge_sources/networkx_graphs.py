@@ -35,7 +35,8 @@ def batches_of_networkx(graph: Any, weight: str | None, directed: bool) -> Itera
         loops = ((node, node, 0) for node, degree in graph.degree() if not degree)
     if directed and not graph.is_directed():
         edges = chain.from_iterable(
-            ((u, v, *rest), (v, u, *rest)) if u != v else ((u, v, *rest),) for u, v, *rest in edges
+            ((u, v, *weights), (v, u, *weights)) if u != v else ((u, v, *weights),)
+            for u, v, *weights in edges
         )
     yield from batches_of_pairs(chain(edges, loops), weight is not None)
 

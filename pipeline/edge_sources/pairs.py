@@ -46,9 +46,9 @@ def batches_of_array(array: Any, weighted: bool) -> Iterator[list[pa.Array]]:
         yield from batches_of_pairs(map(np.ndarray.tolist, array), False)
         return
     for first in range(0, len(array), _AT_ONCE):
-        some = np.asarray(array[first : first + _AT_ONCE])
+        rows = np.asarray(array[first : first + _AT_ONCE])
         wide = np.uint64 if array.dtype == np.uint64 else np.int64
-        yield [pa.array(np.ascontiguousarray(some[:, end], wide)) for end in (0, 1)]
+        yield [pa.array(np.ascontiguousarray(rows[:, end], wide)) for end in (0, 1)]
 
 
 def batches_of_pairs(pairs: Iterable[Any], weighted: bool) -> Iterator[list[pa.Array]]:
@@ -57,8 +57,8 @@ def batches_of_pairs(pairs: Iterable[Any], weighted: bool) -> Iterator[list[pa.A
     Raises InputError for an edge that is neither ``(u, v)`` nor ``(u, v, weight)``, or whose ends
     are neither all integers, nor all strings, nor all UUIDs.
     """
-    rest, first, length = iter(pairs), 0, 0
-    while rows := list(islice(rest, _AT_ONCE)):
+    iterator, first, length = iter(pairs), 0, 0
+    while rows := list(islice(iterator, _AT_ONCE)):
         length = length or _length_of(rows[0], 0)
         if not _all_of(rows, (tuple, list)) or set(map(len, rows)) != {length}:
             raise _odd_row(rows, first, length)
@@ -78,7 +78,7 @@ def batches_of_pairs(pairs: Iterable[Any], weighted: bool) -> Iterator[list[pa.A
 def _all_of(values: Iterable[Any], kinds: tuple[type, ...], besides: tuple[type, ...] = ()) -> bool:
     """Return whether all values are of some types, and none is of the types ``besides``."""
     return all(
-        issubclass(each, kinds) and not issubclass(each, besides) for each in set(map(type, values))
+        issubclass(kind, kinds) and not issubclass(kind, besides) for kind in set(map(type, values))
     )
 
 

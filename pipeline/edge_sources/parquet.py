@@ -70,7 +70,7 @@ def as_path(graph: str | PathLike[str] | EdgeSource, options: BuildOptions) -> I
             yield str(path)
         except DelegraphError as error:
             error.args = tuple(
-                _without_file(some, path) if type(some) is str else some for some in error.args
+                _without_file(part, path) if type(part) is str else part for part in error.args
             )
             raise
 
@@ -101,17 +101,17 @@ def _batches(
 def _write(path: Path, columns: Sequence[str], batches: Iterator[list[pa.Array]]) -> None:
     """Write batches of edges. Without any batch, the file has no rows."""
     first = next(batches, None) or [pa.array([], pa.int64()) for _ in columns]
-    rest: Iterator[list[pa.Array]] = chain([first], batches)
+    stream: Iterator[list[pa.Array]] = chain([first], batches)
     kinds = [array.type for array in first]
     while True:
         schema = pa.schema(list(zip(columns, kinds, strict=True)))
-        wider = _write_while_fitting(path, schema, rest)
+        wider = _write_while_fitting(path, schema, stream)
         if wider is None:
             return
         kinds = [array.type for array in wider[0]]
         narrow = path.with_name("narrow.parquet")
         path.rename(narrow)
-        rest = chain(_widened(narrow, kinds), wider, rest)
+        stream = chain(_widened(narrow, kinds), wider, stream)
 
 
 def _write_while_fitting(

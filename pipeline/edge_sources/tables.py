@@ -60,7 +60,9 @@ def _with_columns(table: Any, columns: Sequence[str]) -> Any:
 
 
 def _with_columns_of_relation(relation: Any, columns: Sequence[str]) -> Any:
-    if not hasattr(relation, "project") or any(each not in relation.columns for each in columns):
+    if not hasattr(relation, "project") or any(
+        column not in relation.columns for column in columns
+    ):
         return relation
     quoted = ('"' + column.replace('"', '""') + '"' for column in columns)
     return relation.project(", ".join(quoted))

@@ -245,7 +245,7 @@ def run_first(
         try:
             return work(engine, need)
         except DeviceMemoryError as error:
-            left = [other for other in left if other is not engine]
+            left = [candidate for candidate in left if candidate is not engine]
             if not left:
                 raise
             notes.append(f"searched on the CPU: {error}")

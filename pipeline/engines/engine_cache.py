@@ -54,12 +54,12 @@ def hand_over(engine: Engine | None, engines: Sequence[Engine], limit: int) -> N
     """
     if engine is None:
         return
-    for other in engines:
-        if isinstance(other, TakesOver) and other.take_over(engine):
-            if not _fits(other, limit):
-                other.close()
+    for taker in engines:
+        if isinstance(taker, TakesOver) and taker.take_over(engine):
+            if not _fits(taker, limit):
+                taker.close()
             break
-        if other.device is not None and engine.device is None and _fits(other, limit):
+        if taker.device is not None and engine.device is None and _fits(taker, limit):
             break
     engine.close()
 

@@ -61,12 +61,14 @@ def plan_of(
     subject = engine.subject
     assert subject is not None
     searching = StepPlan("search", 1, need.host, device_bytes=need.device)
-    one, two = subject.writing_bytes(1), subject.writing_bytes(2)
+    single, double = subject.writing_bytes(1), subject.writing_bytes(2)
     budget = Budget(limit, resident_bytes() + GROWTH_BYTES, threads)
     n = subject.record["vertices"]
     files = max(1, -(-n // file_rows(n)))
-    free = max(1, (budget.free - 2 * one + two) // (two - one))
-    writing = StepPlan("write", files, two - one, 2 * one - two, min(threads, files, free))
+    free = max(1, (budget.free - 2 * single + double) // (double - single))
+    writing = StepPlan(
+        "write", files, double - single, 2 * single - double, min(threads, files, free)
+    )
     where = str(engine.device) if engine.device else None
     shape = Shape(in_memory=engine.in_memory)
     return Plan(budget, shape, (searching, writing), None, where, tuple(notes))

@@ -128,7 +128,7 @@ def programs_of_store(
     weighted = program.weighted
     rows = [StoreRows(store, subject, threads, place, weighted, graph) for place in places]
     engines: list[ProgramEngine] = [
-        HostProgramEngine(some, program, threads, reserved_bytes) for some in rows
+        HostProgramEngine(store_rows, program, threads, reserved_bytes) for store_rows in rows
     ]
     if device is None or not isinstance(program, DeviceProgram):
         return engines

@@ -355,8 +355,8 @@ def _may_hold_odd_integers(text: bytes) -> bool:
     before, behind = codes[zeros - 1], codes[zeros + 1]
     negative = before == ord("-")
     begins = ~negative | _BEFORE_FIELD[codes[zeros - 2]]
-    more = (behind - ord("0") <= 9) | ((behind | 0x20) == ord("x"))  # unsigned bytes wrap
-    return bool((begins & (negative | more)).any())
+    tails = (behind - ord("0") <= 9) | ((behind | 0x20) == ord("x"))  # unsigned bytes wrap
+    return bool((begins & (negative | tails)).any())
 
 
 def _print_as(numbers: pa.Array, words: pa.Array) -> bool:

@@ -49,18 +49,18 @@ def _edges(graph: GraphFile, executor: Executor, limit: int) -> Iterator[pa.Reco
     written.
     """
     check_room(graph.held_bytes, limit)
-    rest = graph.held_bytes + WRITER_BYTES
-    fitting = (limit - held_now() - rest) // PIECE_BYTES
+    base_bytes = graph.held_bytes + WRITER_BYTES
+    fitting = (limit - held_now() - base_bytes) // PIECE_BYTES
     ahead = fitting >= 2
     at_once = min(executor.threads, max(1, fitting // 2 if ahead else fitting))
-    projected = held_now() + rest + (1 + ahead) * at_once * PIECE_BYTES
+    projected = held_now() + base_bytes + (1 + ahead) * at_once * PIECE_BYTES
     pieces = graph.pieces()
 
     def read_some() -> list[pa.RecordBatch]:
-        some = list(islice(pieces, at_once))
-        sizes = [piece.bytes for piece in some]
+        batch = list(islice(pieces, at_once))
+        sizes = [piece.bytes for piece in batch]
         return executor.step(
-            STEP, lambda piece: piece.read(), some, projected, total=graph.bytes, sizes=sizes
+            STEP, lambda piece: piece.read(), batch, projected, total=graph.bytes, sizes=sizes
         )
 
     if not ahead:

@@ -91,8 +91,8 @@ def _sorted_entries(
     for sources, targets, *weights in batches:
         part = slice(at, at + len(sources))
         keys[part] = (row[sources].astype(np.uint64) << np.uint64(32)) | row[targets]
-        for some in weights:
-            bits[part] = some.view(np.uint32)
+        for values in weights:
+            bits[part] = values.view(np.uint32)
         at = part.stop
     width = max(len(row) - 1, 0).bit_length()
     if not weighted:

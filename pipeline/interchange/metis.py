@@ -156,11 +156,11 @@ class Metis:
             self._above += int(np.count_nonzero(above))
             self._below += int(np.count_nonzero(below))
             self._loops += int(np.count_nonzero(~(above | below)))
-        for some, sign in ((above, 1), (below, -1)):
-            one, other, *weights = (column[some] for column in columns)
-            ends = (one, other) if sign > 0 else (other, one)
+        for mask, sign in ((above, 1), (below, -1)):
+            sources, targets, *weights = (column[mask] for column in columns)
+            ends = (sources, targets) if sign > 0 else (targets, sources)
             self._balance.add(*ends, weights[0] if weights else None, sign)
-        return pa.record_batch([as_arrow(some[~below]) for some in columns], schema=self.schema)
+        return pa.record_batch([as_arrow(column[~below]) for column in columns], schema=self.schema)
 
     def _values(self, words: Words) -> NDArray[np.int64]:
         if not len(words.starts):
@@ -180,8 +180,8 @@ class Metis:
             )
             return as_numpy(table["word"])
         except pa.ArrowInvalid as error:
-            every = filter(None, lines.decode(errors="replace").split("\n"))
-            for number, word in enumerate(every):
+            tokens = filter(None, lines.decode(errors="replace").split("\n"))
+            for number, word in enumerate(tokens):
                 value = integer_of(word)
                 if value is None or not in_range(value, pa.int64()):
                     raise self._error(words, number, f"{shown(word)} is not a number") from error

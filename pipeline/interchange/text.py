@@ -87,20 +87,20 @@ class TextFile:
     def _fill(self) -> bool:
         """Read the next bytes; return False at the end."""
         try:
-            more = self._stream.read(BLOCK_BYTES)
+            block = self._stream.read(BLOCK_BYTES)
         except OSError as error:
             raise_failure(self.path, error)
             told = f"{self.path}, after line {self._lines:,}: cannot be read: {one_line(error)}"
             raise InputError(told) from error
-        self._text = self._text[self._at :] + more
+        self._text = self._text[self._at :] + block
         self._at = 0
-        self._unpacked += len(more)
+        self._unpacked += len(block)
         if self._compressed and self._unpacked > self._most:
             raise InputError(
                 f"{self.path}: its {self.bytes:,} bytes unpack to more than "
                 f"{format_bytes(self._most)}, which is unusual for a graph file: {_LIFT}"
             )
-        return bool(more)
+        return bool(block)
 
     def check_vertices(self, line: int, count: int, vertex_bytes: int = 0) -> None:
         """Raise InputError for a header that promises more vertices than the file can have.

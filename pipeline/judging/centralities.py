@@ -109,7 +109,7 @@ def _validate_distances(
         values[at] = as_numpy(column.cast(pa.float64()).fill_null(np.nan))[known]
         told[at] = True
 
-    rules = read_column(graph, result, PlaceLookup(names), column, put, every=False)
+    rules = read_column(graph, result, PlaceLookup(names), column, put, is_complete=False)
     there = told[index]
     rules += _check_sources(graph, result, sources, there)
     good = (values[index] >= 0) & (values[index] <= most)
@@ -210,16 +210,16 @@ def _factors(vertices: int, sources: int, directed: bool, normalized: bool) -> t
     NetworkX 3.6 scales sums in this way. Paths through a vertex begin at one of the other n - 1
     vertices. A source does not count its own paths, so one source less contributes to its sum.
     """
-    others = vertices - 1
-    if others < 2:
+    other_vertices = vertices - 1
+    if other_vertices < 2:
         return 1.0, 1.0  # nothing lies between two vertices
 
     def factor(told: int) -> float:
         if not told:
             return math.nan
         if normalized:
-            return 1 / (told * (others - 1))
-        return others / (told * (1 if directed else 2))
+            return 1 / (told * (other_vertices - 1))
+        return other_vertices / (told * (1 if directed else 2))
 
     return factor(sources), factor(sources - 1)
 

@@ -109,16 +109,16 @@ def _sums_streamed(
         seen[:] = here
         sums = np.zeros((3, TOGETHER), np.int64)
         sums[0] = 1
-        level, more = 0, True
-        while more and looked < MOST_LOOKED:
+        level, is_unfinished = 0, True
+        while is_unfinished and looked < MOST_LOOKED:
             level += 1
             for ends in graph.batches():
                 spread_words(*(ends[:2] if along else ends[1::-1]), here, seen, then)
                 looked += len(ends[0])
-            more = enter_level(then, seen, level, *sums)
+            is_unfinished = enter_level(then, seen, level, *sums)
             here, then = then, here
             then[:] = 0
-        if more:
+        if is_unfinished:
             break
         done += 1
         all_sums.append(sums[:, : len(group)])
@@ -159,8 +159,8 @@ def dependencies_anew(
     rooms = [_PathBuffers(graph.places) for _ in range(threads)]
 
     def count(job: tuple[_PathBuffers, NDArray[np.uint32]]) -> None:
-        room, own = job
-        for source in own.tolist():
+        room, group = job
+        for source in group.tolist():
             add_dependencies(*rows, source, *vars(room).values())
 
     shares = [sources[i::threads] for i in range(threads)]

@@ -207,12 +207,12 @@ def read_column(
     places_of: PlaceLookup,
     column: str,
     put: Callable[[NDArray[np.uint32], NDArray[np.bool_], pa.Array], None],
-    every: bool = True,
+    is_complete: bool = True,
 ) -> list[RuleVerdict]:
     """Read a column batch by batch. Returns the rule about rows if it is broken.
 
     put: called for each batch with the places of the rows that are vertices of the graph, a mask of
-    these rows, and all values of the column. every: whether each vertex must have a row.
+    these rows, and all values of the column. is_complete: whether each vertex must have a row.
     """
     seen = np.zeros(graph.places, np.uint8)
     strangers, example = 0, None
@@ -224,7 +224,7 @@ def read_column(
         if not known.all():
             strangers += int(np.count_nonzero(~known))
             example = example or batch.column("vertex").filter(pa.array(~known))[0].as_py()
-    if not every:
+    if not is_complete:
         seen = np.maximum(seen, 1)
     verdict = rows_verdict(graph.names, seen, strangers, example)
     return [verdict] if verdict["violations"] else []

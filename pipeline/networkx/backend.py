@@ -206,9 +206,11 @@ def closeness_centrality(
         raise nx.NodeNotFound(f"Source {u} is not in G")
 
     def value(found: Distances) -> tuple[NDArray, Mapping[str, Any]]:
-        others, reaches = found.reached - 1.0, found.total > 0
-        near = np.divide(others, found.total, out=np.zeros(len(others)), where=reaches)
-        return near * (others / max(1, found.vertices - 1) if wf_improved else 1.0), {}
+        others_reached, reaches = found.reached - 1.0, found.total > 0
+        near = np.divide(
+            others_reached, found.total, out=np.zeros(len(others_reached)), where=reaches
+        )
+        return near * (others_reached / max(1, found.vertices - 1) if wf_improved else 1.0), {}
 
     found = _by_distances(G, None if u is None else [u], "closeness", False, value)
     return found if u is None else found[u]

@@ -129,8 +129,8 @@ class ConvertedGraph:
         columns = [loops, loops]
         if self.weight is not None:
             columns.append(np.zeros(len(loops), self.edges["weight"].type.to_pandas_dtype()))
-        more = pa.Table.from_arrays(list(map(as_arrow, columns)), self.edges.column_names)
-        return pa.concat_tables([self.edges, more])
+        loop_table = pa.Table.from_arrays(list(map(as_arrow, columns)), self.edges.column_names)
+        return pa.concat_tables([self.edges, loop_table])
 
     def _ends(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         return as_numpy(self.edges["src"]), as_numpy(self.edges["dst"])

@@ -47,7 +47,7 @@ def _word(error: BaseException | None) -> None:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         if isinstance(error, DelegraphError):
-            error.args = tuple(worded(some) if type(some) is str else some for some in error.args)
+            error.args = tuple(worded(part) if type(part) is str else part for part in error.args)
         error = error.__cause__
 
 
@@ -56,7 +56,7 @@ def _with_worded_notes(result: Any) -> Any:
     unchanged.
     """
     if isinstance(result, list):
-        return [_with_worded_notes(each) for each in result]
+        return [_with_worded_notes(item) for item in result]
     if isinstance(result, tuple) and hasattr(result, "notes"):
         named: Any = result
         return named._replace(notes=tuple(map(worded, named.notes)))

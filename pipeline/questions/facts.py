@@ -15,13 +15,13 @@ class SourcesRecord(TypedDict):
     bytes_sent: int
 
 
-def several(count: int, one: str, more: str) -> str:
+def several(count: int, singular: str, plural: str) -> str:
     """A number with its noun.
 
     >>> several(1, "vertex", "vertices"), several(2000, "vertex", "vertices")
     ('1 vertex', '2,000 vertices')
     """
-    return f"{count:,} {one if count == 1 else more}"
+    return f"{count:,} {singular if count == 1 else plural}"
 
 
 def tell_number(value: float) -> str:
@@ -40,5 +40,5 @@ def tell_recomputed(verdict: Any) -> str:
 
 def tell_rest(verdict: Any, quantity: str) -> str:
     """The values that were not computed again, and the quantity that they were judged by."""
-    rest = verdict["unjudged"]
-    return f"; {rest:,} values are judged by their {quantity} only" if rest else ""
+    unjudged = verdict["unjudged"]
+    return f"; {unjudged:,} values are judged by their {quantity} only" if unjudged else ""

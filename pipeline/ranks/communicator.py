@@ -59,7 +59,7 @@ def failure_of(rank: int, error: BaseException, superstep: int | None = None) ->
     """Describe an exception on a rank as a failure, in one line."""
     text = str(error).strip().split("\n")[0]
     kind = "" if isinstance(error, DelegraphError) else f"{type(error).__name__}: "
-    no_room = any(isinstance(some, DeviceMemoryError) for some in (error, error.__cause__))
+    no_room = any(isinstance(cause, DeviceMemoryError) for cause in (error, error.__cause__))
     reason = f"{_FAILED}{kind}{text}".rstrip(": ")
     return Failure(rank, reason, False, superstep, no_room, isinstance(error, InputError))
 
@@ -132,8 +132,8 @@ class ThreadsCommunicator:
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
         boxes = self._group.boxes
         for peer, message in enumerate(messages):
-            own = peer == self.rank
-            boxes[self.rank][peer].put(message if own else [array.copy() for array in message])
+            is_own = peer == self.rank
+            boxes[self.rank][peer].put(message if is_own else [array.copy() for array in message])
         return [self._take(peer) for peer in range(self.size)]
 
     def _take(self, peer: int) -> Message:

@@ -137,7 +137,7 @@ class NcclCommunicator:
         Returns whether any rank sends device arrays, and the lengths and arrays of each rank. If
         ranks have agreed not to use NCCL, device arrays are sent as host arrays.
         """
-        some = any(_on_device(array) for message in messages for array in message)
+        has_device_arrays = any(_on_device(array) for message in messages for array in message)
         hosted = self._agreed and not self.by_nccl
         told = []
         for peer, message in enumerate(messages):
@@ -145,7 +145,7 @@ class NcclCommunicator:
                 message = []
             head = [len(array) if _on_device(array) else _ON_HOST for array in message]
             bodies = [_body(array, hosted) for array in message]
-            told.append([np.array([some, *head], np.int64), *bodies])
+            told.append([np.array([has_device_arrays, *head], np.int64), *bodies])
         came = [(head.tolist(), bodies) for head, *bodies in self._communicator.exchange(told)]
         return any(head[0] for head, _ in came), [(head[1:], bodies) for head, bodies in came]
 
@@ -161,8 +161,8 @@ class NcclCommunicator:
         if len(places) < self.size or not all(able[0] for able, _ in facts):
             return
         # Making the id starts a listener on rank 0, so all ranks must be known to come.
-        own = [np.frombuffer(nccl.get_unique_id() if self.rank == 0 else b"", np.uint8)]
-        unique_id = self._communicator.exchange([own] * self.size)[0][0].tobytes()
+        message = [np.frombuffer(nccl.get_unique_id() if self.rank == 0 else b"", np.uint8)]
+        unique_id = self._communicator.exchange([message] * self.size)[0][0].tobytes()
         self._nccl = nccl
         self._stream = cupy.cuda.Stream(non_blocking=True)
         self._ready = cupy.cuda.Event()
@@ -178,11 +178,11 @@ class NcclCommunicator:
         # NCCL connects two ranks at their first transfer: do it now, rather than in a search.
         sent = cupy.zeros(1, np.uint8)
         received = cupy.empty(self.size, np.uint8)
-        others = [peer for peer in range(self.size) if peer != self.rank]
+        peers = [peer for peer in range(self.size) if peer != self.rank]
         self._ready.record()
         self._send(
-            [(peer, sent) for peer in others],
-            [(peer, received[peer : peer + 1]) for peer in others],
+            [(peer, sent) for peer in peers],
+            [(peer, received[peer : peer + 1]) for peer in peers],
         )
 
     def _carry(self, sent: Sent, received: Sent) -> None:
@@ -287,5 +287,5 @@ def _body(array: Any, hosted: bool) -> Any:
     return array.get() if hosted else np.empty(0, array.dtype)
 
 
-def _not_empty(some: Sent) -> Sent:
-    return [(peer, array) for peer, array in some if len(array)]
+def _not_empty(parts: Sent) -> Sent:
+    return [(peer, array) for peer, array in parts if len(array)]

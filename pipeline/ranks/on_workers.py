@@ -87,8 +87,8 @@ def run_on_workers(
                 if not failure.lost or lost or not left:
                     raise (LostError if failure.lost else DelegraphError)(told) from error
                 lost, workers = True, left
-                some = f"{len(left)} remaining worker{'s'[: len(left) > 1]}"
-                notes.append(f"{told}: started again on {some}")
+                survivors = f"{len(left)} remaining worker{'s'[: len(left) > 1]}"
+                notes.append(f"{told}: started again on {survivors}")
                 _LOG.warning(notes[-1])  # the second attempt may take long, so the user is told now
 
 
@@ -115,7 +115,7 @@ def _attempt(
             raise unseen_by(worker, missing)
         if device is None and job.device == "cuda":
             raise InputError(f"--device cuda: worker {worker} has no usable GPU: {why}")
-    names = [some.device for some in seen if some.device is not None]
+    names = [worker_seen.device for worker_seen in seen if worker_seen.device is not None]
     job = job.for_device("cuda" if len(names) == size else "cpu", "not every worker has a GPU")
     preparing = [
         (get_ready, (session, rank, size, worker, job)) for rank, worker in enumerate(workers)

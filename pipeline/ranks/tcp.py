@@ -289,14 +289,14 @@ class TcpCommunicator:
         self._door.close()
         for comm in [*self._outgoing.values(), *self._incoming]:
             comm.abort()
-        rest = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in rest:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
             if task.get_name() != CONNECTING:
                 task.cancel()
-        _, late = await asyncio.wait(rest, timeout=_LATE_SECONDS) if rest else ((), ())
+        _, late = await asyncio.wait(tasks, timeout=_LATE_SECONDS) if tasks else ((), ())
         for task in late:
             task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _Coming:

@@ -59,8 +59,8 @@ def neighbourhood(
                 yield as_arrow(sources), as_arrow(targets)
 
         found, edges = _sample(batches, places, most)
-        every = [shown_id(one) for one in ids_at(names, found)]
-        return Neighbourhood(every, len(centres), edges)
+        ids = [shown_id(vertex_id) for vertex_id in ids_at(names, found)]
+        return Neighbourhood(ids, len(centres), edges)
     keys = [told_id(centre, graph.id_type) for centre in centres]
     digest = f"{graph.fingerprint}-"
     if None in keys or (result.info is not None and not result.info.graph.startswith(digest)):
@@ -71,7 +71,7 @@ def neighbourhood(
             yield from graph.batches(chunk)
 
     found, edges = _sample(chunks, keys, most)
-    return Neighbourhood([shown_id(one) for one in found], len(centres), edges)
+    return Neighbourhood([shown_id(vertex_id) for vertex_id in found], len(centres), edges)
 
 
 def _another(path: str) -> InputError:
@@ -110,10 +110,10 @@ def _sample(
                     fringe.append(vertex)
     pairs: set[tuple[int, int]] = set()
     wanted = list(chosen)
-    for src, dst in _ends(scan(), wanted, both=True):
-        one, other = chosen[src], chosen[dst]
-        if one != other:
-            pairs.add((min(one, other), max(one, other)))
+    for src, dst in _ends(scan(), wanted, both_ends=True):
+        first, second = chosen[src], chosen[dst]
+        if first != second:
+            pairs.add((min(first, second), max(first, second)))
     return wanted, sorted(pairs)
 
 
@@ -124,20 +124,20 @@ def _neighbours(scan: Scan, vertices: Sequence[Any], most: int) -> dict[Any, dic
         wanting = [vertex for vertex in found if len(found[vertex]) < most]
         if not wanting:
             break
-        for src, dst in _ends([batch], wanting, both=False):
-            for one, other in ((src, dst), (dst, src)):
-                if one in found and one != other and len(found[one]) < most:
-                    found[one][other] = None
+        for src, dst in _ends([batch], wanting, both_ends=False):
+            for vertex, neighbour in ((src, dst), (dst, src)):
+                if vertex in found and vertex != neighbour and len(found[vertex]) < most:
+                    found[vertex][neighbour] = None
     return found
 
 
 def _ends(
-    batches: Iterable[tuple[pa.Array, pa.Array]], vertices: Sequence[Any], both: bool
+    batches: Iterable[tuple[pa.Array, pa.Array]], vertices: Sequence[Any], both_ends: bool
 ) -> Iterator[tuple[Any, Any]]:
     """Yield the edges of which both ends, or at least one, are among the vertices."""
     for columns in batches:
         src, dst = (_inside(column, vertices) for column in columns)
-        at = as_arrow(np.flatnonzero(src & dst if both else src | dst))
+        at = as_arrow(np.flatnonzero(src & dst if both_ends else src | dst))
         ends = ((column.take(at)).to_pylist() for column in columns)
         yield from zip(*ends, strict=True)
 

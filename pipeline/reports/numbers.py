@@ -27,14 +27,14 @@ def number(document: Any, *keys: str) -> float | None:
 def entries(document: Any, *keys: str) -> list[dict[str, Any]]:
     """Return the objects of a list."""
     value = at(document, *keys)
-    return [some for some in value if isinstance(some, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def numbers(document: Any, *keys: str) -> dict[str, float]:
     """Return the numbers of an object, by name."""
     value = at(document, *keys)
     found = ((key, number(value, key)) for key in (value if isinstance(value, dict) else ()))
-    return {key: some for key, some in found if some is not None}
+    return {key: amount for key, amount in found if amount is not None}
 
 
 def text(value: Any) -> str:
@@ -48,9 +48,9 @@ def text(value: Any) -> str:
     if isinstance(value, int | float):
         return figure(value)
     if isinstance(value, list | tuple):
-        return ", ".join(str(some) for some in value)
+        return ", ".join(str(item) for item in value)
     if isinstance(value, dict):
-        return ", ".join(f"{key} {text(some)}" for key, some in value.items())
+        return ", ".join(f"{key} {text(fact)}" for key, fact in value.items())
     return "none" if value is None else str(value)
 
 

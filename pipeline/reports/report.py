@@ -130,13 +130,13 @@ def _partitions(document: Document) -> str:
 
 
 def _edges_lines(document: Document) -> str:
-    bounds, others = document["id_bounds"], ", ".join(document["other_columns"])
+    bounds, other_columns = document["id_bounds"], ", ".join(document["other_columns"])
     columns = f"{document['src']} -> {document['dst']}, {document['id_type']}"
     return table_lines(
         [
             ("edge list", f"{document['rows']:,} rows; {document['files']:,} file(s)"),
             ("bytes", f"{document['bytes']:,}"),
-            ("columns", columns + (f"; not read: {others}" if others else "")),
+            ("columns", columns + (f"; not read: {other_columns}" if other_columns else "")),
             ("ids", f"{bounds[0]:,} to {bounds[1]:,}" if bounds else "no bounds recorded"),
             ("partitions", _partitions(document)),
         ]

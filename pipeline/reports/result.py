@@ -57,7 +57,7 @@ def _each_facts(result: Result) -> Document:
         levels.add(hops)
     counts = levels.counts.tolist()
     return {
-        "distribution": [list(one) for one in levels.ranges()],
+        "distribution": [list(level_range) for level_range in levels.ranges()],
         "searches": len(sources),
         "depth": max(0, len(counts) - 1),
         "rows_by_distance": counts,

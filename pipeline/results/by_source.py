@@ -89,7 +89,9 @@ class Plain:
             distance[:] = distance[order]
 
     def counts(self, inside: slice) -> NDArray[np.int64]:
-        return np.array([np.count_nonzero(_there(some[inside])) for some in self._distances])
+        return np.array(
+            [np.count_nonzero(_there(distance[inside])) for distance in self._distances]
+        )
 
     def of(self, search: int, inside: slice) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
         distance = self._distances[search][inside]
@@ -131,16 +133,16 @@ class RowsBySource:
         """Yield the rows of a file in batches. A batch has the rows of one piece, of several short
         pieces, or of a part of a piece if the source's id is long.
         """
-        some: list[pa.RecordBatch] = []
+        group: list[pa.RecordBatch] = []
         most = max(_LEAST_ROWS, *self.names.pieces)
         for batch in self._batches_of_pieces(part):
-            some.append(batch)
-            rows = sum(one.num_rows for one in some)
-            if rows >= most or sum(one.nbytes for one in some) >= TEXT_BYTES:
-                yield pa.concat_batches(some)
-                some = []
-        if some:
-            yield pa.concat_batches(some)
+            group.append(batch)
+            rows = sum(held_batch.num_rows for held_batch in group)
+            if rows >= most or sum(held_batch.nbytes for held_batch in group) >= TEXT_BYTES:
+                yield pa.concat_batches(group)
+                group = []
+        if group:
+            yield pa.concat_batches(group)
 
     def _batches_of_pieces(self, part: range) -> Iterator[pa.RecordBatch]:
         held, vertex = -1, self._ids[:0]

@@ -71,10 +71,10 @@ class TopRows:
         full = len(self._vertices) == self._count
         at = np.flatnonzero(values > self._values[-1] if full else values >= 0)
         if len(at) > self._count:
-            some = values[at]
-            least = np.partition(some, len(at) - self._count)[len(at) - self._count]
-            above = at[some > least]
-            at = np.concatenate([above, at[some == least][: self._count - len(above)]])
+            candidates = values[at]
+            least = np.partition(candidates, len(at) - self._count)[len(at) - self._count]
+            above = at[candidates > least]
+            at = np.concatenate([above, at[candidates == least][: self._count - len(above)]])
             at.sort()
         if len(at):
             self._keep(values[at], [vertices[int(i)].as_py() for i in at])
@@ -85,12 +85,12 @@ class TopRows:
             self._keep(later._values, later._vertices)
 
     def _keep(self, values: NDArray, vertices: list[Any]) -> None:
-        every = np.concatenate([self._values, values]) if len(self._values) else values
+        all_values = np.concatenate([self._values, values]) if len(self._values) else values
         names = self._vertices + vertices
         # Backwards before and after: the stable sort leaves equal values in their order.
-        order = np.argsort(every[::-1], kind="stable")[::-1][: self._count]
-        order = len(every) - 1 - order
-        self._values = every[order]
+        order = np.argsort(all_values[::-1], kind="stable")[::-1][: self._count]
+        order = len(all_values) - 1 - order
+        self._values = all_values[order]
         self._vertices = [names[i] for i in order]
 
     def pairs(self) -> list[tuple[Any, Any]]:
@@ -275,7 +275,7 @@ class Findings:
             found = {"groups": there, "alone": self._alone}
         found["top"] = [[shown_id(vertex), value] for vertex, value in self.pairs()]
         if self.distribution is not None:
-            ranges = [list(one) for one in self.distribution.ranges()]
+            ranges = [list(value_range) for value_range in self.distribution.ranges()]
             if ranges and found["top"]:  # the last range ends at the greatest value
                 ranges[-1][1] = found["top"][0][1]
             found["distribution"] = ranges
@@ -314,6 +314,6 @@ class GroupSizes:
         return self._summed().sort_by("vertex").to_batches()
 
     def _summed(self) -> pa.Table:
-        every = pa.concat_tables(self._counted)
-        summed = every.group_by("vertex", use_threads=False).aggregate([(SIZE, "sum")])
+        counted = pa.concat_tables(self._counted)
+        summed = counted.group_by("vertex", use_threads=False).aggregate([(SIZE, "sum")])
         return summed.rename_columns({"vertex": "vertex", f"{SIZE}_sum": SIZE})

@@ -36,12 +36,14 @@ def _loops(graph: GraphRecord, elsewhere: Mapping[str, str]) -> list[str]:
     loops = graph.get("self_loops")
     if not loops:
         return []
-    one = loops == 1
-    line = f"{_of_rows(loops, graph)} {'is a self-loop' if one else 'are self-loops'}: left out"
+    is_single = loops == 1
+    line = (
+        f"{_of_rows(loops, graph)} {'is a self-loop' if is_single else 'are self-loops'}: left out"
+    )
     counted = elsewhere.get("loops")
     if counted is None:
         return [line]
-    return [f"{line}; {counted.format(them='it' if one else 'them')}, delegraph does not"]
+    return [f"{line}; {counted.format(them='it' if is_single else 'them')}, delegraph does not"]
 
 
 def _duplicates(

@@ -168,9 +168,9 @@ class StoreNames:
         for vertex, index in self._all_pieces():
             rows = slice(at, at + len(index))
             position[index] = np.arange(rows.start, rows.stop, dtype=np.uint32)
-            _, own, data = vertex.cast(pa.large_string()).buffers()
+            _, offset_buffer, data = vertex.cast(pa.large_string()).buffers()
             first = vertex.offset
-            ends = np.frombuffer(own, np.int64)[first : first + len(vertex) + 1]
+            ends = np.frombuffer(offset_buffer, np.int64)[first : first + len(vertex) + 1]
             start = offsets[at]
             offsets[at + 1 : rows.stop + 1] = ends[1:] - ends[0] + start
             stop = offsets[rows.stop]
@@ -219,10 +219,11 @@ def names_bytes(store: Store, threads: int) -> int:
         texts = _texts_of_groups(metadata)
         held = sum(texts) + n * (8 + 4)
         # A page has a four-byte length for each string; all other bytes may be one vertex's id.
-        texts = [max(0, own - 4 * rows) for own, rows in zip(texts, groups, strict=True)]
+        texts = [max(0, size - 4 * rows) for size, rows in zip(texts, groups, strict=True)]
         parents = PARENT_BYTES + max(texts, default=0)
         texts = [
-            4 * own + 2 * parents + _WIDTHS * rows for own, rows in zip(texts, groups, strict=True)
+            4 * size + 2 * parents + _WIDTHS * rows
+            for size, rows in zip(texts, groups, strict=True)
         ]
     else:
         held = n * width
@@ -230,8 +231,8 @@ def names_bytes(store: Store, threads: int) -> int:
     held += n  # a byte for each vertex, to check that every vertex occurs once
     # Bytes of a row in the piece that a task writes: the vertex's id, as read and as decoded, and
     # its place; the parent's place and id; the distance; twice, for the encoded pages; null masks.
-    rest = 2 * (3 * width + 3 * 4) + 4
-    pieces = [text + rows * rest for text, rows in zip(texts, groups, strict=True)]
+    row_bytes = 2 * (3 * width + 3 * 4) + 4
+    pieces = [text + rows * row_bytes for text, rows in zip(texts, groups, strict=True)]
     return held + min(threads, len(groups)) * max(pieces, default=0)
 
 

@@ -140,15 +140,15 @@ class _Latest:
         columns: dict[str, Any] = {name: as_arrow(numbers[:, i]) for i, name in enumerate(_NUMBERS)}
         columns["seconds"] = as_arrow(np.array(self.seconds, np.float64))
         kinds = np.array(self.kinds, np.int64)
-        directions = [dict(some) for some, _ in self._kind_numbers]
-        for key in {key: None for some in directions for key in some}:
-            ways = [some.get(key) for some in directions]
+        directions = [dict(pairs) for pairs, _ in self._kind_numbers]
+        for key in {key: None for mapping in directions for key in mapping}:
+            ways = [mapping.get(key) for mapping in directions]
             columns[f"direction.{key}"] = strings([ways[kind] for kind in self.kinds])
-        messages = [some for _, some in self._kind_numbers]
-        counts = np.array([len(some) for some in messages], np.int64)[kinds]
+        messages = [names for _, names in self._kind_numbers]
+        counts = np.array([len(names) for names in messages], np.int64)[kinds]
         first, sent = np.cumsum(counts) - counts, np.array(self.sent, np.int64)
-        for key in {key: None for some in messages for key in some}:
-            at = np.array([some.index(key) if key in some else -1 for some in messages])[kinds]
+        for key in {key: None for names in messages for key in names}:
+            at = np.array([names.index(key) if key in names else -1 for names in messages])[kinds]
             values = sent[np.where(at < 0, 0, first + at)]
             columns[f"bytes_sent.{key}"] = as_arrow(values, at < 0)
         return pa.table(columns)

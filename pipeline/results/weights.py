@@ -75,9 +75,9 @@ class VertexWeights(NamedTuple):
         order = compute("array_sort_indices", self.vertex)
         named = xxhash.xxh3_128()
         for start in range(0, len(order), _ROWS_AT_ONCE):
-            some = order.slice(start, _ROWS_AT_ONCE)
-            weights = self.weight[as_numpy(some)].tolist()
-            for value, weight in zip(self.vertex.take(some).to_pylist(), weights, strict=True):
+            rows = order.slice(start, _ROWS_AT_ONCE)
+            weights = self.weight[as_numpy(rows)].tolist()
+            for value, weight in zip(self.vertex.take(rows).to_pylist(), weights, strict=True):
                 named.update(f"{value!r} {weight!r}\n".encode())
         return named.hexdigest()
 
@@ -225,8 +225,8 @@ class TypedVertices:
         if is_string(id_type):
             vertex = strings([str(value) for value in values]).cast(pa.large_string())
         elif is_bytes(id_type):
-            every = b"".join(value for value in values if isinstance(value, bytes))
-            vertex = as_arrow(np.frombuffer(every, numpy_type(storage_type(id_type))))
+            data = b"".join(value for value in values if isinstance(value, bytes))
+            vertex = as_arrow(np.frombuffer(data, numpy_type(storage_type(id_type))))
         else:
             vertex = as_arrow(np.array(values, id_type.to_pandas_dtype()))
         _check_once(self._given, vertex)

@@ -44,8 +44,8 @@ class ProgressLine:
             self._next = now + self._INTERVAL
             spent = now - self._started
             left = remaining(spent, done, total) if spent > 1 else None
-            rest = "" if left is None else f", {left:.0f} s left"
-            pace = f"  {_rate(done, spent)}{rest}" if done else ""
+            time_left = "" if left is None else f", {left:.0f} s left"
+            pace = f"  {_rate(done, spent)}{time_left}" if done else ""
             pace += f", {last}" if last else ""
             told = f"{step}{self._bar(done, total)}{pace}"[: shutil.get_terminal_size().columns - 1]
             _print(f"\r\x1b[K{told}")

@@ -68,35 +68,36 @@ class DelegatesOfRank:
         """
         info, delegates = self.store.info, self._delegates
         nn, forward, reverse = self._target_bytes
-        own, ghosts = self.numbers
-        normals, numbers = own - delegates, own + ghosts
+        own_numbers, ghosts = self.numbers
+        normals, numbers = own_numbers - delegates, own_numbers + ghosts
         if nn // 4 >= MOST_SHORT or numbers > MOST_NUMBERS:
             raise DeviceMemoryError(
                 f"rank {self.rank} of {self.ranks} has {nn // 4:,} edges between normal vertices "
                 f"and would know up to {numbers:,} vertices: too many for a GPU"
             )
-        sizes = delegate_layout.sizes_of(device, own, numbers, own)
+        sizes = delegate_layout.sizes_of(device, own_numbers, numbers, own_numbers)
         long_rows = max(forward, reverse) // (4 * SHORT_ROW)
         searching = total_bytes(
             [
                 *rank_search.state(sizes, np.uint64, long_rows, CONTROL, LEVEL),
                 rank_search.wide_distance(sizes),
                 *delegate_layout.state(sizes, delegates, self.ranks),
-                *delegate_layout.tables(min(normals, nn // 4), delegates, own),
-                *delegate_mail.shared(self.ranks, delegates, own, numbers),
+                *delegate_layout.tables(min(normals, nn // 4), delegates, own_numbers),
+                *delegate_mail.shared(self.ranks, delegates, own_numbers, numbers),
             ]
         )
-        offsets = 8 * 2 * (own * (2 if info.directed else 1) + normals)  # and fill positions
+        # With fill positions.
+        offsets = 8 * 2 * (own_numbers * (2 if info.directed else 1) + normals)
         kinds = 4 if info.directed else 2  # subgraphs that have a row for each delegate
         parts = len(self._parts)
-        stored_offsets = 8 * (kinds * delegates * parts + 3 * (own + parts))
-        columns = 4 * (1 + NEXT) * own
+        stored_offsets = 8 * (kinds * delegates * parts + 3 * (own_numbers + parts))
+        columns = 4 * (1 + NEXT) * own_numbers
         # The owner of a ghost keeps its number, too. Numbering the ghosts needs a bitmap of all
         # vertices and the numbers of delegates.
         numbering = 4 * 2 * ghosts + info.vertices // 4 + 4 * delegates
         held = nn + offsets + stored_offsets + columns + numbering + searching
         targets = [forward, reverse] if info.directed else [forward]
-        return Needs(held, targets, own, own, 4 * ghosts)
+        return Needs(held, targets, own_numbers, own_numbers, 4 * ghosts)
 
     def maker(self, device: Device, near: int, team: Team) -> DelegateRowsMaker:
         info = self.store.info
@@ -122,8 +123,8 @@ class DelegatesOfRank:
             p: Part(*_parts(numbering, rank, p, distance, parent)) for p in numbering.own(rank)
         }
         known = np.flatnonzero(has_parent).astype(np.uint32)
-        own = slice(*numbering.own_delegates(rank))
-        told: Message = [distance[own], known, parent[known]]
+        own_span = slice(*numbering.own_delegates(rank))
+        told: Message = [distance[own_span], known, parent[known]]
         nothing: Message = []
         peers = range(communicator.size)
         came = communicator.exchange([told if peer == 0 else nothing for peer in peers])
@@ -172,11 +173,11 @@ class DelegatesOfRank:
 
 
 def _parts(
-    numbering: DelegateNumbering, rank: int, partition: int, *every: NDArray
+    numbering: DelegateNumbering, rank: int, partition: int, *arrays: NDArray
 ) -> Iterator[NDArray]:
     """Yield, for each array, the values of a partition's vertices. Values at delegates are
     meaningless.
     """
     _, first, vertices, skipped = numbering.normal_segments(rank)[partition]
-    for values in every:
+    for values in arrays:
         yield np.concatenate([values[:1].repeat(skipped), values[first : first + vertices]])

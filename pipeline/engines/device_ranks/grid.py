@@ -54,7 +54,7 @@ class GridOfRank:
         """
         store, info = self.store, self.store.info
         known = self._numbering.known(self.rank)
-        own, rows, numbers = known.own_numbers, known.row_numbers, known.numbers
+        own_numbers, rows, numbers = known.own_numbers, known.row_numbers, known.numbers
         if numbers > MOST_VERTICES:
             raise DeviceMemoryError(
                 f"rank {self.rank} of {self.ranks} would know {numbers:,} vertices: too many for "
@@ -83,7 +83,7 @@ class GridOfRank:
         told = inboxes_of(Letters(self._numbering), self.rank)
         inboxes = 3 * sum(aligned(known.at[p].vertices) // 8 for _, p in told)
         held = offsets + columns + empty + inboxes + searching
-        return Needs(held, targets, own, rows)
+        return Needs(held, targets, own_numbers, rows)
 
     def maker(self, device: Device, near: int, team: Team) -> GridRowsMaker:
         return GridRowsMaker(device, self._numbering, self.rank, self.store.info.directed, near)

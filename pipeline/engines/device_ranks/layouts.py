@@ -121,12 +121,12 @@ class RankOnDevice:
                 f"only {format_bytes(device.memory_bytes)} of memory may be used on {device}, but "
                 f"rank {self.rank} of {self.ranks} needs {format_bytes(least)} there"
             )
-        each = 4 * len(needs.targets)
-        near = min(max(needs.targets) // 4, (device.memory_bytes - least) // each)
-        pinned = sum(max(0, some - 4 * near) for some in needs.targets)
+        edge_bytes = 4 * len(needs.targets)
+        near = min(max(needs.targets) // 4, (device.memory_bytes - least) // edge_bytes)
+        pinned = sum(max(0, target_bytes - 4 * near) for target_bytes in needs.targets)
         result = 2 * (4 + 4) * needs.own
         host = pinned + max(result, loading + 8 * needs.rows) + needs.host
-        there = sum(min(some, 4 * near) for some in needs.targets)
+        there = sum(min(target_bytes, 4 * near) for target_bytes in needs.targets)
         return Room(near, host, least + there, max(needs.targets) // 4)
 
     def compile(self, device: Device, room: Room) -> None:

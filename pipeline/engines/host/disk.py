@@ -69,11 +69,11 @@ def most_bytes(facts: Facts, threads: int) -> int:
     """Return a bound on the bytes that searching a store on disk and writing the result hold. The
     store is yet to be built, so the bound is from the facts of the edge list.
     """
-    n, both = facts.vertices, 2 if facts.directed else 1
+    n, directions = facts.vertices, 2 if facts.directed else 1
     rows = n * (1 if facts.partitions == 1 else facts.grid.rows + 1 if facts.grid else _PARTS_ROWS)
-    blocks = 2 * facts.rows * 4 // BLOCK_BYTES + 4 * both * facts.partitions
+    blocks = 2 * facts.rows * 4 // BLOCK_BYTES + 4 * directions * facts.partitions
     edges = index_bytes(blocks) + 2 * threads * run_bytes()
-    searching = 8 * both * rows + vertex_bytes(n) + n // 8 + edges
+    searching = 8 * directions * rows + vertex_bytes(n) + n // 8 + edges
     return CODE_BYTES + max(searching, most_writing_bytes(facts))
 
 

@@ -61,8 +61,8 @@ class JoinEngine:
         for batch in dense.batches:
             at = 0
             while at < len(batch[0]):
-                some = (end[at : at + size] for end in batch)
-                team.run(forest.join_pairs, *some, trees, no_turns(team.threads))
+                ends = (end[at : at + size] for end in batch)
+                team.run(forest.join_pairs, *ends, trees, no_turns(team.threads))
                 team.run(forest.flatten, trees, no_turns(team.threads))  # shortens later walks
                 at += size
                 size = max(size, at)

@@ -100,9 +100,9 @@ def _join_all(
     """Join the ends of all edges of a subgraph. Returns the bytes read."""
     ids = _global_ids(adjacency)
 
-    def visit(some: Piece, *_: Any) -> None:
+    def visit(piece: Piece, *_: Any) -> None:
         communicator.check()
-        forest.join_piece(some, *ids, trees, twice)
+        forest.join_piece(piece, *ids, trees, twice)
 
     return adjacency.rows.every(team, visit).read
 

@@ -30,21 +30,23 @@ class PlacesByLevel:
     levels together; a vertex is in one level only.
     """
 
-    def __init__(self, own: int, shared: int) -> None:
-        self._places = VertexPlaces(np.empty(own, np.uint32), np.empty(shared, np.uint32))
+    def __init__(self, own_count: int, shared_count: int) -> None:
+        self._places = VertexPlaces(
+            np.empty(own_count, np.uint32), np.empty(shared_count, np.uint32)
+        )
         self.clear()
 
     def __len__(self) -> int:
         return len(self._ends[0]) - 1
 
     def __getitem__(self, level: int) -> VertexPlaces:
-        both = zip(self._places, self._ends, strict=True)
-        return VertexPlaces(*(places[ends[level] : ends[level + 1]] for places, ends in both))
+        segments = zip(self._places, self._ends, strict=True)
+        return VertexPlaces(*(places[ends[level] : ends[level + 1]] for places, ends in segments))
 
     def append(self, level: VertexPlaces) -> None:
-        for places, ends, some in zip(self._places, self._ends, level, strict=True):
-            ends.append(ends[-1] + len(some))
-            places[ends[-2] : ends[-1]] = some
+        for places, ends, new_places in zip(self._places, self._ends, level, strict=True):
+            ends.append(ends[-1] + len(new_places))
+            places[ends[-2] : ends[-1]] = new_places
 
     def clear(self) -> None:
         self._ends = array("I", [0]), array("I", [0])
@@ -98,7 +100,7 @@ class Marks:
     @classmethod
     def none(cls, graph: RankGraph) -> Marks:
         shared = 0 if graph.shared is None else graph.shared.count
-        ghosts = {id(some): _empty(some.count) for some in graph.every_ghost}
+        ghosts = {id(segment): _empty(segment.count) for segment in graph.every_ghost}
         return cls(_empty(graph.own.count), _empty(shared), ghosts)
 
     def at(self, segment: Vertices | Ghosts, graph: RankGraph) -> NDArray[np.uint64]:
@@ -112,8 +114,8 @@ class Marks:
 
     def put(self, places: VertexPlaces) -> None:
         """Mark more vertices."""
-        for words, some in zip((self.own, self.shared), places, strict=True):
-            add(words, some)
+        for words, vertices in zip((self.own, self.shared), places, strict=True):
+            add(words, vertices)
 
     def take(self) -> VertexPlaces:
         """Return the marked vertices, and remove their marks."""

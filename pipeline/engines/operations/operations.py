@@ -111,13 +111,13 @@ class _Part(NamedTuple):
     def at(self, window: slice) -> slice | NDArray[np.uint32]:
         return window if self.places is None else self.places[window]
 
-    def call(self, some: Callable[..., Any], window: slice) -> Any:
+    def call(self, function: Callable[..., Any], window: slice) -> Any:
         """Call a function with a window's values, store changed values, and return the function's
         result.
         """
         at = self.at(window)
         values = [array[at] for array in self.arrays]
-        given = some(*values)
+        given = function(*values)
         if self.places is not None:
             for array, changed in zip(self.arrays[: self.changing], values, strict=False):
                 array[at] = changed
@@ -206,30 +206,30 @@ class Operations:
 
     def each(
         self,
-        some: Callable[..., None],
+        function: Callable[..., None],
         *vectors: Vector,
         reads: Sequence[Vector] = (),
         places: VertexPlaces | None = None,
     ) -> None:
-        """Call ``some`` with slices of vectors, on threads. reads: more vectors, which ``some``
-        does not change. places: the vertices to visit; None for all.
+        """Call ``function`` with slices of vectors, on threads. reads: more vectors, which it does
+        not change. places: the vertices to visit; None for all.
         """
         for part in self._parts(vectors, reads, places):
 
             def window(at: slice, part: _Part = part) -> None:
-                part.call(some, at)
+                part.call(function, at)
 
             self.team.map(window, part.windows())
 
     def sum_each(
         self,
-        some: Some,
+        function: Some,
         *vectors: Vector,
         reads: Sequence[Vector] = (),
         places: VertexPlaces | None = None,
     ) -> NDArray[np.float64]:
-        """Call ``some`` as ``each`` does, and return the sums of its results over all ranks. Its
-        first argument, ``counted``, is True or a mask of the vertices that count: a vertex that
+        """Call ``function`` as ``each`` does, and return the sums of its results over all ranks.
+        Its first argument, ``counted``, is True or a mask of the vertices that count: a vertex that
         ranks share counts on one of them only.
         """
         counting = [(self._counted, True), (True, self.communicator.rank == 0)]
@@ -239,20 +239,26 @@ class Operations:
 
             def window(at: slice, counted: Any = counted, part: _Part = part) -> Any:
                 where = counted if counted is True else counted[part.at(at)]
-                return part.call(partial(some, where), at)
+                return part.call(partial(function, where), at)
 
-            totals += [np.multiply(adds, one) for one in self.team.map(window, part.windows())]
+            totals += [
+                np.multiply(adds, result) for result in self.team.map(window, part.windows())
+            ]
         return self.total(np.sum(totals, axis=0))
 
     def where(self, values: Vector, other_than: Any = 0) -> VertexPlaces:
         """Return the vertices whose value is not ``other_than``."""
-        own, shared = (places_where(some != other_than) for some in (values.own, values.shared))
-        return VertexPlaces(own, shared)
+        own_places, shared_places = (
+            places_where(part != other_than) for part in (values.own, values.shared)
+        )
+        return VertexPlaces(own_places, shared_places)
 
     def where_any(self, words: Vector, bits: np.uint64) -> VertexPlaces:
         """Return the vertices whose words have any of ``bits``."""
-        own, shared = (places_where(some & bits != 0) for some in (words.own, words.shared))
-        return VertexPlaces(own, shared)
+        own_places, shared_places = (
+            places_where(part & bits != 0) for part in (words.own, words.shared)
+        )
+        return VertexPlaces(own_places, shared_places)
 
     def _parts(
         self, vectors: Sequence[Vector], reads: Sequence[Vector], places: VertexPlaces | None
@@ -260,10 +266,10 @@ class Operations:
         """Return the own values of vectors and, if the graph has shared vertices, the shared
         ones.
         """
-        every, changed = [*vectors, *reads], len(vectors)
-        parts = [_Part([v.own for v in every], changed, places and places.own)]
+        all_vectors, changed = [*vectors, *reads], len(vectors)
+        parts = [_Part([v.own for v in all_vectors], changed, places and places.own)]
         if self.graph.shared is not None:
-            parts.append(_Part([v.shared for v in every], changed, places and places.shared))
+            parts.append(_Part([v.shared for v in all_vectors], changed, places and places.shared))
         return parts
 
     def total(self, numbers: Any) -> NDArray[np.float64]:
@@ -323,8 +329,8 @@ class Operations:
         graph = self.graph
         local, partition = np.divmod(vertices.astype(np.int64), graph.partitions)
         here = partition % graph.ranks == graph.rank
-        own = local[here] * len(graph.held) + partition[here] // graph.ranks
-        into.own[own] = values[here]
+        own_places = local[here] * len(graph.held) + partition[here] // graph.ranks
+        into.own[own_places] = values[here]
         shared = np.empty(0, np.int64)
         if graph.shared is not None:
             rows = np.argsort(graph.delegates)
@@ -333,7 +339,7 @@ class Operations:
             known = graph.delegates[at] == vertices if len(rows) else np.zeros(len(at), np.bool_)
             shared = at[known]
             into.shared[shared] = values[known]
-        return VertexPlaces(own.astype(np.uint32), shared.astype(np.uint32))
+        return VertexPlaces(own_places.astype(np.uint32), shared.astype(np.uint32))
 
     # Edges
 
@@ -403,15 +409,15 @@ class Operations:
         self._mark(places)
         told = self._tell_ghosts(x, adjacencies)
         edges = [(self._active(a, places).edges, int(a.rows.offsets[-1])) for a in adjacencies]
-        few, every = self.total(np.sum(edges, axis=0))
-        pays = few * PUSHED_FOR_PULLED < every
+        few, all_edges = self.total(np.sum(edges, axis=0))
+        pays = few * PUSHED_FOR_PULLED < all_edges
         if pays:
             for adjacency in adjacencies:  # a list of rows at a time
                 self._push(operator, adjacency, self._active(adjacency, places), x, y)
             came = self._changed.ghost_places()
             self.links.fold_marked(y, self._changed, FOLDS[type(operator)])
-            for values, some in ((x, told), (y, came)):
-                for ghost, at in some.items():
+            for values, ghost_places in ((x, told), (y, came)):
+                for ghost, at in ghost_places.items():
                     values.ghosts[ghost][at] = operator.unit
         self._unmark()
         return bool(pays)
@@ -480,10 +486,10 @@ class Operations:
             source, target = adjacency.source, adjacency.target
             if how == "gather":
                 ends = self._values(y, source), self._values(x, target)
-                some = None
+                active_rows = None
                 if wanted is not None and not isinstance(source.segment, Ghosts):
-                    some = self._active(adjacency, wanted)
-                self._gather(operator, adjacency, some, *ends)
+                    active_rows = self._active(adjacency, wanted)
+                self._gather(operator, adjacency, active_rows, *ends)
             else:
                 self._scatter(operator, adjacency, self._values(x, source), self._values(y, target))
         self.links.fold(y, FOLDS[type(operator)])
@@ -557,21 +563,21 @@ class Operations:
         return side.places, values.at(side.segment, self.graph)
 
     def _gather(
-        self, operator: Operator, adjacency: Adjacency, some: Active | None, y: Any, x: Any
+        self, operator: Operator, adjacency: Adjacency, active_rows: Active | None, y: Any, x: Any
     ) -> None:
-        """Gather values into the rows of a subgraph. some: the rows; None for all. y: places and
+        """Gather values into the rows of a subgraph. active_rows: None for all. y: places and
         values of the rows. x: places and values of the targets.
         """
         rows = adjacency.rows
-        if some is not None and isinstance(rows, Rows):
+        if active_rows is not None and isinstance(rows, Rows):
 
             def visit_listed(
                 piece: Piece, queue: NDArray, first: int, last: int, most: int
             ) -> None:
                 gather_listed(operator, piece, queue, first, last, *x, *y)
 
-            rows.push(self.team, some, visit_listed)
-            self._edges += some.edges
+            rows.push(self.team, active_rows, visit_listed)
+            self._edges += active_rows.edges
             return
         if isinstance(rows, Rows):
             turns = -(-len(rows.targets) // gather.EDGES_A_TURN)
@@ -584,15 +590,15 @@ class Operations:
             self._edges += len(rows.targets)
             return
 
-        def visit(some: Piece, *_: Any) -> tuple[NDArray, NDArray]:
+        def visit(piece: Piece, *_: Any) -> tuple[NDArray, NDArray]:
             cut, parts = np.full(CUTS, -1, np.int64), np.empty(CUTS, y[1].dtype)
-            gather_piece(operator, some, *x, *y, cut, parts)
+            gather_piece(operator, piece, *x, *y, cut, parts)
             return cut, parts
 
-        if some is None:
+        if active_rows is None:
             visits, edges = rows.every(self.team, visit), int(rows.offsets[-1])
         else:
-            visits, edges = rows.push(self.team, some, visit), some.edges
+            visits, edges = rows.push(self.team, active_rows, visit), active_rows.edges
         self._note(edges, visits.read)
         for cut, parts in visits.results:
             join_cuts(operator, y[1], cut, parts)
@@ -608,14 +614,14 @@ class Operations:
         ends = *self._values(x, source), *self._values(y, target)
         changed = self._changed.at(target.segment, self.graph)
 
-        def visit(some: Piece, queue: NDArray, first: int, last: int, most: int) -> None:
-            push_piece(operator, some, queue, first, last, *ends, changed)
+        def visit(piece: Piece, queue: NDArray, first: int, last: int, most: int) -> None:
+            push_piece(operator, piece, queue, first, last, *ends, changed)
 
         self._note(active.edges, adjacency.rows.push(self.team, active, visit).read)
 
     def _scatter(self, operator: Operator, adjacency: Adjacency, x: Any, y: Any) -> None:
-        def visit(some: Piece, *_: Any) -> None:
-            scatter_piece(operator, some, *x, *y)
+        def visit(piece: Piece, *_: Any) -> None:
+            scatter_piece(operator, piece, *x, *y)
 
         visits = adjacency.rows.every(Team(1), visit)
         self._note(int(adjacency.rows.offsets[-1]), visits.read)
@@ -630,8 +636,8 @@ def _is_by_place(graph: RankGraph) -> bool:
     numbered by place.
     """
     ends = [side for a in graph.adjacencies for side in (a.source, a.target)]
-    one = len({a.name.removeprefix("reverse-") for a in graph.adjacencies}) == 1
-    return one and all(end.segment is graph.own and is_identity(end.places) for end in ends)
+    is_single = len({a.name.removeprefix("reverse-") for a in graph.adjacencies}) == 1
+    return is_single and all(end.segment is graph.own and is_identity(end.places) for end in ends)
 
 
 def warm_up(
@@ -644,7 +650,7 @@ def warm_up(
     operations call (compile_kernels).
     """
     operators = calls.whole if whole and calls.whole is not None else calls.operators
-    types, others = set(offset_types), FOLDS.keys() - set(operators)
+    types, unused_operators = set(offset_types), FOLDS.keys() - set(operators)
     kernels: list[Any] = [bitmap, numbering, piece]
     if not whole:
         kernels += [active, vertices, gather]
@@ -654,5 +660,5 @@ def warm_up(
             kernels += [gather_turns, join_cuts]
         if {Or, Min} & set(operators):
             kernels.append(push_piece)
-    compile_kernels(*kernels, load=load, leave_out=others, offsets=types)
+    compile_kernels(*kernels, load=load, leave_out=unused_operators, offsets=types)
     compile_kernels(*calls.kernels, leave_out=FOLDS.keys() - set(calls.operators), offsets=types)

@@ -106,9 +106,9 @@ class DealtProgram(DeviceProgram, Protocol):
         """Return a rank's part of the program."""
         ...
 
-    def put_together(self, given: ProgramResult, more: ProgramResult) -> ProgramResult:
+    def put_together(self, given: ProgramResult, next_result: ProgramResult) -> ProgramResult:
         """Return the combined result of several ranks. given: the combined result of earlier ranks,
-        which may be overwritten. more: the next rank's result.
+        which may be overwritten. next_result: of the next rank.
         """
         ...
 
@@ -142,13 +142,15 @@ def program_bytes(
 
 def counts_of(store: Store, rank: int = 0, ranks: int = 1) -> Counts:
     info = store.info
-    own = count_of(owned(rank, ranks, info.partitions), info.vertices, info.partitions)
+    own_count = count_of(owned(rank, ranks, info.partitions), info.vertices, info.partitions)
     if ranks == 1:
-        return Counts(info.vertices, own, 0, 0)
+        return Counts(info.vertices, own_count, 0, 0)
     segments = segments_of(info, rank, ranks)
     ghosts = sum(
         count_of(segment, info.vertices, info.partitions)
-        for some in segments.values()
-        for segment in some
+        for kind_segments in segments.values()
+        for segment in kind_segments
     )
-    return Counts(info.vertices, own, info.delegates if info.grid is None else 0, ghosts, ranks)
+    return Counts(
+        info.vertices, own_count, info.delegates if info.grid is None else 0, ghosts, ranks
+    )

@@ -116,7 +116,7 @@ class VectorSaving:
         return self._checkpoint is not None and self._checkpoint.due()
 
     def save(self, done: int, values: Values, facts: Any = None) -> None:
-        arrays = {name: self._array(some) for name, some in values.items()}
+        arrays = {name: self._array(value) for name, value in values.items()}
         ends = False
         if self._checkpoint is not None:
             ends = _save(self._checkpoint, done, arrays, facts)
@@ -131,18 +131,18 @@ class VectorSaving:
         arrays: Mapping[str, SavedArray] = {}
         told = b""
         if self._checkpoint is not None:
-            kinds = {name: self._kind(some) for name, some in values.items()}
+            kinds = {name: self._kind(value) for name, value in values.items()}
             saved = _load(self._checkpoint, kinds)
             if saved is not None:
                 told, arrays = json.dumps([saved.done, saved.facts]).encode(), saved.arrays
         (came,) = self._from_first([np.frombuffer(told, np.uint8)])
         if not len(came):
             return None
-        for name, some in values.items():
-            if isinstance(some, Vector):
-                self._fill(some, arrays.get(name))
+        for name, value in values.items():
+            if isinstance(value, Vector):
+                self._fill(value, arrays.get(name))
             else:
-                some[:] = self._from_first([arrays[name].read()] if arrays else [])[0]
+                value[:] = self._from_first([arrays[name].read()] if arrays else [])[0]
         return SavedSteps(*json.loads(came.tobytes()))
 
     def _array(self, values: Vector | NDArray) -> NDArray | Pieces:
@@ -162,7 +162,9 @@ class VectorSaving:
         graph = self._graph
         for first in range(0, graph.vertices, WINDOW):
             last = min(first + WINDOW, graph.vertices)
-            mine = [vector.own[own].copy() for own, _ in self._spans(graph.rank, first, last)]
+            mine = [
+                vector.own[own_span].copy() for own_span, _ in self._spans(graph.rank, first, last)
+            ]
             messages: list[Message] = [[] for _ in range(graph.ranks)]
             messages[0] = mine
             came = self._communicator.exchange(messages)
@@ -194,8 +196,8 @@ class VectorSaving:
             (last,), shared, *parts = self._communicator.exchange(messages)[0]
             vector.shared[self._delegates_in(first, last)[1]] = shared
             spans = self._spans(self._graph.rank, first, last)
-            for part, (own, _) in zip(parts, spans, strict=True):
-                vector.own[own] = part
+            for part, (own_span, _) in zip(parts, spans, strict=True):
+                vector.own[own_span] = part
             first = int(last)
         vector.own[unknown] = before
 
@@ -207,14 +209,14 @@ class VectorSaving:
         held = range(rank, graph.partitions, graph.ranks)
         for i, partition in enumerate(held):
             local, end = (-(-(at - partition) // graph.partitions) for at in (first, last))
-            own = slice(local * len(held) + i, end * len(held) + i, len(held))
+            own_span = slice(local * len(held) + i, end * len(held) + i, len(held))
             at = local * graph.partitions + partition - first
-            yield own, slice(at, last - first, graph.partitions)
+            yield own_span, slice(at, last - first, graph.partitions)
 
     def _delegates_in(self, first: int, last: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return the global ids of a window's shared vertices, and the places of their values."""
-        some = slice(*np.searchsorted(self._delegates, [first, last]).tolist())
-        return self._delegates[some], self._order[some]
+        span = slice(*np.searchsorted(self._delegates, [first, last]).tolist())
+        return self._delegates[span], self._order[span]
 
     def _from_first(self, message: Message) -> Message:
         """Return the message of rank 0."""
@@ -337,12 +339,12 @@ class DealtSaving:
         other.
         """
         ranks, nothing = self._ranks, []
-        whole = {} if ranks.rank else {name: some.copy() for name, some in self._mine.items()}
+        whole = {} if ranks.rank else {name: array.copy() for name, array in self._mine.items()}
         for rank in range(1, ranks.size):
             mine = list(self._mine.values()) if rank == ranks.rank else nothing
             came = ranks.tell([mine, *[nothing] * (ranks.size - 1)])[rank]
-            for into, more in zip(whole.values(), came, strict=bool(whole)):
+            for into, addend in zip(whole.values(), came, strict=bool(whole)):
                 fold = np.logical_or if into.dtype == bool else np.add
-                fold(into, more, out=into)
+                fold(into, addend, out=into)
             del came  # before the next message comes
         return whole

@@ -101,8 +101,8 @@ def make_vector(graph: RankGraph, vector: VectorType, value: Any, team: Team) ->
         return values
 
     shared = 0 if graph.shared is None else graph.shared.count
-    some = graph.every_ghost if vector.ghosts else []
-    ghosts_by_segment = {id(segment): filled(segment.count) for segment in some}
+    ghost_segments = graph.every_ghost if vector.ghosts else []
+    ghosts_by_segment = {id(segment): filled(segment.count) for segment in ghost_segments}
     return Vector(filled(graph.own.count), filled(shared), ghosts_by_segment)
 
 
@@ -156,9 +156,9 @@ class Links:
         """Set the values of ghosts to those of their owners."""
         if self._communicator.size == 1:
             return
-        messages = [[values.own[link.places] for link in some] for some in self._asked]
-        for some, message in zip(self._held, self._send(messages), strict=True):
-            for link, came in zip(some, message, strict=True):
+        messages = [[values.own[link.places] for link in links] for links in self._asked]
+        for links, message in zip(self._held, self._send(messages), strict=True):
+            for link, came in zip(links, message, strict=True):
                 values.ghosts[link.ghost][link.places] = came
 
     def fold(self, values: Vector, fold: Fold) -> None:
@@ -168,9 +168,9 @@ class Links:
         if self._communicator.size == 1:
             return
         ghosts = values.ghosts
-        messages = [[ghosts[link.ghost][link.places] for link in some] for some in self._held]
-        for some, message in zip(self._asked, self._send(messages), strict=True):
-            for link, came in zip(some, message, strict=True):
+        messages = [[ghosts[link.ghost][link.places] for link in links] for links in self._held]
+        for links, message in zip(self._asked, self._send(messages), strict=True):
+            for link, came in zip(links, message, strict=True):
                 values.own[link.places] = fold(values.own[link.places], came)
         if len(values.shared):
             values.shared[:] = self._fold_shared(values.shared, fold)
@@ -182,13 +182,13 @@ class Links:
         if self._communicator.size == 1:
             return
         messages: list[Message] = []
-        for some in self._asked:
+        for links in self._asked:
             messages.append([])
-            for link in some:
+            for link in links:
                 at = where(marked.own, link.places)
                 messages[-1] += [at.astype(np.uint32), values.own[link.places[at]]]
-        for some, message in zip(self._held, self._send(messages), strict=True):
-            for link, at, came in zip(some, message[::2], message[1::2], strict=True):
+        for links, message in zip(self._held, self._send(messages), strict=True):
+            for link, at, came in zip(links, message[::2], message[1::2], strict=True):
                 places = link.places[at]
                 values.ghosts[link.ghost][places] = came
                 add(marked.ghosts[link.ghost], places)
@@ -202,17 +202,17 @@ class Links:
             return
         shared = bitmap.members(marked.shared)
         messages: list[Message] = []
-        for some in self._held:
+        for links in self._held:
             messages.append([shared, values.shared[shared]])
-            for link in some:
+            for link in links:
                 at = where(marked.ghosts[link.ghost], link.places)
                 ghosts = values.ghosts[link.ghost]
                 messages[-1] += [at.astype(np.uint32), ghosts[link.places[at]]]
         for words in marked.ghosts.values():
             words[:] = 0
-        for some, message in zip(self._asked, self._send(messages), strict=True):
+        for links, message in zip(self._asked, self._send(messages), strict=True):
             _fold_into(values.shared, marked.shared, message[0], message[1], fold)
-            for link, at, came in zip(some, message[2::2], message[3::2], strict=True):
+            for link, at, came in zip(links, message[2::2], message[3::2], strict=True):
                 _fold_into(values.own, marked.own, link.places[at], came, fold)
 
     def _fold_shared(self, values: NDArray, fold: Fold) -> NDArray:

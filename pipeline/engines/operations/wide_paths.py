@@ -85,8 +85,8 @@ class WidePaths:
         exponent of each window, falling, or the least one, rising.
         """
         exponents = self._exponents
-        some = [exponents.own[places.own], exponents.shared[places.shared]]
-        left: NDArray[np.int32] = np.concatenate(some) * np.int32(1 if falling else -1)
+        parts = [exponents.own[places.own], exponents.shared[places.shared]]
+        left: NDArray[np.int32] = np.concatenate(parts) * np.int32(1 if falling else -1)
         while True:
             mine = float(left.max()) if len(left) else -np.inf
             first = self._operations.everyones(mine).max()
@@ -124,17 +124,17 @@ def _put_in_window(
 
 def _join(greatest: int, paths: NDArray, exponents: NDArray, came: NDArray) -> None:
     """Add the sums of a window to paths. A value of 0 stands for no paths yet."""
-    value, its = np.frexp(came)
-    its += np.int32(greatest)
-    none, more = paths == 0, came != 0
-    upper = np.maximum(exponents, its)
-    np.copyto(upper, its, where=none)
-    np.copyto(upper, exponents, where=~more)
+    value, came_exponents = np.frexp(came)
+    came_exponents += np.int32(greatest)
+    none, has_come = paths == 0, came != 0
+    upper = np.maximum(exponents, came_exponents)
+    np.copyto(upper, came_exponents, where=none)
+    np.copyto(upper, exponents, where=~has_come)
     whole = np.ldexp(paths, np.where(none, 0, exponents - upper))
-    whole += np.ldexp(value, np.where(more, its - upper, 0))
-    value, its = np.frexp(whole)
+    whole += np.ldexp(value, np.where(has_come, came_exponents - upper, 0))
+    value, whole_exponents = np.frexp(whole)
     paths[:] = 2 * value
-    exponents[:] = np.where(whole > 0, upper + its - 1, 0)
+    exponents[:] = np.where(whole > 0, upper + whole_exponents - 1, 0)
 
 
 def _depend(

@@ -243,20 +243,20 @@ class RowsOnDisk(NamedTuple):
     def _read(self, team: Team, pages: NDArray[np.uint8], visit: Visit) -> Visits:
         """Read the active pages run by run, and visit all rows that have edges in them."""
 
-        def one(run: PageRun) -> tuple[Any, int]:
+        def visit_run(run: PageRun) -> tuple[Any, int]:
             self.check()
-            with self._buffer() as buffer, self._buffer(self.weights is None) as other:
+            with self._buffer() as buffer, self._buffer(self.weights is None) as weight_buffer:
                 begin, targets, read = self.stream.read(run, buffer)
                 weights = NO_WEIGHTS
                 if self.weights is not None:
-                    _, weights, more = self.weights.read(run, other)
-                    read += more
+                    _, weights, weights_read = self.weights.read(run, weight_buffer)
+                    read += weights_read
                 end = begin + len(targets)
                 first, last = row_of(self.offsets, begin), row_of(self.offsets, end - 1) + 1
                 piece = Piece(self.offsets, targets, begin, end, weights)
                 return visit(piece, NONE, first, last, len(targets)), read
 
-        done = team.map(one, self.stream.runs(pages))
+        done = team.map(visit_run, self.stream.runs(pages))
         skipped = self.stream.idle_blocks(pages)
         return Visits([result for result, _ in done], sum(read for _, read in done), skipped)
 

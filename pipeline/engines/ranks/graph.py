@@ -178,9 +178,9 @@ class RankGraph:
         """Resume a search after ``level`` on a single rank. distance, parent: by global id; the
         search changes them.
         """
-        own = self.own
-        own.resume(distance, parent, level)
-        before = own.visited ^ own.frontier
+        own_vertices = self.own
+        own_vertices.resume(distance, parent, level)
+        before = own_vertices.visited ^ own_vertices.frontier
         for flow in self.flows:
             if flow.backward is not None:
                 side = flow.backward.source
@@ -220,7 +220,7 @@ class _Loading:
             self._side("own", p)
         made = list(self._flows())
         ghosts: dict[Kind, list[Ghosts]] = {
-            kind: list(some.values()) for kind, some in self._ghosts.items()
+            kind: list(by_segment.values()) for kind, by_segment in self._ghosts.items()
         }
         adjacencies = {id(a): a for flow in made for a in (flow.forward, flow.backward) if a}
         return RankGraph(
@@ -295,8 +295,8 @@ class _Loading:
         else:
             info = self._loader.store.info
             for p in (p for p in segment.segment if p in self._held):
-                every = np.arange(local_rows(info.vertices, info.partitions, p), dtype=np.uint32)
-                add_all(every, places(range(p, p + 1), segment.segment), bits)
+                vertices = np.arange(local_rows(info.vertices, info.partitions, p), dtype=np.uint32)
+                add_all(vertices, places(range(p, p + 1), segment.segment), bits)
         chosen = Chosen(side.places, bits, side.count)
         return Pullable(*backward.rows.active(self._loader.team, chosen)[:2])
 
@@ -306,8 +306,8 @@ def rows_bytes(store: Store, rank: int, ranks: int, weighted: bool = False) -> i
     info = store.info
     held = owned(rank, ranks, info.partitions)
     counts = [count_of(held, info.vertices, info.partitions), info.delegates]
-    for some in segments_of(info, rank, ranks).values() if ranks > 1 else ():
-        counts += [count_of(segment, info.vertices, info.partitions) for segment in some]
+    for kind_segments in segments_of(info, rank, ranks).values() if ranks > 1 else ():
+        counts += [count_of(segment, info.vertices, info.partitions) for segment in kind_segments]
     bitmaps = sum(map(bitmaps_bytes, counts))
     return _files_bytes(store, held, weighted) + bitmaps + 4 * info.delegates
 
@@ -325,19 +325,20 @@ def share_bytes(store: Store, rank: int, ranks: int) -> int:
     """Return the most bytes that loading and searching a rank's share hold."""
     info = store.info
     held = owned(rank, ranks, info.partitions)
-    n, own = info.vertices, count_of(held, info.vertices, info.partitions)
+    n, own_count = info.vertices, count_of(held, info.vertices, info.partitions)
     graph = _files_bytes(store, held)
-    state = vertex_bytes(own) + 4 * info.delegates
+    state = vertex_bytes(own_count) + 4 * info.delegates
     if len(held) > 1:  # a flow needs a bitmap of the vertices that earlier flows have found
-        state += own // 8
+        state += own_count // 8
     if ranks == 1:
         return graph + state
     segments = segments_of(info, rank, ranks)
     ghosts: dict[Kind, list[int]] = {
-        kind: [count_of(s, n, info.partitions) for s in some] for kind, some in segments.items()
+        kind: [count_of(s, n, info.partitions) for s in kind_segments]
+        for kind, kind_segments in segments.items()
     }
     state += sum(sum(counts) // 4 for counts in ghosts.values())  # two bitmaps
-    listed = 8 * max(own, *(max(counts, default=0) for counts in ghosts.values()))
+    listed = 8 * max(own_count, *(max(counts, default=0) for counts in ghosts.values()))
     shared = 0 if info.grid is not None else info.delegates
     return graph + state + vertex_bytes(shared) + listed + _sent_bytes(store, held, ranks, ghosts)
 
@@ -350,13 +351,13 @@ def _sent_bytes(store: Store, held: range, ranks: int, ghosts: dict[Kind, list[i
     found = sum(sum(counts) for counts in ghosts.values())
     if grid is None:
         # A target along nn, with its parent, is in three lists: as found, as sorted, as kept.
-        own = sum(store.files[file].bytes for p in held for file in store.shards(p, "nn"))
-        others = info.subgraph_edges["nn"] - own // 4
+        own_bytes = sum(store.files[file].bytes for p in held for file in store.shards(p, "nn"))
+        other_edges = info.subgraph_edges["nn"] - own_bytes // 4
         here = info.delegates + count_of(held, info.vertices, info.partitions)
-        return 6 * min(own, 4 * found) + 8 * min(others, (ranks - 1) * here)
-    others = min(ranks, grid.rows) + min(ranks, grid.columns) - 2
+        return 6 * min(own_bytes, 4 * found) + 8 * min(other_edges, (ranks - 1) * here)
+    other_ranks = min(ranks, grid.rows) + min(ranks, grid.columns) - 2
     most = max(local_rows(info.vertices, info.partitions, p) for p in held)
-    return 6 * 4 * found + 8 * others * most * len(held)
+    return 6 * 4 * found + 8 * other_ranks * most * len(held)
 
 
 def vertex_bytes(count: int) -> int:

@@ -17,8 +17,8 @@ def joined(lists: Iterable[NDArray[np.uint32]]) -> NDArray[np.uint32]:
     """Return the lists as one array. If only one list is not empty, that list itself is
     returned.
     """
-    every = [some for some in lists if len(some)]
-    return every[0] if len(every) == 1 else np.concatenate([NONE, *every])
+    parts = [part for part in lists if len(part)]
+    return parts[0] if len(parts) == 1 else np.concatenate([NONE, *parts])
 
 
 def packed(

@@ -75,8 +75,9 @@ class Remote:
     def _admit(
         self, partition: int, vertices: NDArray[np.uint32], parents: NDArray[np.uint32]
     ) -> int:
-        own = self._graph.own
-        numbers, state = self._graph.within(partition), (own.visited, own.found, own.parent)
+        own_vertices = self._graph.own
+        numbers = self._graph.within(partition)
+        state = own_vertices.visited, own_vertices.found, own_vertices.parent
         return int(admit(vertices, parents, numbers, *state))
 
     def pack(self, rank: int) -> tuple[list[int], list[NDArray]]:
@@ -110,9 +111,17 @@ class Remote:
 
     def adopt(self, rank: int, parents: NDArray[np.uint32]) -> None:
         """Set the parents of the vertices that a rank has sent."""
-        own, at = self._graph.own, 0
+        own_vertices, at = self._graph.own, 0
         for came in self._came[rank]:
-            some = parents[at : at + len(came.vertices)]
-            at += len(some)
+            came_parents = parents[at : at + len(came.vertices)]
+            at += len(came_parents)
             numbers = self._graph.within(came.partition)
-            adopt(came.vertices, some, numbers, came.level, own.distance, own.parent, UNREACHED)
+            adopt(
+                came.vertices,
+                came_parents,
+                numbers,
+                came.level,
+                own_vertices.distance,
+                own_vertices.parent,
+                UNREACHED,
+            )

@@ -44,16 +44,18 @@ def result_of(graph: RankGraph) -> RankResult:
     """Return the result of a rank after a search. No array is copied, except the delegates' on a
     single rank.
     """
-    own, held = graph.own, graph.held
+    own_vertices, held = graph.own, graph.held
     parts = {
-        p: Part(own.distance[i :: len(held)], own.parent[i :: len(held)])
+        p: Part(own_vertices.distance[i :: len(held)], own_vertices.parent[i :: len(held)])
         for i, p in enumerate(held)
     }
     if graph.rank:
         return RankResult(parts, None)
     if graph.shared is None:
-        some = graph.delegates
-        return RankResult(parts, Part(own.distance[some], own.parent[some]))
+        delegates = graph.delegates
+        return RankResult(
+            parts, Part(own_vertices.distance[delegates], own_vertices.parent[delegates])
+        )
     return RankResult(parts, Part(graph.shared.distance, graph.shared.parent))
 
 
@@ -83,8 +85,8 @@ def save_vectors(
     columns: own and shared values by name, by place.
     """
     for i, p in enumerate(held):
-        some = {name: own[i :: len(held)] for name, (own, _) in columns.items()}
-        save_columns(folder, str(p), some)
+        own_columns = {name: values[i :: len(held)] for name, (values, _) in columns.items()}
+        save_columns(folder, str(p), own_columns)
     if rank == 0:
         shared = {name: shared for name, (_, shared) in columns.items()}
         save_columns(folder, _DELEGATES, shared)

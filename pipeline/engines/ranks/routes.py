@@ -78,7 +78,7 @@ class Routes(NamedTuple):
     def ghosts(self) -> list[Kind]:
         """Return the kinds of segments in which other ranks may own vertices."""
         ends = [ends for flow in self.flows for ends in (flow.push, flow.pull) if ends]
-        kinds: list[Kind] = [kind for some in ends for kind in some]
+        kinds: list[Kind] = [kind for group in ends for kind in group]
         apart: tuple[Kind, ...] = "column", "row", "all"
         return [kind for kind in apart if kind in kinds]
 
@@ -177,9 +177,9 @@ def lies_in(part: range, segment: range) -> bool:
 
 def segments_of(info: GraphInfo, rank: int, ranks: int) -> dict[Kind, list[range]]:
     """Return the segments other than its own and the shared one that a rank must know, by kind."""
-    own = owned(rank, ranks, info.partitions)
+    held = owned(rank, ranks, info.partitions)
     found: dict[Kind, list[range]] = {}
     for kind in routes_of(info.grid).ghosts:
-        every = {partitions_of(kind, p, info.partitions, info.grid): None for p in own}
-        found[kind] = [segment for segment in every if not lies_in(segment, own)]
+        segments = {partitions_of(kind, p, info.partitions, info.grid): None for p in held}
+        found[kind] = [segment for segment in segments if not lies_in(segment, held)]
     return found

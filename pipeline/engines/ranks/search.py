@@ -148,9 +148,9 @@ class _RankSearch:
             if checkpoint and followed:
                 checkpoint.passed(self.level, step.entered)
                 if checkpoint.due():
-                    own = self._graph.own
+                    own_vertices = self._graph.own
                     records = self._records(self._done.counts)
-                    checkpoint.save(own.distance, own.parent, self.level, records)
+                    checkpoint.save(own_vertices.distance, own_vertices.parent, self.level, records)
             if not step.more:
                 break
         return self._finish()
@@ -173,12 +173,12 @@ class _RankSearch:
         counts = self._done.counts
         if size == 1:
             return RankFound(graph, self._records(counts))
-        own = [counts.ravel()]
+        own_message = [counts.ravel()]
         if graph.shared is not None:
             known = np.flatnonzero(graph.shared.parent != UNREACHED).astype(np.uint32)
-            own += [known, graph.shared.parent[known]]
+            own_message += [known, graph.shared.parent[known]]
         messages: list[Message] = [
-            [remote.parents(rank)] + (own if rank == 0 else []) for rank in range(size)
+            [remote.parents(rank)] + (own_message if rank == 0 else []) for rank in range(size)
         ]
         sums = np.zeros_like(counts)
         for rank, message in enumerate(self._communicator.exchange(messages)):

@@ -142,8 +142,8 @@ class Supersteps:
         entered = graph.own.entered
         if graph.shared is not None and graph.rank == 0:  # all ranks have them; they count once
             entered += graph.shared.entered
-        more = routes.agreed or anywhere > 0
-        return Superstep(entered, total(looks), directions, sent, more)
+        is_unfinished = routes.agreed or anywhere > 0
+        return Superstep(entered, total(looks), directions, sent, is_unfinished)
 
     def _frontier(self) -> dict[int, Told]:
         """Return the frontier of each partition held, to be sent to other ranks; empty on a single
@@ -197,10 +197,10 @@ class Supersteps:
                 heads[rank] += [p, len(told.local)]
                 parts[rank].append(told.part)
         sums = np.zeros_like(counters)
-        for head, *others in self._exchange("expand", heads, parts, sent):
+        for head, *bodies in self._exchange("expand", heads, parts, sent):
             sums += head[: len(counters)]
             numbers = head[len(counters) :].tolist()
-            for part, p, count in zip(others, numbers[::2], numbers[1::2], strict=True):
+            for part, p, count in zip(bodies, numbers[::2], numbers[1::2], strict=True):
                 of = local_rows(graph.vertices, graph.partitions, p)
                 local = unpacked(part, count, of)
                 for kind in kinds:
@@ -256,7 +256,7 @@ class Supersteps:
         vertices = joined(ends.vertices[:new] for new, _, ends in done)
         parents = joined(ends.parents[:new] for new, _, ends in done)
         away = by_partition(vertices, parents, segment.segment)
-        return sum(self.remote.add(some) for some in away), edge_counts
+        return sum(self.remote.add(batch) for batch in away), edge_counts
 
     def _fold(self, level: int, direction: Direction, found: int, sent: dict[str, int]) -> int:
         """Send the vertices found to their owners. If the graph has shared vertices, returns the
@@ -280,14 +280,14 @@ class Supersteps:
             common, told = [found, len(listed)], [packed(listed, listed, shared.count)[0]]
         heads = [common + head for head in heads]
         anywhere = 0
-        for rank, (head, *some) in enumerate(self._exchange("fold", heads, parts, sent, told)):
+        for rank, (head, *arrays) in enumerate(self._exchange("fold", heads, parts, sent, told)):
             numbers = head.tolist()
             if shared is not None:
-                vertices = unpacked(some.pop(0), numbers[1], shared.count)
+                vertices = unpacked(arrays.pop(0), numbers[1], shared.count)
                 state = shared.visited, shared.found, shared.parent
                 admit(vertices, NONE, by_rule(), *state)
                 anywhere += numbers[0]
-            self.remote.unpack(rank, level, numbers[len(common) :], some)
+            self.remote.unpack(rank, level, numbers[len(common) :], arrays)
         return anywhere
 
     def _exchange(
@@ -306,10 +306,10 @@ class Supersteps:
             [np.array(head, np.int64), *told, *part]
             for head, part in zip(heads, parts, strict=True)
         ]
-        for rank, some in enumerate(parts):
+        for rank, rank_parts in enumerate(parts):
             if rank != self._communicator.rank:
                 sent["control"] += messages[rank][0].nbytes
-                sent[names[kind]] += sum(part.nbytes for part in some)
+                sent[names[kind]] += sum(part.nbytes for part in rank_parts)
                 if told:
                     sent[names["shared"]] += sum(part.nbytes for part in told)
         return self._communicator.exchange(messages)

@@ -294,10 +294,10 @@ def held_before(cluster: Cluster, ranks: int, baseline: int) -> int:
 
     baseline: bytes that a worker holds.
     """
-    each = baseline + GROWTH_BYTES
+    worker_bytes = baseline + GROWTH_BYTES
     if not cluster.local:
-        return each
-    return resident_bytes() + server_bytes() + GROWTH_BYTES + ranks * each
+        return worker_bytes
+    return resident_bytes() + server_bytes() + GROWTH_BYTES + ranks * worker_bytes
 
 
 def check_room(

@@ -177,11 +177,11 @@ def _put_together(whole: DealtProgram, given: ProgramResult, ranks: Ranks) -> Pr
         mine = [np.frombuffer(about, np.uint8), *map(np.asarray, given.values.values())]
     for rank in range(1, ranks.size):
         to_first = mine if ranks.rank == rank else nothing
-        messages = [to_first if other == 0 else nothing for other in range(ranks.size)]
+        messages = [to_first if peer == 0 else nothing for peer in range(ranks.size)]
         came = ranks.tell(messages)[rank]
         if ranks.rank == 0:
             columns, record = json.loads(came[0].tobytes())
-            more = ProgramResult(dict(zip(columns, came[1:], strict=True)), record)
-            given = whole.put_together(given, more)
-            del came, more  # before the next message comes
+            rank_result = ProgramResult(dict(zip(columns, came[1:], strict=True)), record)
+            given = whole.put_together(given, rank_result)
+            del came, rank_result  # before the next message comes
     return given if ranks.rank == 0 else ProgramResult({}, given.record)

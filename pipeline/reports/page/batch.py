@@ -110,16 +110,16 @@ def _axis(begun: Sequence[JobHistory]) -> Axis | None:
     """Return the axis for jobs that have begun. begun: by their begin."""
     if not begun:
         return None
-    every = sorted(chain.from_iterable(job.every_time() for job in begun), key=attrgetter("began"))
-    last = max(one.latest for one in every)
-    ends = list(accumulate((inf if one.ended == inf else one.latest for one in every), max))
+    spans = sorted(chain.from_iterable(job.every_time() for job in begun), key=attrgetter("began"))
+    last = max(span.latest for span in spans)
+    ends = list(accumulate((inf if span.ended == inf else span.latest for span in spans), max))
     first = next(
         (
-            every[i].began
-            for i in range(len(every) - 1, 0, -1)
-            if every[i].began - ends[i - 1] > max(_PAUSE, last - every[i].began)
+            spans[i].began
+            for i in range(len(spans) - 1, 0, -1)
+            if spans[i].began - ends[i - 1] > max(_PAUSE, last - spans[i].began)
         ),
-        every[0].began,
+        spans[0].began,
     )
     cut = bisect_left(begun, first, key=lambda job: job.times.began)
     return Axis(begun[cut:], begun[:cut], first, last)
@@ -137,12 +137,12 @@ def _figures(jobs: Sequence[JobHistory], axis: Axis | None, runs: bool) -> list[
     made += [Figure(state, figure(counts[state])) for state in rarer if counts[state]]
     drawn = axis.jobs if axis else ()
     times = chain.from_iterable(job.every_time() for job in drawn)
-    ends = [one.end for one in times if one.end is not None]
+    ends = [span.end for span in times if span.end is not None]
     if axis and ends:
         tries = chain(
             (job.entry for job in drawn), *(_earlier_on_axis(job, axis.first) for job in drawn)
         )
-        spent = sum(one.seconds or 0 for one in tries)
+        spent = sum(attempt.seconds or 0 for attempt in tries)
         note = f"of {_count(len(drawn), 'job', 'jobs')}, one after the other {duration(spent)}"
         made.append(Figure("first begin to last end", duration(max(ends) - axis.first), note))
     held = [(job.entry.peak_bytes, job.name) for job in jobs if job.entry.peak_bytes is not None]
@@ -154,7 +154,7 @@ def _figures(jobs: Sequence[JobHistory], axis: Axis | None, runs: bool) -> list[
 
 def _earlier_on_axis(job: JobHistory, first: float) -> list[Try]:
     """Return the tries before the last one of a job, without those before the axis begins."""
-    return [one for one in job.earlier if times_of(one).began >= first]
+    return [attempt for attempt in job.earlier if times_of(attempt).began >= first]
 
 
 def _count(count: int, what: str, many: str) -> str:
@@ -179,18 +179,18 @@ def _timeline(jobs: Sequence[JobHistory], axis: Axis | None) -> Section:
         return Section("Jobs", [tag("p", "No job has begun."), folded], wide=True)
     shown = _most_telling(jobs, axis)
     bars = {job.name: _bars(job, axis) for job in shown}
-    every = list(chain.from_iterable(bars.values()))
+    all_bars = list(chain.from_iterable(bars.values()))
     told = ["Each bar is a try of a job, from its begin to its end, in UTC."]
-    if any(bar.thin for bar in every):
+    if any(bar.thin for bar in all_bars):
         told.append("Tries before the last one of a job have thin bars.")
     if len(shown) < len(jobs):
         told.append(
             f"Only {len(shown):,} of {len(jobs):,} jobs are drawn: those that failed come first, "
             "then those whose last try took longest."
         )
-    if any(bar.times.ended == inf for bar in every):
+    if any(bar.times.ended == inf for bar in all_bars):
         told.append("Jobs that are running have bars with a point.")
-    if any(bar.times.ended is None for bar in every):
+    if any(bar.times.ended is None for bar in all_bars):
         told.append("A bar with a torn end is a try whose end is not known.")
     before = sum(len(job.earlier) - len(_earlier_on_axis(job, axis.first)) for job in axis.jobs)
     if axis.earlier or before:
@@ -202,7 +202,7 @@ def _timeline(jobs: Sequence[JobHistory], axis: Axis | None) -> Section:
         )
     content = [
         tag("p", " ".join(told)),
-        tag("figure", _legend(every), _drawn([(job, bars[job.name]) for job in shown], axis)),
+        tag("figure", _legend(all_bars), _drawn([(job, bars[job.name]) for job in shown], axis)),
         folded,
     ]
     return Section("Jobs by time", content, wide=True)
@@ -232,9 +232,9 @@ def _bars(job: JobHistory, axis: Axis) -> list[TryBar]:
     if job.state == "left out" or not axis.first <= job.times.began < inf:
         return []
     bars = [
-        TryBar(times_of(one), one.state, _pointed_try(one, number), True)
-        for number, one in enumerate(job.earlier, 1)
-        if times_of(one).began >= axis.first
+        TryBar(times_of(attempt), attempt.state, _pointed_try(attempt, number), True)
+        for number, attempt in enumerate(job.earlier, 1)
+        if times_of(attempt).began >= axis.first
     ]
     return [*bars, TryBar(job.times, job.outcome, _pointed(job), False)]
 
@@ -300,10 +300,10 @@ def _why_left_out(job: JobHistory) -> str:
     return f"because {few}{' and others' if len(job.blockers) > MOST_NAMED else ''} failed"
 
 
-def _why(one: Entry | Try, *details: str) -> str:
+def _why(record: Entry | Try, *details: str) -> str:
     """Return the error of a job or a try, and in parentheses its exit code in words and details."""
-    code = describe_exit(one.exit_code) if one.exit_code else ""
-    error = one.error or code or UNKNOWN
+    code = describe_exit(record.exit_code) if record.exit_code else ""
+    error = record.error or code or UNKNOWN
     told = ", ".join([*([code] if code not in error else []), *details])
     return f"{error} ({told})" if told else error
 
@@ -314,20 +314,21 @@ def _pointed(job: JobHistory) -> str:
     return f"{name}, {state}: {began} to {ended}, {seconds}, tries {tries}, memory {held}{why}"
 
 
-def _pointed_try(one: Try, number: int) -> str:
-    began, ended, seconds, held, why = _try_cells(one)
-    told = f"{one.name}, try {number}, {one.state}: {began} to {ended}, {seconds}, memory {held}"
+def _pointed_try(attempt: Try, number: int) -> str:
+    began, ended, seconds, held, why = _try_cells(attempt)
+    told = f"{attempt.name}, try {number}, {attempt.state}: {began} to {ended}, {seconds}, "
+    told += f"memory {held}"
     return told if why == _NOTHING else f"{told}: {why}"
 
 
-def _try_cells(one: Try) -> tuple[str, ...]:
-    times = times_of(one)
+def _try_cells(attempt: Try) -> tuple[str, ...]:
+    times = times_of(attempt)
     return (
         _time(times.began),
         UNKNOWN if times.ended is None else _time(times.ended),
-        UNKNOWN if one.seconds is None else duration(one.seconds),
-        UNKNOWN if one.peak_bytes is None else size(one.peak_bytes),
-        one.error or (describe_exit(one.exit_code) if one.exit_code else _NOTHING),
+        UNKNOWN if attempt.seconds is None else duration(attempt.seconds),
+        UNKNOWN if attempt.peak_bytes is None else size(attempt.peak_bytes),
+        attempt.error or (describe_exit(attempt.exit_code) if attempt.exit_code else _NOTHING),
     )
 
 
@@ -367,11 +368,11 @@ def _earlier(jobs: Sequence[JobHistory]) -> Section | None:
         (
             job.name,
             figure(number),
-            one.state,
-            *_try_cells(one),
+            attempt.state,
+            *_try_cells(attempt),
         )
         for job in jobs
-        for number, one in enumerate(job.earlier, 1)
+        for number, attempt in enumerate(job.earlier, 1)
     ]
     if not rows:
         return None
@@ -392,9 +393,9 @@ def _not_done(jobs: Sequence[JobHistory], runs: bool) -> Section | None:
     }
     rows: list[tuple[str, Content]] = []
     for state, why in told.items():
-        some = [job for job in jobs if job.state == state]
-        if some:
-            rows.append((state, f"{why}: {', '.join(job.name for job in some)}"))
+        state_jobs = [job for job in jobs if job.state == state]
+        if state_jobs:
+            rows.append((state, f"{why}: {', '.join(job.name for job in state_jobs)}"))
     causes: dict[str, list[str]] = {}
     for job in jobs:
         if job.state == "left out":

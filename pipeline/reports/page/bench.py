@@ -331,7 +331,7 @@ def _scaling_row(row: Document, a_rank: float) -> Bar:
     ranks, efficiency = number(row, "ranks"), number(row, "efficiency")
     seconds = numbers(row, "report", "search_seconds") or numbers(row, "report", "seconds")
     sent = numbers(row, "exchanged", "bytes_sent")
-    more = (
+    cells = (
         figure(_rate_of(row)),
         UNKNOWN if ranks is None else figure(float(a_rank * ranks)),
         duration(seconds.get("median")),
@@ -340,7 +340,7 @@ def _scaling_row(row: Document, a_rank: float) -> Bar:
         _graph_name(row["report"]),
     )
     told = UNKNOWN if efficiency is None else share(efficiency, 1)
-    return Bar(figure(ranks), efficiency, told, more)
+    return Bar(figure(ranks), efficiency, told, cells)
 
 
 def _levels(exchanged: Any) -> Section | None:
@@ -435,12 +435,12 @@ _CHECKED_BY_HAND = "Every result was held against that of the kernels by hand."
 def _way(name: str, way: Any) -> Bar:
     rate, speed_up = number(way, "gteps", "median"), number(way, "speed_up")
     edges = number(way, "edges_examined")
-    more = (
+    cells = (
         "-" if speed_up is None else f"{speed_up:.2f} times",
         duration(number(way, "search_seconds", "median")),
         UNKNOWN if edges is None else figure(round(edges)),
     )
-    return Bar(name, rate, figure(rate), more)
+    return Bar(name, rate, figure(rate), cells)
 
 
 def _without(report: Document) -> Section | None:
@@ -455,11 +455,11 @@ def _without(report: Document) -> Section | None:
 
 def _the_run(report: Document, path: Path) -> Section:
     graph = at(report, "graph")
-    more: list[tuple[str, Content]] = [
+    items: list[tuple[str, Content]] = [
         (f"graph's {name}" if name == "path" else name.replace("_", " "), text(value))
         for name, value in (graph.items() if isinstance(graph, dict) else ())
     ]
     for name in ("method", "seed"):
         if name in report:
-            more.append((name, text(report[name])))
-    return run.the_run(report, path, more)
+            items.append((name, text(report[name])))
+    return run.the_run(report, path, items)

@@ -169,14 +169,14 @@ def stems(frame: Frame, points: Sequence[Point]) -> Layer:
 
 
 def joined(frame: Frame, points: Sequence[Point], kind: str) -> Layer:
-    for one, other in pairwise(points):
+    for start, end in pairwise(points):
         yield tag(
             "line",
             class_=kind,
-            x1=_percent(one.at),
-            x2=_percent(other.at),
-            y1=frame.down(one.value),
-            y2=frame.down(other.value),
+            x1=_percent(start.at),
+            x2=_percent(end.at),
+            y1=frame.down(start.value),
+            y2=frame.down(end.value),
         )
 
 

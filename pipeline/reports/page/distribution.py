@@ -48,7 +48,7 @@ def _histogram(values: str, counted: str, ranges: Sequence[Range]) -> Section:
     ]
     whole = isinstance(first, int)
     several = bins[0][1] - first + whole > 1 if whole else True
-    each = f"{counted} in each column" if several else counted
+    axis_title = f"{counted} in each column" if several else counted
     length = (bins[1][0] - first) if len(bins) > 1 else last - first or 1
     middle = 0 if several else 0.5  # a single value stands in the middle of its column
     ticks = [
@@ -60,19 +60,19 @@ def _histogram(values: str, counted: str, ranges: Sequence[Range]) -> Section:
         f"{counted.capitalize()} by {values}",
         f"{len(bins):,} columns from {figure(first)} to {figure(last)}; the table has the numbers.",
         linear(max(column.value for column in made), whole=True),
-        each,
+        axis_title,
         ticks,
         values,
     )
-    low, high, most = max(bins, key=lambda one: one[2])
-    every = sum(count for _, _, count in bins)
-    told = f"The most common {values} is {_name(low, high)}: {most:,} of {every:,} {counted}."
+    low, high, most = max(bins, key=lambda bin_range: bin_range[2])
+    total = sum(count for _, _, count in bins)
+    told = f"The most common {values} is {_name(low, high)}: {most:,} of {total:,} {counted}."
     return _section(frame.title, told, chart(frame, columns(frame, made)), values, counted, bins)
 
 
 def _survival(values: str, counted: str, ranges: Sequence[Range]) -> Section:
     """Return a curve of how many have at least a value, on logarithmic axes."""
-    drawn = [one for one in ranges if one[0] > 0]
+    drawn = [value_range for value_range in ranges if value_range[0] > 0]
     if len(drawn) < _LEAST_POINTS:
         return _section(f"{counted.capitalize()} by {values}", None, None, values, counted, ranges)
     bins = join_ranges(drawn, _MOST_POINTS, False)
@@ -91,14 +91,14 @@ def _survival(values: str, counted: str, ranges: Sequence[Range]) -> Section:
         [Tick(along.place(tick), compact(tick)) for tick in along.ticks],
         values,
     )
-    every = sum(count for _, _, count in ranges)
+    total = sum(count for _, _, count in ranges)
     told = f"For each number of {values}, how many {counted} have at least as many."
     if isinstance(bins[0][0], float):
         told = f"For each value of {values}, how many {counted} have at least as much."
     told += " Both axes are logarithmic."
-    if every > above[0]:
-        told += f" {every - above[0]:,} have 0, and no dot."
-    steps = [Point(one.at, other.value, "") for one, other in pairwise(points)]
+    if total > above[0]:
+        told += f" {total - above[0]:,} have 0, and no dot."
+    steps = [Point(left.at, right.value, "") for left, right in pairwise(points)]
     line = [point for pair in zip_longest(points, steps) for point in pair if point is not None]
     drawn_chart = chart(frame, joined(frame, line, "line"), dots(frame, points))
     return _section(frame.title, told, drawn_chart, values, counted, join_ranges(ranges, 24, False))

@@ -58,12 +58,12 @@ def drawing(sample: Neighbourhood, directed: bool) -> Section:
         tag(
             "line",
             class_="tie",
-            x1=_percent(places[one][0]),
-            y1=_down(places[one][1]),
-            x2=_percent(places[other][0]),
-            y2=_down(places[other][1]),
+            x1=_percent(places[start][0]),
+            y1=_down(places[start][1]),
+            x2=_percent(places[end][0]),
+            y2=_down(places[end][1]),
         )
-        for one, other in sample.edges
+        for start, end in sample.edges
     )
     marks = (
         tag(

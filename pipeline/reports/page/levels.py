@@ -87,7 +87,7 @@ def levels(document: Any, subject: str = "") -> Section | None:
     parts = [_bins(part, a_column) for part in split]
     summed = at(document, "supersteps_between")
     between = _as_bin(summed) if len(parts) > 1 and isinstance(summed, dict) else None
-    bins = [some for part in parts for some in part]
+    bins = [level_bin for part in parts for level_bin in part]
     told = [subject + _told([*bins, between] if between else bins)]
     if a_column > 1:
         told.append(f"Each column shows the mean of {a_column:,} levels.")
@@ -97,9 +97,9 @@ def levels(document: Any, subject: str = "") -> Section | None:
         told.append(
             f"{kept} of levels {left_out} are recorded: the axis is cut, without columns there."
         )
-    known = [key for key in _DRAWN if any(some.sums[key] is not None for some in bins)]
+    known = [key for key in _DRAWN if any(level_bin.sums[key] is not None for level_bin in bins)]
     panels = [_panel(parts, key, last=key == known[-1]) for key in known]
-    ways = [way for way in WAYS if any(some.kind == way for some in bins)]
+    ways = [way for way in WAYS if any(level_bin.kind == way for level_bin in bins)]
     legend = (tag("span", _swatch(way), _MEANING[way]) for way in ways)
     return Section(
         "Level by level",
@@ -129,8 +129,8 @@ def _swatch(way: str) -> Element:
 def _split(found: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """Split the supersteps in two, where levels are left out."""
     numbered = [number(step, "level") for step in found]
-    for i, (one, other) in enumerate(pairwise(numbered), 1):
-        if one is not None and other is not None and other > one + 1:
+    for i, (level, next_level) in enumerate(pairwise(numbered), 1):
+        if level is not None and next_level is not None and next_level > level + 1:
             return [found[:i], found[i:]]
     return [found]
 
@@ -138,13 +138,13 @@ def _split(found: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 def _bins(found: Sequence[dict[str, Any]], a_column: int) -> list[Bin]:
     made = []
     for start in range(0, len(found), a_column):
-        some = found[start : start + a_column]
-        first = int(number(some[0], "level") or start + 1)
-        values = {key: [number(step, key) for step in some] for key in _COUNTS}
-        sums = {key: _sum(each) for key, each in values.items()}
-        sums["bytes_sent"] = sum(sum(numbers(step, "bytes_sent").values()) for step in some)
-        ways = frozenset(way for step in some for way in _ways(step))
-        made.append(Bin(first, first + len(some) - 1, ways, sums))
+        steps = found[start : start + a_column]
+        first = int(number(steps[0], "level") or start + 1)
+        values = {key: [number(step, key) for step in steps] for key in _COUNTS}
+        sums = {key: _sum(counts) for key, counts in values.items()}
+        sums["bytes_sent"] = sum(sum(numbers(step, "bytes_sent").values()) for step in steps)
+        ways = frozenset(way for step in steps for way in _ways(step))
+        made.append(Bin(first, first + len(steps) - 1, ways, sums))
     return made
 
 
@@ -159,10 +159,10 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 def _told(bins: Sequence[Bin]) -> str:
     """Say which levels took most of the time."""
-    whole = sum(some.sums["seconds"] or 0 for some in bins)
+    whole = sum(level_bin.sums["seconds"] or 0 for level_bin in bins)
     if not whole:
         return "How long levels took is not known."
-    longest = max(bins, key=lambda some: some.sums["seconds"] or 0)
+    longest = max(bins, key=lambda level_bin: level_bin.sums["seconds"] or 0)
     time = f"{share(longest.sums['seconds'] or 0, whole)} of {duration(whole)}"
     levels = "level" if longest.count == 1 else "levels"
     return f"Most time went into {levels} {longest.name}: {time}."
@@ -171,10 +171,10 @@ def _told(bins: Sequence[Bin]) -> str:
 def _panel(parts: Sequence[Sequence[Bin]], key: str, last: bool) -> Element:
     """Draw a chart of one key. last: whether the panel has the axis of all panels."""
     name = _DRAWN[key]
-    values = [some.mean(key) or 0 for part in parts for some in part]
+    values = [level_bin.mean(key) or 0 for part in parts for level_bin in part]
     unit = time_unit(max(values)) if key == "seconds" else None
     scale, title = (unit.scale, f"{name}, {unit.name}") if unit else (1, name)
-    a_level = any(some.count > 1 for part in parts for some in part)
+    a_level = any(level_bin.count > 1 for part in parts for level_bin in part)
     bars, ticks = [], []
     for part, (start, stop) in zip(parts, _places(len(parts)), strict=True):
         width = (stop - start) / len(part)
@@ -182,14 +182,14 @@ def _panel(parts: Sequence[Sequence[Bin]], key: str, last: bool) -> Element:
             Column(
                 start + i * width,
                 start + (i + 1) * width,
-                (some.mean(key) or 0) / scale,
-                some.kind,
-                _pointed(some, key, name),
+                (level_bin.mean(key) or 0) / scale,
+                level_bin.kind,
+                _pointed(level_bin, key, name),
             )
-            for i, some in enumerate(part)
+            for i, level_bin in enumerate(part)
         ]
         first = part[0].first
-        final = first + sum(some.count for some in part) - 1
+        final = first + sum(level_bin.count for level_bin in part) - 1
         marked = integers(first, final) if len(parts) == 1 else sorted({first, final})
         ticks += [
             Tick(start + (stop - start) * (level - first + 0.5) / (final - first + 1), f"{level:,}")
@@ -212,10 +212,10 @@ def _places(parts: int) -> list[tuple[float, float]]:
     return [(0, 1)] if parts == 1 else [(0, _GAP[0]), (_GAP[1], 1)]
 
 
-def _pointed(some: Bin, key: str, name: str) -> str:
-    value = some.mean(key)
+def _pointed(level_bin: Bin, key: str, name: str) -> str:
+    value = level_bin.mean(key)
     told = duration(value) if key == "seconds" else figure(_whole(value))
-    return f"level {some.name}, {'/'.join(sorted(some.ways)) or UNKNOWN}: {name} {told}"
+    return f"level {level_bin.name}, {'/'.join(sorted(level_bin.ways)) or UNKNOWN}: {name} {told}"
 
 
 def _whole(value: float | None) -> float | None:
@@ -226,15 +226,19 @@ def _table(parts: Sequence[Sequence[Bin]], between: Bin | None) -> Element:
     """Return the table of the chart's values; a row of several levels has their sums. Keys without
     information are left out.
     """
-    bins = [some for part in parts for some in part]
+    bins = [level_bin for part in parts for level_bin in part]
     counts = ("frontier", "found", "edges_examined")
-    keys = [key for key in counts if any(some.sums[key] is not None for some in bins)]
-    keys += [key for key in ("bytes_read", "bytes_sent") if any(some.sums[key] for some in bins)]
+    keys = [key for key in counts if any(level_bin.sums[key] is not None for level_bin in bins)]
+    keys += [
+        key
+        for key in ("bytes_read", "bytes_sent")
+        if any(level_bin.sums[key] for level_bin in bins)
+    ]
     head = ["level", "direction", *(key.replace("_", " ") for key in keys), "time"]
-    rows = [[_row(some, keys) for some in part] for part in parts]
+    rows = [[_row(level_bin, keys) for level_bin in part] for part in parts]
     if between:
         rows.insert(1, [_row(between, keys)])
-    several = between is not None or any(some.count > 1 for some in bins)
+    several = between is not None or any(level_bin.count > 1 for level_bin in bins)
     caption = "Supersteps; sums for several levels" if several else "Supersteps"
     made = [row for part in rows for row in part]
     return beside(f"All {len(made):,} rows of the table", table(caption, head, made), len(made))
@@ -243,15 +247,17 @@ def _table(parts: Sequence[Sequence[Bin]], between: Bin | None) -> Element:
 def _as_bin(between: Any) -> Bin:
     """Return the levels that are left out as a bin."""
     directions = at(between, "directions")
-    each = directions.values() if isinstance(directions, dict) else ()
-    ways = frozenset(str(way) for ways in each if isinstance(ways, dict) for way in ways)
+    groups = directions.values() if isinstance(directions, dict) else ()
+    ways = frozenset(str(way) for ways in groups if isinstance(ways, dict) for way in ways)
     sums = {key: number(between, key) for key in _COUNTS}
     sums["bytes_sent"] = sum(numbers(between, "bytes_sent").values())
     first, last = (int(number(between, key) or 0) for key in ("first_level", "last_level"))
     return Bin(first, last, ways, sums)
 
 
-def _row(some: Bin, keys: Sequence[str]) -> list[str]:
-    told = [size(some.sums[key]) if "bytes" in key else figure(some.sums[key]) for key in keys]
-    way = "/".join(sorted(some.ways)) or UNKNOWN
-    return [some.name, way, *told, duration(some.sums["seconds"])]
+def _row(level_bin: Bin, keys: Sequence[str]) -> list[str]:
+    told = [
+        size(level_bin.sums[key]) if "bytes" in key else figure(level_bin.sums[key]) for key in keys
+    ]
+    way = "/".join(sorted(level_bin.ways)) or UNKNOWN
+    return [level_bin.name, way, *told, duration(level_bin.sums["seconds"])]

@@ -73,10 +73,10 @@ def _record(result: Result, path: Path) -> tuple[dict[str, Any], list[str]]:
     """Return the record of this result; a record of another graph or algorithm is left out."""
     record, unknown = run.read_record(path)
     graph = at(record, "graph", "fingerprint")
-    other = result.info is not None and graph is not None and graph != result.info.graph
+    is_foreign = result.info is not None and graph is not None and graph != result.info.graph
     key = FORMS[result.algorithm].key
-    every = {form.key for form in FORMS.values()} - {key}
-    if record and (other or (key not in record and every & record.keys())):
+    other_keys = {form.key for form in FORMS.values()} - {key}
+    if record and (is_foreign or (key not in record and other_keys & record.keys())):
         return {}, ["What ran, and for how long: the run record beside it is of another run."]
     return record, unknown
 
@@ -120,14 +120,14 @@ def _spent(result: Result, record: dict[str, Any]) -> list[Figure]:
 
 def _iterations(record: dict[str, Any], found: dict[str, Any]) -> Section | None:
     """Return a chart of PageRank's iterations, by the change of each."""
-    every = entries(record, "iterations")
-    known = [(i, number(some, "change") or 0) for i, some in enumerate(every, 1)]
+    iterations = entries(record, "iterations")
+    known = [(i, number(iteration, "change") or 0) for i, iteration in enumerate(iterations, 1)]
     drawn = [(i, change) for i, change in known if change > 0]
     if not drawn:
         return None
     together = -(-len(drawn) // MOST_COLUMNS)
     points = [
-        Point((i - 0.5) / len(every), change, f"iteration {i:,}: change {figure(change)}")
+        Point((i - 0.5) / len(iterations), change, f"iteration {i:,}: change {figure(change)}")
         for i, change in _each(drawn, together)
     ]
     tolerance = max(0.0, number(found, "tolerance") or 0)
@@ -137,26 +137,27 @@ def _iterations(record: dict[str, Any], found: dict[str, Any]) -> Section | None
         "A dot for each iteration, on a logarithmic scale; the table has the numbers.",
         logarithmic(min(values), max(values)),
         "change (L1)",
-        [Tick((i - 0.5) / len(every), f"{i:,}") for i in integers(1, len(every))],
+        [Tick((i - 0.5) / len(iterations), f"{i:,}") for i in integers(1, len(iterations))],
         "iteration",
     )
     layers = [joined(frame, points, "line"), dots(frame, points)]
     if tolerance:
         layers.append(across(frame, tolerance, f"tolerance {figure(tolerance)}"))
-    told = f"The last of {len(every):,} iterations changed {figure(drawn[-1][1])}, as the sum of "
-    told += "all vertices' changes. The scale is logarithmic."
+    told = f"The last of {len(iterations):,} iterations changed {figure(drawn[-1][1])}, as the sum "
+    told += "of all vertices' changes. The scale is logarithmic."
     if together > 1:
         told += f" Of every {together:,} iterations, one is drawn and listed."
-    if len(drawn) < len(every):
-        told += f" {len(every) - len(drawn):,} changed nothing, or are not known: they have no dot."
+    if len(drawn) < len(iterations):
+        undrawn = len(iterations) - len(drawn)
+        told += f" {undrawn:,} changed nothing, or are not known: they have no dot."
     rows = [
         (
             f"{i:,}",
-            figure(number(some, "change")),
-            figure(number(some, "edges_examined")),
-            duration(number(some, "seconds")),
+            figure(number(iteration, "change")),
+            figure(number(iteration, "edges_examined")),
+            duration(number(iteration, "seconds")),
         )
-        for i, some in _each(list(enumerate(every, 1)), together)
+        for i, iteration in _each(list(enumerate(iterations, 1)), together)
     ]
     made = table("Iterations", ("iteration", "change", "edges examined", "time"), rows)
     content = [tag("p", told), tag("figure", chart(frame, *layers))]

@@ -61,9 +61,9 @@ def command(document: Record) -> str | None:
     words = document.get("command")
     if not isinstance(words, list) or not words:
         return None
-    program, *rest = (str(word) for word in words)
+    program, *arguments = (str(word) for word in words)
     name = Path(program).name
-    return shlex.join(["delegraph" if name == "__main__.py" else name, *rest])
+    return shlex.join(["delegraph" if name == "__main__.py" else name, *arguments])
 
 
 def notes(document: Record) -> list[str]:
@@ -71,9 +71,9 @@ def notes(document: Record) -> list[str]:
     return [str(note) for note in found] if isinstance(found, list) else []
 
 
-def the_run(document: Record, path: Path, more: Sequence[tuple[str, Content]] = ()) -> Section:
+def the_run(document: Record, path: Path, items: Sequence[tuple[str, Content]] = ()) -> Section:
     """Return the section on where and by what a document was made. path: the file or folder that
-    the page is about. more: further items about the subject.
+    the page is about. items: more about the subject.
     """
     hardware = at(document, "hardware")
     versions = at(document, "versions")
@@ -85,7 +85,7 @@ def the_run(document: Record, path: Path, more: Sequence[tuple[str, Content]] = 
     rows: list[tuple[str, Content]] = [
         ("path", tag("code", str(path))),
         ("written", _written(path)),
-        *more,
+        *items,
         ("device", text(document["device"]) if document.get("device") else UNKNOWN),
         ("threads", figure(number(document, "threads"))),
         ("machine", told or UNKNOWN),

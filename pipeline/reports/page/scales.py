@@ -68,10 +68,12 @@ def logarithmic(least: float, most: float) -> Scale:
         apart = ceil((high - low + 1) / (_MOST_TICKS + 1))
         ticks = [10.0**power for power in range(low, high + 1, apart)]
     else:
-        every = [factor * 10.0**power for power in range(low, high + 1) for factor in (1, 2, 5)]
-        first = max(tick for tick in every if tick <= least * 1.000001)
-        last = min(tick for tick in every if tick >= most * 0.999999 and tick > first)
-        ticks = [tick for tick in every if first <= tick <= last]
+        candidates = [
+            factor * 10.0**power for power in range(low, high + 1) for factor in (1, 2, 5)
+        ]
+        first = max(tick for tick in candidates if tick <= least * 1.000001)
+        last = min(tick for tick in candidates if tick >= most * 0.999999 and tick > first)
+        ticks = [tick for tick in candidates if first <= tick <= last]
     return Scale(ticks[0] * 10**-0.2, max(ticks[-1], 1.0 * most), tuple(ticks), log=True)
 
 

@@ -179,10 +179,10 @@ def _partitions(store: Store) -> Section | None:
             for p, count in enumerate(entries)
         ]
         return Section("Partitions", [tag("p", told), bars("Entries by partition", head, rows)])
-    drawn, more = _fullest(entries)
+    drawn, remark = _fullest(entries)
     cells = [(str(p), figure(count), size(held.get(p, 0))) for p, count in enumerate(entries)]
     made = table("Entries by partition", head, cells)
-    content = [tag("p", told + more), tag("figure", drawn)]
+    content = [tag("p", told + remark), tag("figure", drawn)]
     return Section("Partitions", [*content, beside("Table of partitions", made, len(cells))])
 
 
