@@ -20,3 +20,15 @@ def nightly(*values: object):
 def mostly_slow(every: Iterable, *others: object) -> list:
     """Return a parameter's values, all marked slow except ``others``."""
     return [value if value in others else slow(value) for value in every]
+
+
+def partly_nightly(every: Iterable, *rarely: object) -> list:
+    """Return a parameter's values, all marked slow, and ``rarely`` marked as too long for every
+    change. Tuples are the values of several parameters.
+    """
+    return [
+        (nightly if values in rarely else slow)(
+            *(values if isinstance(values, tuple) else [values])
+        )
+        for values in every
+    ]

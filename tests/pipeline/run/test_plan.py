@@ -21,7 +21,7 @@ from delegraph.partition.store.layout import default_partitions
 from delegraph.pipeline.build import plan
 from delegraph.pipeline.engines.engine import CODE_BYTES
 from support.graphs import random_edges
-from support.marks import slow
+from support.marks import partly_nightly, slow
 from support.outputs import distances_of
 from support.processes import command, peak_of
 
@@ -86,9 +86,9 @@ BUILDS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("options", "name"), [*BUILDS, ("grid", "sparse"), ("weights", "weighted")]
+    ("options", "name"),
+    partly_nightly([*BUILDS, ("grid", "sparse"), ("weights", "weighted")], ("directed", "strings")),
 )
 def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
     chosen = OPTIONS.get(options, WEIGHTS)
@@ -301,18 +301,23 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
     assert memory.default_limit() == 600_000_000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "algorithm"),
-    [
-        ("grid", "components"),
+    partly_nightly(
+        [
+            ("grid", "components"),
+            ("grid", "pagerank"),
+            ("plain", "pagerank"),
+            ("plain", "closeness"),
+            ("weights", "sssp"),
+            ("plain", "bfs"),
+            ("grid", "bfs --together"),
+        ],
         ("grid", "pagerank"),
-        ("plain", "pagerank"),
         ("plain", "closeness"),
-        ("weights", "sssp"),
         ("plain", "bfs"),
         ("grid", "bfs --together"),
-    ],
+    ),
 )
 def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
     """Programs keep the least limit that a refusal names, and a large limit in memory; judging
