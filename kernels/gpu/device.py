@@ -286,3 +286,10 @@ def pack(kind: np.dtype, **values: Any) -> np.ndarray:
             address = getattr(getattr(value, "data", None), "ptr", None)
             packed[name] = value if address is None else address
     return packed
+
+
+def without_fields(packed: np.ndarray) -> np.ndarray:
+    """A view of a structure as bytes, for kernels that are launched often: CuPy describes the
+    fields of a structure at every launch, which takes 25 microseconds.
+    """
+    return packed.view(f"V{packed.itemsize}")

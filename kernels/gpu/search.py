@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike
 from ..base import arrays
 from ..base.arrays import allocate, total_bytes
 from ..base.graph import UNREACHED
-from .device import MOST_BLOCKS, Device, pack, unsigned
+from .device import MOST_BLOCKS, Device, pack, unsigned, without_fields
 from .graph import (
     LOOKS,
     MOST_PADDED,
@@ -500,10 +500,10 @@ class GpuSearch:
     def _make_launch(self, kernel: int, deep: bool) -> Callable[[], None]:
         if kernel == WIDE:
             blocks = self.device.multiprocessors * WIDE_LAUNCH[1]
-            arguments = (self._graph, self._search)
+            arguments = tuple(map(without_fields, (self._graph, self._search)))
             wide, shared = self._wide(deep), shared_bytes()
             return partial(wide, (blocks,), (WIDE_LAUNCH[0],), arguments, shared_mem=shared)
-        arguments = (self._graph, self._search, self._padded)
+        arguments = tuple(map(without_fields, (self._graph, self._search, self._padded)))
         narrow, shared = self._narrow()
         return partial(narrow, (self._blocks,), (_NARROW_THREADS,), arguments, shared_mem=shared)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base import arrays
 from ..base.arrays import allocate, total_bytes
-from .device import Device, pack, strip_lanes
+from .device import Device, pack, strip_lanes, without_fields
 from .graph import Array, DeviceGraph, Rows
 from .prepare import sort
 
@@ -218,7 +218,8 @@ class SliceSearch:
         self._search["source"] = self._place[source]
         self._search["max_level"] = LAST_LEVEL if max_level is None else min(max_level, LAST_LEVEL)
         if self._launch is None:
-            blocks, arguments = self._device.multiprocessors, (self._slices, self._search)
+            blocks = self._device.multiprocessors
+            arguments = tuple(map(without_fields, (self._slices, self._search)))
             self._launch = partial(self.kernel(), (blocks,), (THREADS,), arguments)
         return self._launch
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -54,7 +55,7 @@ class StoreNames:
         if sum(self._groups) != self._vertices or min(*self._groups, self._text_bytes) < 0:
             raise wrong_contents(self._path, "the sizes of the row groups do not add up")
         self._lock = Lock()
-        self._rising: set[int] = set()  # pieces whose ids are known to rise
+        self._ends: dict[int, tuple[Any, Any] | None] = {}  # of pieces whose ids are known to rise
         self._keeping = Lock()
         self._room = 0
         self._kept: dict[int, tuple[pa.Array, NDArray[np.uint32]]] = {}
@@ -70,9 +71,7 @@ class StoreNames:
         return self._groups
 
     def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
-        if _identity(self._path) != self._identity:
-            store = self._path.parent
-            raise DelegraphError(f"{store} has changed since it was opened: run again")
+        self._check_unchanged()
         piece = self._kept.get(number) or self._read(number)
         size = piece[0].nbytes + piece[1].nbytes
         with self._keeping:
@@ -90,23 +89,35 @@ class StoreNames:
         check_places(self._path, places, self._vertices)
         return ids, places
 
+    def _check_unchanged(self) -> None:
+        if _identity(self._path) != self._identity:
+            store = self._path.parent
+            raise DelegraphError(f"{store} has changed since it was opened: run again")
+
     def find(self, value: Id) -> int | None:
+        self._check_unchanged()
         low, high = 0, len(self._groups)
         while low < high:
             middle = (low + high) // 2
-            ids, index = self.piece(middle)
-            if middle not in self._rising:
-                check_ids(self._path, ids)
-                self._rising.add(middle)
-            ids = stored(ids)
-            if len(ids) and value < ids[0].as_py():
+            ends = self._ends_of(middle)
+            if ends is not None and value < ends[0]:
                 high = middle
-            elif not len(ids) or value > ids[-1].as_py():
+            elif ends is None or value > ends[1]:
                 low = middle + 1
             else:
-                place = find_id(ids, value)
+                ids, index = self.piece(middle)
+                place = find_id(stored(ids), value)
                 return None if place is None else int(index[place])
         return None
+
+    def _ends_of(self, number: int) -> tuple[Any, Any] | None:
+        """Return the first and the last id of a piece; None if it is empty."""
+        if number not in self._ends:
+            ids, _ = self.piece(number)
+            check_ids(self._path, ids)
+            ids = stored(ids)
+            self._ends[number] = (ids[0].as_py(), ids[-1].as_py()) if len(ids) else None
+        return self._ends[number]
 
     def decode(self, places: pa.Array) -> pa.Array:
         at, null = numbers_and_nulls(places)

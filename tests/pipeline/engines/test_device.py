@@ -320,7 +320,8 @@ def test_a_search_timed_alone(device, shape, slices):
     on_device = to_device(graph, device, near=graph.edges)
     search = GpuSearch(device, on_device)
     search.search_over(cut(device, on_device) if slices else None)
-    wanted = reference.distances(*map(np.asarray, SHAPES[shape]), graph.vertices, 1, False)
+    src, dst = (np.asarray(end, np.uint32) for end in SHAPES[shape])
+    wanted = reference.distances(src, dst, graph.vertices, 1, False)
     assert search.seconds_alone(1) > 0
     assert np.array_equal(search.result()[0], wanted)
     check(search, SHAPES[shape], False, 0)

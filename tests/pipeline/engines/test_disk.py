@@ -75,8 +75,8 @@ def check(store: Store, src, dst, start: int, result, max_depth=None):
         expected[expected > max_depth] = -1
     assert result.distance.tolist() == expected.tolist()
     assert not violations_of(u, v, directed, result.distance, result.parent, source, max_depth)
-    assert result.reached == np.count_nonzero(expected >= 0)
-    assert result.depth == expected.max()
+    assert result.supersteps.reached == np.count_nonzero(expected >= 0)
+    assert result.supersteps.depth == expected.max()
 
 
 @st.composite

@@ -94,14 +94,20 @@ def test_on_devices(edge_list, tmp_path, monkeypatch, layout, size, name):
     else:
         job = Job(store.path, SearchWork(0), tmp_path, 60.0, "cuda", limit)
     job.get_ready(0, size, 2)
-    ((source, function, cooperative),) = calls
     several = "ranks/delegate_search.cu" if layout == "delegate" else "ranks/grid_search.cu"
-    assert source == (several if size > 1 else "bfs/wide_search.cu")
+    wanted = several if size > 1 else "bfs/wide_search.cu"
+    searching = [rest for rest in calls if rest[0] == wanted and ", u8, " in rest[1]]
+    ((_, function, cooperative),) = searching
     assert f"<u32, u8, {'true' if limit else 'false'}, " in function
     assert cooperative
+    if size > 1:  # a rank alone compiles what the search of one device may come to
+        assert calls == searching
 
 
 class Kernel:
     """A kernel that is not launched."""
 
     max_dynamic_shared_size_bytes = 0
+
+    def __call__(self, grid: object, block: object, arguments: object) -> None:
+        """Do nothing."""
