@@ -8,6 +8,7 @@ streams edges from disk.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Protocol
 
 import numpy as np
@@ -210,11 +211,16 @@ def search_of(device: Device, graph: DeviceGraph, strategy: Strategy) -> GpuSear
 
 
 def _seconds_of_some(search: GpuSearch) -> float:
-    """Return the sum of the seconds of searches from a few vertices of all degrees."""
+    """Return the sum of the seconds of searches from a few vertices of all degrees; infinity if a
+    search over slices has too many levels for them.
+    """
     search.warm_up()
-    used = search.graph.used
-    sources = np.linspace(0, used - 1, _TRIED if used else 0).astype(int).tolist()
-    return sum(map(search.seconds_alone, sources))
+    used, over_slices, seconds = search.graph.used, search.over_slices, 0.0
+    for source in np.linspace(0, used - 1, _TRIED if used else 0).astype(int).tolist():
+        seconds += search.seconds_alone(source)
+        if search.over_slices != over_slices:
+            return inf
+    return seconds
 
 
 def give_back(device: Device) -> None:
