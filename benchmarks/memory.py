@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from delegraph.partition.disk.memory import held_bytes, process_tree
-from delegraph.pipeline.build.prepare import IN_MEMORY_ROWS
+from delegraph.pipeline.build.prepare import fits_in_memory
 
 DELEGRAPH = [sys.executable, "-m", "delegraph"]
 CASES = ",".join(
@@ -85,7 +85,7 @@ def measure(case: str, folder: Path) -> dict:
     drop_pages(edges)
     figures["build_cold"] = run([*build, "--scratch", scratch], store)
     figures["build_warm"] = run([*build, "--scratch", scratch], store)
-    if figures["build_warm"].record["graph"]["rows"] <= IN_MEMORY_ROWS:
+    if fits_in_memory(figures["build_warm"].record["graph"]["rows"], os.cpu_count() or 1):
         build[-1] = "100GB"
         figures["build_in_memory"] = run(build, store)
     ids = pq.ParquetFile(store / "vertices.parquet").read_row_group(0, columns=["vertex"])

@@ -30,7 +30,6 @@ from .count import Counted, count
 from .plan import dictionary_bytes, make_plan
 from .prepare import (
     IN_MEMORY,
-    IN_MEMORY_ROWS,
     BuildOptions,
     Preparation,
     decoder,
@@ -49,11 +48,6 @@ class HeldGraph(WholeGraph):
 
     names: VertexNames
     ids: Ids
-
-
-def fits_held(edges: EdgeList) -> bool:
-    """Return whether an edge list is small enough to be read again by every run."""
-    return edges.rows <= IN_MEMORY_ROWS
 
 
 def _plan(edges: EdgeList, options: BuildOptions, threads: int, closely: bool = False) -> Plan:

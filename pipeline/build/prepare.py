@@ -51,9 +51,12 @@ from .plan import facts_of, make_plan, with_ranges
 from .read import dense_domain, read_edges, with_bounds
 
 IN_MEMORY_ROWS = 1 << 27
-"""Most rows of a graph that is held in memory. Larger graphs use files even if memory would do, so
-that a run of minutes can be resumed.
+"""Most rows for each thread of a graph that is prepared in memory, which takes up to half a minute.
+Larger graphs use files even if memory would do, so that a run of minutes can be resumed.
 """
+
+MOST_IN_MEMORY = 1 << 30
+"""Most rows of a graph that is prepared in memory, by any number of threads."""
 
 ALWAYS_PARTITIONS, ROWS_A_PARTITION = 64, 1 << 10
 """Bounds on partitions: a graph may have ALWAYS_PARTITIONS in any case, and more if each has
@@ -289,6 +292,15 @@ def facts_ahead(edges: EdgeList, options: BuildOptions, closely: bool = True) ->
     return facts_of(edges, dense_domain(edges), options.directed, by_degree, *places, closely)
 
 
+def fits_in_memory(rows: int, threads: int) -> bool:
+    """Return whether so many rows are prepared in memory, if the limit allows it.
+
+    >>> [fits_in_memory(1 << 28, threads) for threads in (1, 2)], fits_in_memory(1 << 31, 64)
+    ([False, True], False)
+    """
+    return rows <= min(threads * IN_MEMORY_ROWS, MOST_IN_MEMORY)
+
+
 def _choose_plan(
     facts: Facts,
     budget: Budget,
@@ -297,7 +309,8 @@ def _choose_plan(
     shape: Shape | None,
 ) -> Plan:
     tasks = len(tasks_of(tuple(chunk.rows for chunk in edges.chunks())))
-    if not shape and not through_files and not budget.workers and facts.rows <= IN_MEMORY_ROWS:
+    small = fits_in_memory(facts.rows, budget.threads)
+    if small and not shape and not through_files and not budget.workers:
         with contextlib.suppress(LimitError):  # if it does not fit, plan with files
             return make_plan(facts, budget, tasks, IN_MEMORY)
     return make_plan(facts, budget, tasks, shape)

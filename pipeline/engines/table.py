@@ -10,8 +10,8 @@ from ...kernels.base.graph import Graph
 from ...kernels.gpu.device import Device
 from ...partition.input.edges import EdgeList
 from ...partition.store.store import Store
-from ..build.held import HeldGraph, fits_held
-from ..build.prepare import BuildOptions
+from ..build.held import HeldGraph
+from ..build.prepare import BuildOptions, fits_in_memory
 from ..run.execute import Executor
 from .engine import SearchEngine, Strategy, Subject
 from .host.disk import DiskEngine
@@ -153,7 +153,8 @@ def program_of_edges(
         from .host.programs import HostProgramEngine
 
         rows = EdgeRows(edges, options, executor, searched=False)
-        return [HostProgramEngine(rows, program, executor.threads)] if fits_held(edges) else []
+        small = fits_in_memory(edges.rows, executor.threads)
+        return [HostProgramEngine(rows, program, executor.threads)] if small else []
     from .one_device.edge_list import EdgeRowsOnDevice
     from .one_device.program import DeviceProgramEngine
 

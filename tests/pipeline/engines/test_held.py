@@ -16,7 +16,7 @@ import pytest
 import delegraph
 from delegraph.kernels.base.team import Team
 from delegraph.partition.input.edges import open_edges
-from delegraph.pipeline.build import held
+from delegraph.pipeline.build import held, prepare
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.run.execute import Executor
 from support.graphs import SHAPES, random_edges
@@ -113,7 +113,7 @@ def test_more_rows_than_are_held(ok, edge_list, tmp_path, monkeypatch):
     """An edge list with more rows than memory may hold goes through a store, unless edges are
     scanned.
     """
-    monkeypatch.setattr(held, "IN_MEMORY_ROWS", 100)
+    monkeypatch.setattr(prepare, "MOST_IN_MEMORY", 100)
     edges = edge_list(*random_edges(3, 100, 101))
     for name, stored in (("components", False), ("pagerank", True)):
         ok(name, edges, "-o", tmp_path / name)
