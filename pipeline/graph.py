@@ -50,7 +50,6 @@ from .engines.operations.program import Program, ProgramEngine
 from .engines.plan import plan_of
 from .engines.subjects import subject_of
 from .engines.table import (
-    KeepsOutcomes,
     KeepsRows,
     programs_of_rows,
     programs_of_store,
@@ -161,12 +160,12 @@ class Graph(QuestionMethods):
 
     def close(self) -> None:
         """Free the memory of the graph. Results that were returned stay usable."""
-        with self._lock:
-            for engine in (self._engine, self._programs):
+        with self._lock, device_errors(), ExitStack() as closing:
+            closing.push(self._temporary.pop_all())
+            for engine in (self._programs, self._engine):
                 if engine is not None:
-                    engine.close()
+                    closing.callback(engine.close)
             self._engine = self._programs = self._made = None
-            self._temporary.close()
         trim_freed_memory()
 
     @property
@@ -334,8 +333,6 @@ class Graph(QuestionMethods):
 
         reserved_bytes: bytes that are held with what is found.
         """
-        if isinstance(self._open, KeepsOutcomes):
-            self._open.fetch_outcomes()  # a program may need their room
         threads, device = self._executor.threads, self._room_on_device()
         if self._made is None and isinstance(self._graph, EdgeList):
             held, subject = self._held_rows(), self._subject

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .device import Device
-from .graph import Array, DeviceGraph
+from .device import Device, unsigned_name
+from .graph import Array
 
 LEVEL = np.dtype(
     [("examined", "u8"), ("clocks", "u8"), ("found", "u4"), ("pulled", "u4")], align=True
@@ -42,20 +42,32 @@ class LevelRecords:
         self._lacks_edges = pushed if (records["examined"][pushed] == 0).any() else None
         self._lacks_found = lacks_found
         self._counted: tuple[Device, Array] | None = None
+        self._counts: np.ndarray | None = None
 
-    def count(self, device: Device, graph: DeviceGraph, distance: Array) -> None:
+    def count(self, device: Device, offsets: Array, used: int, distance: Array) -> None:
         """Count what the records lack, by the search's distances: uint8 (n,) with 255, or int32
         (n,) with -1, where unreached. Returns before the device has counted.
+
+        offsets: of the graph's forward rows. used: as of DeviceGraph.
         """
-        if self._counted is not None or (self._lacks_edges is None and not self._lacks_found):
+        complete = self._lacks_edges is None and not self._lacks_found
+        if complete or self._counts is not None or self._counted is not None:
             return
         with device.use() as cupy:
             counts = cupy.zeros((len(self._records) + 1, 2), np.uint64)
-            strips = -(-graph.used // _WARP)
-            arguments = (graph.forward.offsets, distance, np.uint32(graph.used), counts)
-            function = function_name(graph.forward.offset_type, distance.dtype.kind == "i")
+            strips = -(-used // _WARP)
+            arguments = (offsets, distance, np.uint32(used), counts)
+            function = function_name(unsigned_name(offsets.dtype), distance.dtype.kind == "i")
             device.launch(_SOURCE, function, _WARP * strips, arguments)
         self._counted = device, counts
+
+    def fetch(self) -> None:
+        """Copy what was counted to host memory."""
+        if self._counted is not None:
+            device, counts = self._counted
+            with device.use():
+                self._counts = counts.get().astype(np.int64)
+            self._counted = None
 
     def levels(self, seconds: float) -> list[Level]:
         """Return the work of each level; ``count`` was called before.
@@ -64,10 +76,9 @@ class LevelRecords:
         """
         records = self._records
         found, examined = records["found"], records["examined"].astype(np.int64)
-        if self._counted is not None:
-            device, counts = self._counted
-            with device.use():
-                vertices, edges = counts.get().astype(np.int64).T
+        self.fetch()
+        if self._counts is not None:
+            vertices, edges = self._counts.T
             if self._lacks_found:
                 found = vertices[1:]
             if self._lacks_edges is not None:

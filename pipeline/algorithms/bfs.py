@@ -20,7 +20,7 @@ from ..engines.engine import SearchEngine, Strategy, Subject, check_strategy
 from ..engines.table import search_of_edges, searches_of_store
 from ..questions.bfs import SearchRecord
 from ..results.checkpoint import Checkpoint
-from ..results.columns import Column, Columns
+from ..results.columns import Column, Columns, read_values
 from ..results.found import SearchOutcome
 from ..results.names import Names
 from ..results.result import Option
@@ -82,7 +82,9 @@ class Bfs:
         source = find(engine.subject.names, self.source)
         found = engine.search(source, self.max_depth, checkpoint)
         value = parse_id(self.source, engine.subject.names.id_type)
-        return answer_of(found, value, self.max_depth, engine.method)
+        answer = answer_of(found, value, self.max_depth, engine.method)
+        read_values(answer.columns)
+        return answer
 
 
 def check_depth(max_depth: int | None) -> None:

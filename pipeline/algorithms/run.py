@@ -39,7 +39,7 @@ from ..engines.host.disk import most_bytes
 from ..engines.subjects import subject_of
 from ..questions import FORMS
 from ..results.checkpoint import Checkpoint
-from ..results.columns import Column, Columns
+from ..results.columns import Column, Columns, read_values
 from ..results.current import all_supersteps, done_already, wanted_of
 from ..results.findings import TOP, Findings
 from ..results.names import Names
@@ -439,6 +439,7 @@ def _tell_level(progress: Progress | None, level: int, found: int) -> None:
 def write(subject: Subject, answer: Answer, run: Run) -> FoundRecord:
     """Write the result into the folder of the run's work, and return what it says of the graph."""
     names, columns = subject.names, answer.columns
+    read_values(columns)
     width = id_width(names.id_type)
     for column in columns:
         width += id_width(names.id_type) if column.vertices else column.values.itemsize

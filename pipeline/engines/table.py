@@ -35,15 +35,6 @@ class KeepsRows(Protocol):
         ...
 
 
-@runtime_checkable
-class KeepsOutcomes(Protocol):
-    """An engine that keeps outcomes of its searches on a device until they are read."""
-
-    def fetch_outcomes(self) -> None:
-        """Copy the outcomes that are still referred to from the device."""
-        ...
-
-
 def searches_of_store(
     store: Store,
     subject: Subject | None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakSet, ref
 
 import numpy as np
@@ -17,105 +17,112 @@ from numpy.typing import NDArray
 
 from ....kernels.gpu.device import Device, DeviceMemoryError
 from ....kernels.gpu.graph import Array
-from ....kernels.gpu.levels import Level, LevelRecords
+from ....kernels.gpu.levels import Level
 from ....kernels.gpu.search import GpuSearch, widened
 from ...results.superstep_log import SuperstepLog
 from ...run.devices import device_errors
 
 _PART_FOR_OUTCOMES = 1 / 8
-"""Outcomes stay on the device up to this part of the memory that may be held there."""
+"""Outcomes of a search stay on the device up to this part of the memory that may be held there."""
+
+Name = Literal["distance", "parent"]
+
+
+class Tree:
+    """The distances and parents of one search, on its device or in host memory, and the records of
+    its levels. Several threads may read them while the next search runs.
+    """
+
+    def __init__(self, search: GpuSearch) -> None:
+        self._device = search.device
+        self._on_device: dict[str, Array] = {"distance": search.distance, "parent": search.parent}
+        self._copied: dict[str, NDArray] = {}
+        self._records, self._seconds = search.records, search.seconds()
+        self._graph = search.graph.forward.offsets, search.graph.used
+        self._supersteps: SuperstepLog | None = None
+        self._lock = Lock()
+
+    @property
+    def device_bytes(self) -> int:
+        """The bytes of values that are only on the device."""
+        return sum(array.nbytes for array in list(self._on_device.values()))
+
+    def fetch(self, name: Name) -> NDArray:
+        """Return values as the device has them, in host memory. The first call copies them, and
+        lets go of those on the device.
+        """
+        with self._lock:
+            if name not in self._copied:
+                with device_errors(), self._device.use():
+                    if name == "distance":
+                        self._count()
+                    self._copied[name] = self._on_device[name].get()
+                del self._on_device[name]
+            return self._copied[name]
+
+    def fetch_all(self) -> None:
+        """Copy all to host memory."""
+        self.fetch("distance")
+        self.fetch("parent")
+        with self._lock, device_errors():
+            self._records.fetch()
+
+    def count_levels(self) -> None:
+        """Count what the records of levels lack, before a search writes to the distances."""
+        with self._lock, device_errors():
+            self._count()
+
+    def _count(self) -> None:
+        if "distance" in self._on_device:
+            self._records.count(self._device, *self._graph, self._on_device["distance"])
+
+    @property
+    def supersteps(self) -> SuperstepLog:
+        """The records of the search's supersteps."""
+        with self._lock, device_errors():
+            if self._supersteps is None:
+                self._count()
+                self._supersteps = superstep_log(self._records.levels(self._seconds))
+            return self._supersteps
 
 
 class ValuesOnDevice:
-    """Values of vertices on a device (see results/columns.py, Values). The first access copies
-    them to host memory, and frees those on the device.
+    """Distances or parents, as values of a column (results/columns.py, Values).
 
     finish: turns values as the device has them into values of ``dtype``.
     """
 
     def __init__(
         self,
-        device: Device,
-        values: Array,
+        tree: Tree,
+        name: Name,
         dtype: type[np.generic],
         finish: Callable[[NDArray], NDArray] | None = None,
     ) -> None:
         self.dtype: np.dtype = np.dtype(dtype)
         self.itemsize = self.dtype.itemsize
-        self._device = device
-        self._on_device: Array | None = values
-        self._copied: NDArray | None = None
+        self._tree = tree
+        self._name: Name = name
         self._finish = finish
-        self._lock = Lock()  # two threads may read the same result
 
     def __getitem__(self, at: Any, /) -> Any:
-        values = self.fetch()
+        values = self._tree.fetch(self._name)
         # (To take is faster than to index.)
         values = values.take(at) if isinstance(at, np.ndarray) else values[at]
         return values if self._finish is None else self._finish(values)
 
-    @property
-    def device_bytes(self) -> int:
-        """The bytes that are held on the device."""
-        on_device = self._on_device
-        return 0 if on_device is None else on_device.nbytes
-
-    def fetch(self) -> NDArray:
-        """Return the values as the device has them, in host memory."""
-        with self._lock:
-            copied = self._copied
-            if copied is None:
-                assert self._on_device is not None
-                with device_errors(), self._device.use():
-                    copied = self._on_device.get()
-                self._copied, self._on_device = copied, None
-            return copied
-
 
 class FoundOnDevice:
-    """The outcome of the last search of ``search`` (see SearchOutcome)."""
+    """The outcome of a search on a device (see SearchOutcome)."""
 
-    def __init__(self, search: GpuSearch) -> None:
-        self.distance = ValuesOnDevice(search.device, search.distance, np.int32, widened)
-        self.parent = ValuesOnDevice(search.device, search.parent, np.uint32)
-        self._seconds = search.seconds()
-        self._records: LevelRecords = search.records
-        self._search: GpuSearch | None = search
-        self._device_distance: Array | None = search.distance
-        self._supersteps: SuperstepLog | None = None
-        self._lock = Lock()
-
-    @property
-    def device_bytes(self) -> int:
-        """The bytes that are held on the device."""
-        return self.distance.device_bytes + self.parent.device_bytes
+    def __init__(self, tree: Tree) -> None:
+        self.distance = ValuesOnDevice(tree, "distance", np.int32, widened)
+        self.parent = ValuesOnDevice(tree, "parent", np.uint32)
+        self._tree = tree
 
     @property
     def supersteps(self) -> SuperstepLog:
-        self.leave()
-        if self._supersteps is None:
-            with device_errors():
-                self._supersteps = superstep_log(self._records.levels(self._seconds))
-        return self._supersteps
-
-    def leave(self) -> None:
-        """Count what the records of levels lack, while the distances are on the device. From then
-        on the outcome needs no graph.
-        """
-        with self._lock:
-            if self._search is not None:
-                assert self._device_distance is not None
-                with device_errors():
-                    self._records.count(
-                        self._search.device, self._search.graph, self._device_distance
-                    )
-                self._search = self._device_distance = None
-
-    def fetch(self) -> None:
-        """Copy all to host memory."""
-        self.leave()
-        self.distance.fetch()
-        self.parent.fetch()
+        return self._tree.supersteps
 
 
 def superstep_log(levels: Iterable[Level]) -> SuperstepLog:
@@ -128,38 +135,61 @@ def superstep_log(levels: Iterable[Level]) -> SuperstepLog:
 
 
 class Outcomes:
-    """The outcomes of one search on a device that are still referred to."""
+    """Searches of one graph on a device, and those of their outcomes that are still referred to."""
 
     def __init__(self, search: GpuSearch) -> None:
         self._search = search
-        self._all: WeakSet[FoundOnDevice] = WeakSet()
-        self._last: Callable[[], FoundOnDevice | None] = lambda: None
+        self._trees: WeakSet[Tree] = WeakSet()
+        self._last: Callable[[], Tree | None] = lambda: None
+        _open_searches.add(self)
 
-    def add(self) -> FoundOnDevice:
-        """Return the outcome of the search that has just ended."""
-        found = FoundOnDevice(self._search)
-        self._all.add(found)
-        self._last = ref(found)
-        return found
+    @property
+    def device(self) -> Device:
+        return self._search.device
 
-    def make_way(self) -> None:
-        """Prepare the next search: it may write to the arrays of the last one."""
+    def search(self, source: int, max_depth: int | None) -> FoundOnDevice:
+        """Search from ``source``. Outcomes move to host memory if the search needs their room."""
+        try:
+            self._make_way()
+            self._search.run(source, max_depth)
+        except DeviceMemoryError:
+            if not self.fetch():
+                raise
+            self._search.run(source, max_depth)
+        tree = Tree(self._search)
+        self._trees.add(tree)
+        self._last = ref(tree)
+        return FoundOnDevice(tree)
+
+    def _make_way(self) -> None:
+        """Prepare for a search that writes to the arrays of the last one."""
         last = self._last()
         if last is None:
             return
-        last.leave()
-        if not last.device_bytes:
-            return
-        held = sum(found.device_bytes for found in self._all) + last.device_bytes
-        if held > _PART_FOR_OUTCOMES * self._search.device.memory_bytes:
+        if last.device_bytes:
+            held = sum(tree.device_bytes for tree in self._trees) + last.device_bytes
+            if held <= _PART_FOR_OUTCOMES * self.device.memory_bytes:
+                self._search.renew()  # the last outcome keeps its arrays
+                return
             self.fetch()
-            return
-        try:
-            self._search.renew()
-        except DeviceMemoryError:
-            self.fetch()
+        last.count_levels()
 
-    def fetch(self) -> None:
-        """Copy all outcomes to host memory."""
-        for found in list(self._all):
-            found.fetch()
+    def fetch(self) -> bool:
+        """Copy all outcomes to host memory. Returns whether any held memory of the device."""
+        trees = list(self._trees)
+        held = any(tree.device_bytes for tree in trees)
+        for tree in trees:
+            tree.fetch_all()
+        return held
+
+
+_open_searches: WeakSet[Outcomes] = WeakSet()
+
+
+def fetch_outcomes(device: Device) -> None:
+    """Copy the outcomes of all searches on a device to host memory: something else needs the room
+    that they take.
+    """
+    for outcomes in list(_open_searches):
+        if outcomes.device.number == device.number:
+            outcomes.fetch()

@@ -14,6 +14,7 @@ from ..host.programs import DeferredProgram, made
 from ..operations.program import DeviceProgram, Program, ProgramResult, Tell
 from ..operations.saving import DeviceSaving
 from ..operations.vectors import Counts
+from .found import fetch_outcomes
 from .rows import unread_degrees_bytes
 from .search import give_back
 
@@ -104,6 +105,7 @@ class DeviceProgramEngine:
     def load(self) -> None:
         if self.graph is not None:
             return
+        fetch_outcomes(self.device)
         self.rows.load()
         program = made(self._program, self.rows)
         assert isinstance(program, DeviceProgram)
@@ -121,6 +123,7 @@ class DeviceProgramEngine:
         assert self.graph is not None
         assert isinstance(asked, DeviceProgram)
         assert self._loaded_for is not None
+        fetch_outcomes(self.device)  # the program may need their room
         degrees = unread_degrees_bytes(self._loaded_for, asked, self.rows.info.vertices)
         left = self.device.memory_bytes - self.rows.device_bytes(asked, degrees)
         graph = replace(self.graph, extra_bytes=left)

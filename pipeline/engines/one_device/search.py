@@ -32,7 +32,7 @@ from ....partition.store.store import Store
 from ...results.checkpoint import Checkpoint
 from ..engine import Engine, Need, Strategy, Subject
 from ..host.search import graph_bytes
-from .found import FoundOnDevice, Outcomes
+from .found import FoundOnDevice, Outcomes, fetch_outcomes
 
 _GAIN = 0.9  # slices must take less than this share of the time of rows: they take memory
 _TRIED = 16  # sources of searches that measure which form is faster
@@ -139,6 +139,7 @@ class DeviceSearchEngine:
     def load(self) -> None:
         if self.gpu is not None:
             return
+        fetch_outcomes(self.device)
         graph, slices = self.loader.load(self._strategy)
         self.gpu = search_of(self.device, graph, self._strategy if slices else "rows")
         self._outcomes = Outcomes(self.gpu)
@@ -147,16 +148,8 @@ class DeviceSearchEngine:
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
     ) -> FoundOnDevice:
         """Search from ``source``. checkpoint: not used, since a search takes milliseconds."""
-        assert self.gpu is not None
         assert self._outcomes is not None
-        self._outcomes.make_way()
-        self.gpu.run(source, max_depth)
-        return self._outcomes.add()
-
-    def fetch_outcomes(self) -> None:
-        """Copy the outcomes of searches that are still referred to from the device."""
-        if self._outcomes is not None:
-            self._outcomes.fetch()
+        return self._outcomes.search(source, max_depth)
 
     def take_over(self, other: Engine) -> bool:
         """Take the loaded graph of another engine if it is the same. Devices are compared by number
@@ -171,10 +164,13 @@ class DeviceSearchEngine:
         return self.gpu is not None
 
     def close(self) -> None:
-        self.fetch_outcomes()
-        self.gpu = self._outcomes = None
-        self.loader.close()
-        give_back(self.device)
+        try:
+            if self._outcomes is not None:
+                self._outcomes.fetch()
+        finally:
+            self.gpu = self._outcomes = None
+            self.loader.close()
+            give_back(self.device)
 
 
 def method_of(gpu: GpuSearch | None) -> str:
@@ -201,10 +197,12 @@ def search_of(device: Device, graph: DeviceGraph, strategy: Strategy) -> GpuSear
     for swept in (True, False) if slices.may_be_swept else (True,):
         search.search_over(slices, swept)
         seconds[swept] = _seconds_of_some(search)
+        if seconds[swept] == inf:
+            break
     swept = min(seconds, key=seconds.__getitem__)
     if strategy == "auto":
         search.search_over(None)
-        if seconds[swept] > _GAIN * _seconds_of_some(search):
+        if seconds[swept] == inf or seconds[swept] > _GAIN * _seconds_of_some(search):
             return search
     search.search_over(slices, swept)
     return search

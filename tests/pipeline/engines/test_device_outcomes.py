@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +19,7 @@ from delegraph.kernels.gpu import device as gpu_device
 from delegraph.kernels.gpu.device import Device, DeviceMemoryError
 from delegraph.kernels.gpu.search import GpuSearch
 from delegraph.kernels.gpu.slices import cut
+from delegraph.pipeline.engines.one_device import found as outcomes_on_device
 from delegraph.pipeline.engines.one_device.found import FoundOnDevice, Outcomes
 from delegraph.pipeline.engines.one_device.search import to_device
 from support.graphs import SHAPES, make_graph, random_edges
@@ -38,13 +42,13 @@ class Searches:
             self.search.search_over(cut(device, on_device))
         self.outcomes = Outcomes(self.search)
 
-    def run(self, source: int) -> FoundOnDevice:
-        self.outcomes.make_way()
-        self.search.run(source)
-        return self.outcomes.add()
+    def run(self, source: int, max_depth: int | None = None) -> FoundOnDevice:
+        return self.outcomes.search(source, max_depth)
 
-    def check(self, found: FoundOnDevice, source: int) -> None:
+    def check(self, found: FoundOnDevice, source: int, max_depth: int | None = None) -> None:
         wanted = reference.distances(self.src, self.dst, self.vertices, source, False)
+        if max_depth is not None:
+            wanted[wanted > max_depth] = -1
         distance, parent = found.distance[:], found.parent[:]
         assert distance.dtype == found.distance.dtype == np.int32
         assert np.array_equal(distance, wanted)
@@ -52,7 +56,8 @@ class Searches:
         assert np.array_equal(wanted[parent[has_parent]] + 1, wanted[has_parent])
         steps = found.supersteps
         assert steps.reached == np.count_nonzero(wanted >= 0)
-        assert steps.depth == wanted.max()
+        counts = np.bincount(wanted[wanted > 0], minlength=1)[1:]
+        assert [count for count in steps.found.tolist() if count] == counts[counts > 0].tolist()
         pushed = [step for step in steps if step["direction"] == {"all": "push"}]
         for step in pushed:
             leaving = self.degrees[wanted == step["level"] - 1].sum()
@@ -62,15 +67,20 @@ class Searches:
 WAYS = ["wide", "narrow", "slices"]
 
 
+def bytes_of(found: FoundOnDevice) -> int:
+    """Return the bytes that an outcome holds on its device."""
+    return found._tree.device_bytes
+
+
 def check_that_outcomes_stay(device: Device, shape: str, way: str) -> None:
     searches = Searches(device, SHAPES[shape], way)
     sources = [0, searches.vertices - 1, searches.vertices // 2, 1]
     kept = [searches.run(source) for source in sources]
     read_early = kept[2].distance[:]
     for found, source in zip(kept, sources, strict=True):
-        assert found.device_bytes > 0
+        assert bytes_of(found) > 0
         searches.check(found, source)
-        assert found.device_bytes == 0
+        assert bytes_of(found) == 0
     assert np.array_equal(read_early, kept[2].distance[:])
 
 
@@ -123,9 +133,78 @@ def test_outcomes_give_way(emulated, monkeypatch, refused):
     if refused:
         monkeypatch.setattr(GpuSearch, "renew", refuse)
     kept = [searches.run(source) for source in (0, 1, 2)]
-    assert [found.device_bytes > 0 for found in kept] == [False, False, True]
+    assert [bytes_of(found) > 0 for found in kept] == [False, False, True]
     for source, found in enumerate(kept):
         searches.check(found, source)
+
+
+def check_limits_and_lonely_sources(device: Device, way: str) -> None:
+    """Outcomes of limited searches, and from vertices without edges, stay as they are, too."""
+    src, dst = random_edges(5, 300, 900)
+    searches = Searches(device, (np.r_[src, 350, 390], np.r_[dst, 350, 390]), way)
+    asked = [(350, None), (0, 2), (390, None), (1, 0), (350, 3), (2, None), (340, None)]
+    kept = [searches.run(*one) for one in asked]
+    for found, (source, max_depth) in zip(kept, asked, strict=True):
+        searches.check(found, source, max_depth)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_limits_and_lonely_sources(device, way):
+    check_limits_and_lonely_sources(device, way)
+
+
+@pytest.mark.parametrize("way", ["wide", slow("narrow"), slow("slices")])
+def test_emulated_limits_and_lonely_sources(emulated, way):
+    check_limits_and_lonely_sources(emulated[0], way)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_search_that_needs_the_room(emulated, monkeypatch, held):
+    """A search for which the device has too little memory runs again when outcomes have moved to
+    host memory, and fails if there are none.
+    """
+    searches = Searches(emulated[0], random_edges(5, 300, 900), "wide")
+    found = searches.run(0)
+    if not held:
+        found.distance[:], found.parent[:]
+    run, refused = GpuSearch.run, []
+
+    def refuse_once(search, source, max_level=None):
+        if not refused:
+            refused.append(source)
+            raise DeviceMemoryError("full")
+        run(search, source, max_level)
+
+    monkeypatch.setattr(GpuSearch, "run", refuse_once)
+    if held:
+        searches.check(searches.run(1), 1)
+        assert bytes_of(found) == 0
+    else:
+        with pytest.raises(DeviceMemoryError):
+            searches.run(1)
+    searches.check(found, 0)
+
+
+def check_reading_beside_searches(device: Device, way: str) -> None:
+    """Threads read outcomes while later searches run."""
+    searches = Searches(device, random_edges(5, 3000, 9000), way)
+    with ThreadPoolExecutor(4) as readers:
+        checks = [
+            readers.submit(searches.check, searches.run(source), source) for source in range(40)
+        ]
+    for checked in checks:
+        checked.result()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_reading_beside_searches(device, way):
+    check_reading_beside_searches(device, way)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+def test_emulated_reading_beside_searches(emulated, way):
+    check_reading_beside_searches(emulated[0], way)
 
 
 @pytest.fixture
@@ -135,27 +214,56 @@ def edges(tmp_path):
     return tmp_path / "edges.parquet"
 
 
-def check_that_results_outlive_the_graph(edges) -> None:
+def tree_of(result: delegraph.Result) -> Any:
+    """Return the distances and parents that a result holds."""
+    values: Any = result._answer.columns[0].values
+    return values._tree
+
+
+def check_that_results_outlive_the_graph(edges, program: bool) -> None:
     with delegraph.open(edges, device="cpu") as graph:
         wanted = [graph.bfs(source).table for source in (1, 2)]
     with delegraph.open(edges, device="cuda") as graph:
         assert graph.device.startswith("cuda:0")
         results = [graph.bfs(source) for source in (1, 2)]
-        ranks = graph.pagerank()  # results leave the device before a program takes its room
+        trees = [tree_of(result) for result in results]
+        assert all(tree.device_bytes for tree in trees)
+        if program:
+            graph.pagerank()  # results leave the device before a program takes its room
+            assert not any(tree.device_bytes for tree in trees)
+        engine: Any = graph._engine
+        search = weakref.ref(engine.gpu)
+        del engine
+    assert not any(tree.device_bytes for tree in trees)
+    assert search() is None  # results keep no graph
     for result, table in zip(results, wanted, strict=True):
         assert result["distance"].equals(table["distance"])
         assert result.depth == max(table["distance"].drop_null().to_pylist())
         assert len(result.supersteps) >= result.depth
-    assert abs(sum(ranks["pagerank"].to_pylist()) - 1) < 1e-9
 
 
-def test_results_outlive_the_graph(device, edges):
-    check_that_results_outlive_the_graph(edges)
+@pytest.mark.parametrize("program", [False, True])
+def test_results_outlive_the_graph(device, edges, program):
+    check_that_results_outlive_the_graph(edges, program)
+
+
+@pytest.mark.parametrize("program", [slow(False), slow(True)])
+def test_emulated_results_outlive_the_graph(emulated, edges, program):
+    check_that_results_outlive_the_graph(edges, program)
 
 
 @pytest.mark.slow
-def test_emulated_results_outlive_the_graph(emulated, edges):
-    check_that_results_outlive_the_graph(edges)
+def test_a_graph_is_closed_although_results_cannot_be_copied(emulated, edges, monkeypatch):
+    def fail(tree):
+        raise DeviceMemoryError("full")
+
+    graph = delegraph.open(edges, device="cuda")
+    result = graph.bfs(1)
+    monkeypatch.setattr(outcomes_on_device.Tree, "fetch_all", fail)
+    with pytest.raises(delegraph.DelegraphError):
+        graph.close()
+    assert repr(graph).endswith("closed>")
+    assert result.name == "bfs"
 
 
 def compiled_since_open(edges, count) -> int:
