@@ -95,7 +95,7 @@ class Result:
         names = self._ran.subject.names
         only = run.chosen(self._answer, names)
         pieces = range(len(names.pieces))
-        team = _team(min(self._run.options.threads, len(pieces)) or 1)
+        team = _team(self._run.options.threads if len(pieces) > 1 else 1)
         if team.threads > 1 and any(column.vertices for column in columns):
             names.prepare(team.threads)
         rows = team.stream(lambda piece: list(batches_of(names, piece, columns, only)), pieces)
