@@ -1,5 +1,6 @@
-"""Events of a command for programs: with ``--log-format json`` an event on each line of stderr, and
-with ``--heartbeat`` the last event in a file (docs/reference/events.md).
+"""Events by which a command tells other programs how far it is (docs/reference/events.md): with
+``--log-format json`` an event on each line of stderr, and with ``--heartbeat`` the last event in a
+file.
 
 While a command works there is an event every 30 s at least, and a heartbeat every 10 s.
 """

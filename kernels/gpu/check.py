@@ -34,7 +34,7 @@ def check(
     source: int,
     max_depth: int | None = None,
 ) -> Violations:
-    """How often a result breaks each rule, with the least vertex, or edge, that breaks it.
+    """Count how often a result breaks each rule, with the least vertex, or edge, that breaks it.
 
     rows: of a directed graph, its edges forward. distance: uint8 (n,), 255 where unreached, or
     int32, -1 there. parent: uint32 (n,), UNREACHED where there is none. On the device.
@@ -70,8 +70,9 @@ def check(
 
 
 def _vertices(rule: int, place: int, parent: Any) -> tuple[int, ...]:
-    """Return the vertices that ``Violations`` names for the place of a violation, if there
-    was one.
+    """Decode the place of a rule's first violation, as the kernel reports it. Returns both ends of
+    an edge (rules 3 and 4), a vertex and its parent (rule 5), or one vertex; an empty tuple if
+    nothing breaks the rule.
     """
     if place == NOWHERE:
         return ()

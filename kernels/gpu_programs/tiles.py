@@ -1,6 +1,7 @@
-"""Rows whose entries stand by tiles, of which a block holds the values in its own memory.
+"""Rows whose entries are grouped by tiles. A tile is a set of vertices so small that a block of GPU
+threads keeps all their values in its shared memory.
 
-What tiles, bands, cells, segments and groups are, and why, is said in cuda/walks/tiles.cuh.
+kernels/cuda/walks/tiles.cuh defines tiles, bands, cells, segments and groups.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ def tile_shift(device: Device, itemsize: int) -> int:
 
 
 def shared_bytes(tiling: Tiling, itemsize: int) -> int:
-    """Return the shared memory of a kernel that holds a tile: its values, and a 0."""
+    """Return the bytes of shared memory that a kernel needs for one tile: a value for each vertex
+    of the tile, and one zero.
+    """
     return ((1 << tiling.shift) + 1) * itemsize
 
 
@@ -122,11 +125,12 @@ def tile_rows(
     weights: Array | None,
     room: int,
 ) -> TiledRows | None:
-    """Return the entries of rows by tiles, with their weights. None where cells fall along a row,
-    as they never do if targets rise; where this would hold more than ``room`` bytes; where a block
-    has no room to count by.
+    """Group the entries of rows by tiles, with their weights. Returns None if the cells of a row do
+    not rise (they do if its targets rise), if the result needs more than ``room`` bytes, or if a
+    block's shared memory is too small for the counters.
 
-    whole: rows that stand on the device. vertices: that targets are of. weights: uint32, by entry.
+    whole: rows that stand on the device. vertices: the number of vertices that targets may name.
+    weights: uint32, by entry.
     """
     assert (tiling.tiles - 1) << tiling.shift < vertices
     reached = (tiling.tiles << tiling.shift) + (tiling.columns << tiling.column_shift)

@@ -14,7 +14,10 @@ from ..base.numbering import NUMBERING, is_identity, past_word, renumber
 
 @kernel(u64s, u64s, u64s, i32s, i64)
 def next_level(visited, frontier, found, distance, level):
-    """Make the vertices found the frontier, visited and at ``level``; return how many they are."""
+    """Move newly found vertices to the frontier: mark them as visited, set their distance to
+    ``level``, and clear ``found``. Vertices visited before are left out. Returns the number of new
+    vertices.
+    """
     count = 0
     for w in range(visited.shape[0]):
         word = found[w] & ~visited[w]
@@ -30,7 +33,9 @@ def next_level(visited, frontier, found, distance, level):
 
 @kernel(u64s, NUMBERING, i64)
 def numbers_in(words, places, count):
-    """Those of the numbers below ``count`` whose places are in a bitmap, rising: uint32."""
+    """Return, in rising order as uint32, the numbers below ``count`` whose places are set in the
+    bitmap ``words``.
+    """
     if is_identity(places):
         numbers = members(words)
         done = numbers.shape[0]

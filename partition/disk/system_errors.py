@@ -1,5 +1,5 @@
-"""Errors of the system. They are raised with the name of their file, and are never taken for wrong
-content.
+"""Errors of the operating system, such as a full disk or an unreadable device. They are raised with
+the name of the file, and are never reported as damage or bad input.
 """
 
 from __future__ import annotations

@@ -6,17 +6,18 @@ and column. An edge is stored in the column of its source and the row of its tar
 Bernaschi, Mastrostefano: Parallel Distributed Breadth First Search on the Kepler Architecture,
 section 2.2; there vertices are dealt out in blocks), as an entry of a CSR:
 
-| | is | of about |
+| | is | numbers up to about |
 |---|---|---|
-| its row | the place of its source among the vertices of the grid column | n / C |
+| its CSR row | the place of its source among the vertices of the grid column | n / C |
 | its target | the place of its target among the vertices of the grid row | n / R |
 
 ``1d`` is the grid of one row: a partition has all edges that leave its own vertices, and targets
 are global ids. One partition, ``csr``, is the grid of one row and one column.
 
-Edges that enter vertices are stored as the same graph with all edges reversed: ``reverse-nn`` of a
-directed graph, nn itself of an undirected one. There the vertices of a partition's column are the
-targets, and those of its row the sources.
+For steps against the direction of edges, the store also needs each vertex's incoming edges. For a
+directed graph they are a second CSR, ``reverse-nn``, with all edges reversed. For an undirected
+graph the CSR ``nn`` already has them. In the reversed CSR, the vertices of a partition's grid
+column are the targets of edges, and those of its grid row the sources.
 """
 
 from __future__ import annotations

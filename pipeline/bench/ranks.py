@@ -1,4 +1,6 @@
-"""Graph500's protocol on a graph that several workers with a GPU each generate."""
+"""Graph500's protocol by several workers, each with one GPU: they generate a graph, build it on
+their GPUs and search it.
+"""
 
 from __future__ import annotations
 
