@@ -1,4 +1,5 @@
-"""Arrays in, arrays out: the NumPy definition and the backends tested against it.
+"""Functions that take arrays and return arrays: the NumPy definition, and the backends that are
+tested against it.
 
 This layer knows no file and no Dask.
 """

@@ -1,6 +1,6 @@
-"""The definition, in NumPy: what every other backend is tested against.
+"""The definition of every result, in NumPy, which every other backend is tested against.
 
-Written to be read and believed, not to be fast.
+This code is written to be read and believed, not to be fast.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from .bfs.state import LevelWork, SearchState
 def distances(
     src: NDArray, dst: NDArray, vertices: int, source: int, directed: bool = False
 ) -> NDArray[np.int32]:
-    """Hop distance of every vertex from ``source`` by edges in any order, -1 where unreached.
+    """Return the hop distance of every vertex from ``source`` by edges in any order, -1 where
+    unreached.
 
     >>> distances(np.array([0, 1]), np.array([1, 2]), 4, source=0).tolist()
     [0, 1, 2, -1]
@@ -73,7 +74,7 @@ def nearest(
 
 
 def components(src: NDArray, dst: NDArray, vertices: int) -> NDArray[np.int64]:
-    """The least vertex of each one's weakly connected component.
+    """Return, for each vertex, the least vertex of its weakly connected component.
 
     >>> components(np.array([3, 1]), np.array([2, 2]), 5).tolist()
     [0, 1, 1, 1, 4]
@@ -143,7 +144,7 @@ def betweenness(src: NDArray, dst: NDArray, vertices: int, sources: NDArray) -> 
 
 
 def degree_order(degree: NDArray) -> NDArray[np.uint32]:
-    """Vertices by falling degree, ties by number.
+    """Return the vertices by falling degree, ties by number.
 
     >>> degree_order(np.array([1, 3, 3, 2])).tolist()
     [1, 2, 3, 0]
@@ -154,7 +155,8 @@ def degree_order(degree: NDArray) -> NDArray[np.uint32]:
 def compressed_rows(
     src: NDArray, dst: NDArray, vertices: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Offsets and targets of the directed edges, each once, self-loops left out, targets rising.
+    """Return offsets and targets of the directed edges, each once, without self-loops, targets
+    rising.
 
     >>> offsets, targets = compressed_rows(np.array([0, 0, 0, 2]), np.array([2, 1, 2, 2]), 3)
     >>> offsets.tolist(), targets.tolist()
@@ -202,7 +204,7 @@ class ReferenceBackend:
 
 
 def _row_edges(offsets: NDArray, rows: NDArray) -> NDArray[np.int64]:
-    """Indices into ``targets`` of all edges of ``rows``, row after row."""
+    """Return the indices into ``targets`` of all edges of ``rows``, row after row."""
     ranges = [np.arange(int(offsets[u]), int(offsets[u + 1])) for u in rows]
     return np.concatenate([np.empty(0, np.int64), *ranges]).astype(np.int64)
 

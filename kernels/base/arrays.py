@@ -14,7 +14,8 @@ from numpy.typing import DTypeLike, NDArray
 
 
 class Array(NamedTuple):
-    """name, dtype and length of an array; fill: its first values, None where any do.
+    """A declared array: its name, dtype and length. fill: its first values; None if any values will
+    do.
 
     saved: whether a checkpoint keeps it, as it is more than a step's scratch.
 
@@ -39,7 +40,7 @@ def total_bytes(arrays: Iterable[Array]) -> int:
 
 
 def allocate(arrays: Iterable[Array], xp: Any = np) -> dict[str, Any]:
-    """By name. xp: NumPy, or CuPy for the current device."""
+    """Return the declared arrays by name, newly made. xp: NumPy, or CuPy for the current device."""
     return {
         name: xp.empty(length, dtype) if fill is None else xp.full(length, fill, dtype)
         for name, dtype, length, fill, _ in arrays
@@ -47,7 +48,7 @@ def allocate(arrays: Iterable[Array], xp: Any = np) -> dict[str, Any]:
 
 
 class Buffers:
-    """Arrays of a task, of one thread, that are used again and again: getting memory that was not
+    """Arrays of one thread's task that are used again and again. Getting memory that was not
     touched before took a quarter of the processors' time of a build through files.
     """
 
@@ -55,7 +56,8 @@ class Buffers:
         self._kept: dict[str, NDArray] = {}
 
     def take(self, name: str, length: int, dtype: DTypeLike) -> NDArray:
-        """An array of any content, in place of what was taken by this name before.
+        """Return an array of any content, which takes the place of the array taken by this name
+        before.
 
         >>> buffers = Buffers()
         >>> first = buffers.take("keys", 3, np.uint32)

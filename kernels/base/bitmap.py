@@ -12,7 +12,7 @@ WORD = 64
 
 
 def empty(vertices: int) -> NDArray[np.uint64]:
-    """An empty set over ``vertices`` vertices, as uint64 words.
+    """Return an empty set over ``vertices`` vertices, as uint64 words.
 
     The bits past the last vertex are set: in a bitmap of visited vertices they are then
     never taken for a vertex still to be found.
@@ -26,7 +26,7 @@ def empty(vertices: int) -> NDArray[np.uint64]:
 
 
 def clear(words: NDArray[np.uint64], vertices: int) -> None:
-    """Make it the empty set."""
+    """Make the bitmap ``words`` the empty set over ``vertices`` vertices."""
     words[:] = 0
     if vertices % WORD:
         words[-1] = np.uint64((-1 << vertices % WORD) & 0xFFFFFFFFFFFFFFFF)
@@ -34,19 +34,19 @@ def clear(words: NDArray[np.uint64], vertices: int) -> None:
 
 @compiled
 def contains(words, v):
-    """1 if vertex ``v`` (uint32) is in the set, else 0 (uint64)."""
+    """Return 1 if vertex ``v`` (uint32) is in the set, else 0 (uint64)."""
     return (words[v >> np.uint32(6)] >> np.uint64(v & np.uint32(63))) & np.uint64(1)
 
 
 @compiled
 def mask(v):
-    """The bit of vertex ``v`` (uint32) in its word."""
+    """Return the bit of vertex ``v`` (uint32) in its word."""
     return np.uint64(1) << np.uint64(v & np.uint32(63))
 
 
 @compiled
 def ones(word):
-    """Set bits of a word."""
+    """Count the set bits of a word."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
     pairs = np.uint64(0x3333333333333333)
     word = (word & pairs) + ((word >> np.uint64(2)) & pairs)
@@ -56,7 +56,7 @@ def ones(word):
 
 @kernel(u64s)
 def size(words):
-    """How many vertices are in the set."""
+    """Count the vertices in the set."""
     count = np.int64(0)
     for w in range(words.shape[0]):
         count += ones(words[w])
@@ -65,7 +65,7 @@ def size(words):
 
 @kernel(u64s)
 def members(words):
-    """The vertices in the set, rising: uint32, a new array."""
+    """Return the vertices in the set in rising order: uint32, a new array."""
     vertices = np.empty(size(words), np.uint32)
     count = 0
     for w in range(words.shape[0]):
@@ -79,7 +79,9 @@ def members(words):
 
 @kernel(u64s, u64s, u32s)
 def difference(after, before, queue):
-    """Write the vertices in ``after`` but not in ``before``, rising; return how many."""
+    """Write the vertices in ``after`` but not in ``before`` to ``queue``, in rising order. Returns
+    their number.
+    """
     count = 0
     for w in range(after.shape[0]):
         word = after[w] & ~before[w]
@@ -92,7 +94,7 @@ def difference(after, before, queue):
 
 @kernel(u64s, i32s, i64, i64)
 def add_where(words, values, low, high):
-    """Add the vertices v with ``low <= values[v] <= high``."""
+    """Add the vertices v with ``low <= values[v] <= high`` to the set."""
     for v in range(values.shape[0]):
         if low <= values[v] <= high:
             words[v >> 6] |= np.uint64(1) << np.uint64(v & 63)

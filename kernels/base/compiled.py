@@ -79,11 +79,15 @@ _compiling = 0  # threads that compile: the last one gives the collector its thr
 _thresholds = gc.get_threshold()
 
 notes: list[str] = []
-"""Lines for the user, of a cache that is damaged or cannot be written; the same ones repeat."""
+"""Lines for the user, about a cache that is damaged or cannot be written. The same line may
+repeat.
+"""
 
 
 class _Cache(FunctionCache):
-    """Numba's, for which any error of a file is one of the function."""
+    """Numba's cache of a function. If a file of the cache is damaged in any way, the user is told,
+    and the function is compiled again.
+    """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         # Numba's own first imports all that it knows to compile, which takes longer than to load
@@ -118,8 +122,9 @@ class _Cache(FunctionCache):
             return None
 
     def lock(self, wait: float) -> int | None:
-        """A file descriptor, while which is open no other process compiles this function; None if
-        one does, still after ``wait`` seconds. Raises OSError where there are no locks.
+        """Return a file descriptor. While it is open, no other process compiles this function.
+        Returns None if another process still compiles the function after ``wait`` seconds. Raises
+        OSError where there are no locks.
         """
         os.makedirs(self.cache_path, exist_ok=True)
         place, flags = f"{self._cache_file._index_path}.lock", os.O_RDWR | os.O_CREAT
@@ -146,7 +151,9 @@ class _Cache(FunctionCache):
 
 
 class _NoCache(NullCache):
-    """Where no compiled kernel can be kept. Kernels that come with the package are there."""
+    """The cache of a process that can keep no compiled kernel. It has the kernels that come with
+    the package.
+    """
 
     def __init__(self, function: Callable) -> None:
         self._function = function
@@ -171,7 +178,7 @@ def _load_shipped(function: Callable, sig: Any, target_context: Any) -> Any:
 
 
 def compiled(function: Callable) -> Any:
-    """A function that kernels call; the types follow from theirs.
+    """Declare a function that kernels call. The types of its arguments follow from those calls.
 
     Python cannot call it: the code by which it could takes a fifth of the time of compiling.
     """
@@ -196,9 +203,10 @@ def _dispatcher(function: Callable, **options: bool) -> Any:
 
 
 def kernel(*arguments: Any) -> Callable[[Callable], Any]:
-    """A function to be compiled for arguments of these types: Numba's, Several or Struct.
+    """Declare a function to be compiled for arguments of these types: Numba's types, Several or
+    Struct.
 
-    Of several such decorators each adds types to compile it for.
+    If a function has several such decorators, it is compiled for the types of each.
     """
 
     def declare(function: Callable) -> Any:
@@ -276,8 +284,8 @@ def _wanted(
 
 
 def _compile(dispatcher: Any, signature: tuple[Any, ...], wait: float) -> bool:
-    """Or load what another process has compiled meanwhile. False where one is at it, still after
-    ``wait`` seconds.
+    """Compile a kernel, or load it if another process has compiled it meanwhile. Returns False if
+    another process still compiles it after ``wait`` seconds.
     """
     cache, lock = dispatcher._cache, None
     if isinstance(cache, _Cache):
@@ -305,8 +313,9 @@ def _file_of(dispatcher: Any, signature: tuple[Any, ...]) -> str | None:
 
 
 def cached_kernels() -> Iterator[tuple[Callable, tuple[Any, ...], bytes]]:
-    """Yield the kernels that this process was to compile, by whichever process the cache has them:
-    the function, the types that it is compiled for, and what the cache holds.
+    """Yield the kernels that this process was to compile, if the cache has them by now, whichever
+    process compiled them: the function, the types that it is compiled for, and what the cache
+    holds.
     """
     for dispatcher, signature in _wanted_so_far:
         path = _file_of(dispatcher, signature)
@@ -329,7 +338,7 @@ def _dispatchers() -> list[Any]:
 
 
 def variants(*modules: ModuleType) -> dict[str, int]:
-    """How many variants of each declared kernel are compiled."""
+    """Count the compiled variants of each declared kernel."""
     return {
         f"{module.__name__}.{dispatcher.__name__}": len(dispatcher.signatures)
         for module in modules
@@ -364,8 +373,8 @@ def _type_of(argument: Any, known: dict[str, np.dtype]) -> Any:
 
 @cache
 def _meet(kind: type) -> None:
-    """Have Numba find out how it types a class, which takes it longer than a small search: else it
-    does when it is first given a value of it.
+    """Have Numba find out how it types a class. Otherwise Numba does so when it is first given a
+    value of the class, and this takes longer than a small search.
     """
     fields: tuple[str, ...] = getattr(kind, "_fields")  # noqa: B009  # of a named tuple
     typeof(kind(*range(len(fields))))

@@ -1,5 +1,5 @@
-"""A copy between arrays, for kernels: an assignment of slices has Numba compile the text of an
-error for other lengths, which takes a second of a first run.
+"""A copy between arrays, for kernels. For an assignment of slices, Numba would compile the text of
+an error about unequal lengths, which takes a second of a first run.
 """
 
 from .compiled import compiled

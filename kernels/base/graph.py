@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 UNREACHED = np.uint32(0xFFFFFFFF)
-"""In ``parent`` arrays: no parent. Vertex numbers are below it."""
+"""The entry of ``parent`` arrays that means "no parent". Vertex numbers are below it."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Graph:
 
     @property
     def edges(self) -> int:
-        """Entries of ``targets``."""
+        """Count the entries of ``targets``."""
         return len(self.targets)
 
     @property
@@ -46,7 +46,7 @@ class Graph:
 
     @cached_property
     def vertices_with_incoming(self) -> int:
-        """Vertices that a pull can find."""
+        """Count the vertices that a pull can find."""
         return int(np.count_nonzero(self.reverse_offsets[1:] != self.reverse_offsets[:-1]))
 
     @classmethod

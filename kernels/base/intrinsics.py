@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 
 
 def _pointer(context, builder, array_type, array, index):
-    """The address of an element."""
+    """Return the address of an element of an array."""
     values = context.make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(
         context, builder, array_type, values, [index], wraparound=False, boundscheck=False
@@ -54,7 +54,7 @@ def _exchange(typingctx, array, index, expected, value):
 
 compare_and_swap: Any = intrinsic(_exchange)
 """``compare_and_swap(array, index, expected, value)``: ``array[index] = value`` if it is
-``expected``; whether it was.
+``expected``; returns whether it was.
 """
 
 
@@ -77,7 +77,7 @@ def _highest_bit(typingctx, word):
 
 
 leading_zeros: Any = intrinsic(_highest_bit)
-"""``leading_zeros(word)``: how many zeros precede the highest set bit of a uint64 that is not
+"""``leading_zeros(word)``: the number of zeros before the highest set bit of a uint64 that is not
 zero.
 """
 

@@ -1,7 +1,7 @@
 """Places of integers in a sorted array.
 
-A table says where those with equal leading bits begin: where they are spread evenly, one look there
-and one or two at the array find each, however many there are.
+A table says where the integers with equal leading bits begin. If the integers are spread evenly,
+one look at the table and one or two at the array find an integer, however many there are.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from .compiled import i64, i64s, kernel, u8s, u32s
 
 LOOKUP_BYTES = 8 + 4 * 2
-"""Most bytes of a lookup for each integer."""
+"""The most bytes that a lookup takes for each integer."""
 
 
 class Lookup(NamedTuple):
-    """values: int64, rising. starts: uint32, where those begin of equal bits from ``shift`` on."""
+    """A table for finding integers. values: int64, rising. starts: uint32, by the bits from
+    ``shift`` on of a value's difference from the least value: where such values begin.
+    """
 
     values: NDArray[np.int64]
     starts: NDArray[np.uint32]
@@ -26,7 +28,9 @@ class Lookup(NamedTuple):
 
 
 def lookup_of(values: NDArray[np.int64]) -> Lookup:
-    """values: rising, at least one; unsigned ones as their bits are, from the least on."""
+    """Make the lookup of ``values``: rising, at least one. Unsigned values are given by their bits,
+    in the order of unsigned numbers from the least on.
+    """
     spread = (int(values[-1]) - int(values[0])) % 2**64
     shift = max(0, spread.bit_length() - len(values).bit_length())
     starts = np.zeros((spread >> shift) + 2, np.uint32)
@@ -35,7 +39,7 @@ def lookup_of(values: NDArray[np.int64]) -> Lookup:
 
 
 def find(lookup: Lookup, wanted: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """The place of each value, and whether it is there at all; 0 where it is not.
+    """Return the place of each wanted value, 0 if it is not there, and whether it is there.
 
     >>> places, there = find(lookup_of(np.array([-5, 2, 9])), np.array([9, 3, -5, 100]))
     >>> places.tolist(), there.tolist()

@@ -1,7 +1,7 @@
-"""From one numbering of vertices to another: by a table, or by a rule.
+"""Numberings of vertices, and the way from one to another: by a table, or by a rule.
 
-Of a partition, a subgraph numbers its rows and its targets its own way; a store knows global ids, a
-rank of a search its own.
+A subgraph of a partition numbers its rows and its targets in its own way. A store knows global ids.
+A rank of a search has numbers of its own.
 """
 
 from functools import lru_cache
@@ -14,7 +14,8 @@ from .compiled import Struct, compiled, i64, kernel, u32s
 
 
 class Numbering(NamedTuple):
-    """The new number of each old one, from 0 on: an entry of a table, or by a rule.
+    """A map from old numbers, which count from 0, to new numbers: a table with an entry for each
+    old number, or a rule.
 
     table: uint32, shape (vertices,), or (0,) where the rule holds: old numbers come in runs of
     ``width``, the first one from ``addend`` on, the others every ``multiplier``; within a run new
@@ -36,7 +37,7 @@ NUMBERING = Struct(Numbering, (u32s, i64, i64, i64, i64))
 
 @lru_cache(maxsize=1024)  # a superstep of few vertices asks for the same ones again
 def by_rule(multiplier: int = 1, addend: int = 0, width: int = 1, step: int = 1) -> Numbering:
-    """Without arguments, every number as it is.
+    """Make a numbering by a rule. Without arguments, every number stays as it is.
 
     >>> by_rule(6, 1, 3, 2)[1:]  # runs that join
     (2, 1, 1, 1)
@@ -52,9 +53,9 @@ def by_table(table: NDArray[np.uint32]) -> Numbering:
 
 @compiled
 def renumber(numbering, number):
-    """The new number (uint32) of an old one (any integer).
+    """Return the new number (uint32) of an old one (any integer).
 
-    numbering: or None, for every number as it is: what is compiled for that looks at no rule.
+    numbering: None leaves every number as it is, and what is compiled for None looks at no rule.
     """
     if numbering is None:
         return np.uint32(number)
@@ -70,7 +71,7 @@ def renumber(numbering, number):
 
 @kernel(NUMBERING)
 def is_identity(numbering):
-    """Whether every number stays as it is.
+    """Return whether the numbering leaves every number as it is.
 
     >>> is_identity(by_rule()), is_identity(by_rule(4, 3))
     (True, False)
@@ -81,7 +82,9 @@ def is_identity(numbering):
 
 @compiled
 def past_word(numbering, number, v):
-    """The first number after ``number`` whose new one may lie in another bitmap word than ``v``."""
+    """Return the first number after ``number`` whose new number may lie in another bitmap word than
+    ``v``.
+    """
     if numbering is None:
         return (np.int64(v) | 63) + 1
     if numbering.table.shape[0] or numbering.width > 1:
@@ -91,7 +94,7 @@ def past_word(numbering, number, v):
 
 
 def renumber_all(numbering: Numbering, numbers: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """New numbers of old ones.
+    """Return the new numbers of old ones.
 
     >>> renumber_all(by_rule(6, 3, 3), np.arange(5, dtype=np.uint32)).tolist()
     [3, 4, 5, 9, 10]

@@ -39,7 +39,7 @@ FEATURES = (
 
 
 class _Entry(NamedTuple):
-    """Where a kernel is in the file, and the digest of its bytes."""
+    """The place of a kernel in the file, and the digest of the kernel's bytes."""
 
     at: int
     size: int

@@ -13,7 +13,9 @@ _DIGIT = 8
 
 @compiled
 def _starts(keys, shift, count):
-    """Where the keys of each digit at ``shift`` go; False if all share it."""
+    """Compute where the keys of each digit at ``shift`` go. Returns False if all keys share that
+    digit.
+    """
     digit = np.uint64((1 << _DIGIT) - 1)
     count[:] = 0
     for key in keys:
@@ -30,7 +32,9 @@ def _starts(keys, shift, count):
 
 @compiled
 def _pass(keys, into, shift):
-    """Distribute ``keys`` by the digit at ``shift``; False if all share it (nothing is moved)."""
+    """Distribute ``keys`` by the digit at ``shift``. Returns False if all keys share that digit;
+    then nothing is moved.
+    """
     count = np.empty(1 << _DIGIT, np.int64)
     digit = np.uint64((1 << _DIGIT) - 1)
     if not _starts(keys, shift, count):

@@ -29,7 +29,9 @@ class Team:
 
     @property
     def _others(self) -> ThreadPoolExecutor | None:
-        """The other threads of this process: a forked process has none of its parent's threads."""
+        """Return the other threads, made in this process: a forked process has none of its parent's
+        threads.
+        """
         if self.threads == 1:
             return None
         if self._pool[0] != os.getpid():
@@ -37,7 +39,7 @@ class Team:
         return self._pool[1]
 
     def start(self) -> Team:
-        """Begin the threads, which else are begun by the first call, within its time."""
+        """Begin the threads. Otherwise the first call begins them, within its time."""
         pool = self._others
         if pool is not None:
             there = Barrier(self.threads)  # each of them takes one, as none is done before all are
@@ -51,10 +53,10 @@ class Team:
         return self
 
     def run(self, kernel: Callable, *args) -> list:
-        """Call ``kernel(*args)`` once a thread; the results, in no order.
+        """Call ``kernel(*args)`` once on each thread. Returns the results, in no order.
 
-        The first error is raised once all threads are done: until then they use what the caller
-        closes.
+        If a call fails, the first error is raised once all threads are done: until then they use
+        what the caller closes.
         """
         pool = self._others
         if pool is None:
@@ -83,8 +85,9 @@ class Team:
         return results
 
     def stream(self, function: Callable[..., T], items: Iterable) -> Iterator[T]:
-        """``function`` of each item, in order: while one is used, others are worked on, as many as
-        there are threads with the calling one, which takes the items.
+        """Yield the result of ``function`` for each item, in order. While the caller uses one
+        result, the threads work on others, as many as there are threads. The calling thread is one
+        of these, and takes the items.
         """
         pool = self._others
         if pool is None:
@@ -102,7 +105,9 @@ class Team:
             wait(waiting)
 
     def map(self, function: Callable, items: Sequence) -> list:
-        """``function`` of each item, in order, each thread taking the next one."""
+        """Return the result of ``function`` for each item, in order. Each thread takes the next
+        item.
+        """
         if self.threads == 1 or len(items) < 2:
             return [function(item) for item in items]
         results: list = [None] * len(items)

@@ -10,29 +10,33 @@ from typing import Any
 _MOST_EACH = 4
 _ALWAYS = 64
 START_SECONDS = 60.0
-"""How long a thread may take to begin."""
+"""The time that a thread may take to begin."""
 CANNOT_START = "can't start new thread"
 """Python's message if the system refuses a thread."""
 
 
 def available_threads() -> int:
-    """Cores this process may run on."""
+    """Count the cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1  # not every system can tell
 
 
 def useful_threads(asked: int | None) -> int:
-    """How many threads to use where somebody asks for so many; None: as there are cores.
+    """Return the number of threads to use if somebody asks for ``asked`` of them; None asks for as
+    many as there are cores.
 
-    More than a few for each core only take turns, and memory, and shares of a loop for each.
+    More than a few threads for each core only take turns, and take memory and shares of a loop for
+    each thread.
     """
     cores = available_threads()
     return cores if asked is None else min(asked, max(_ALWAYS, _MOST_EACH * cores))
 
 
 class _Begun(threading.Event):
-    """Set by a thread once it runs. Whoever started it waits for that, but not without end."""
+    """An event that a thread sets once it runs. Whoever started the thread waits for the event, but
+    not without end.
+    """
 
     failed = False
 

@@ -1,7 +1,8 @@
 """Turns of a loop that several threads share.
 
-Each thread takes those of its own share first, the same ones whenever the loop is run, so that what
-it wrote is still in its core's cache; and then what is left of others'.
+Each thread first takes the turns of its own share. These are the same whenever the loop is run, so
+that what the thread wrote is still in its core's cache. Then it takes turns that are left of other
+threads' shares.
 """
 
 import numpy as np
@@ -12,22 +13,25 @@ from .intrinsics import fetch_add
 
 
 def no_turns(threads: int) -> NDArray[np.int64]:
-    """That none are taken yet: the ``taken`` of a loop.
+    """Return the ``taken`` of a loop of which no turns are taken yet.
 
-    int64: threads that have come, and of each share the turns that are taken.
+    int64: the number of threads that have come, and for each share the number of turns that are
+    taken.
     """
     return np.zeros(1 + threads, np.int64)
 
 
 @compiled
 def come(taken):
-    """The calling thread's number, of the loop that ``taken`` is of: it is given once."""
+    """Return the number of the calling thread in the loop that ``taken`` belongs to. Each number is
+    given once.
+    """
     return fetch_add(taken, 0, 1)
 
 
 @compiled
 def take(taken, thread, turns):
-    """The next turn, of so many, that this thread takes; -1 if there is none."""
+    """Return the next turn, of ``turns`` in all, that this thread takes; -1 if there is none."""
     shares = taken.shape[0] - 1
     for i in range(shares):
         share = (thread + i) % shares

@@ -32,12 +32,14 @@ RULES = {
 }
 
 TREE_BYTES = 25
-"""Most bytes for each vertex that ``check_tree`` holds beside its arguments."""
+"""The most bytes for each vertex that ``check_tree`` holds beside its arguments."""
 
 
 @dataclass
 class Violations:
-    """How often each rule fails, and for each the first vertices found to break it."""
+    """The number of times that each rule fails, and for each rule the first vertices found to break
+    it.
+    """
 
     count: dict[int, int] = field(default_factory=lambda: dict.fromkeys(RULES, 0))
     example: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -67,7 +69,7 @@ def check_tree(
     violations: Violations,
     team: Team | None = None,
 ) -> None:
-    """Rules 1 and 2, and that no vertex lies below ``max_depth`` (rule 2)."""
+    """Check rules 1 and 2, and that no vertex lies below ``max_depth`` (rule 2)."""
     n, limit = len(distance), _limit(max_depth)
 
     def check(start: int) -> Violations:
@@ -123,7 +125,9 @@ def _check_vertices(distance, parent, source, limit, start, stop):
 
 
 def leads_to(source: int, parent: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Whether following parents from each vertex ends at the source (pointer jumping)."""
+    """Return, for each vertex, whether following parents from it ends at the source (by pointer
+    jumping).
+    """
     ancestor = np.where(parent < len(parent), parent, np.arange(len(parent), dtype=np.uint32))
     for _ in range(len(parent).bit_length()):
         ancestor = ancestor[ancestor]
@@ -140,10 +144,11 @@ def check_edges(
     violations: Violations,
     both_ways: bool = False,
 ) -> None:
-    """Rules 3 and 4 over a batch of edges; marks in ``joined`` whose parent it connects them to.
+    """Check rules 3 and 4 over a batch of edges. Marks in ``joined`` the vertices that an edge
+    connects to their parent.
 
-    Every edge of the graph must pass through here once, undirected ones in both directions: of a
-    batch that has them in one, ``both_ways``.
+    Every edge of the graph must pass through here once, undirected ones in both directions. If a
+    batch has undirected edges in one direction only, set ``both_ways``.
     """
     limit = _limit(max_depth)
     found = _check_edges(sources, targets, distance, parent, limit, joined, both_ways)
@@ -184,7 +189,9 @@ FINE, TOO_FAR, MISSED = range(3)
 # (Both loops count what they find by themselves: one function for it took four times as long.)
 @compiled
 def _judge(level, to, limit):
-    """An edge from a vertex that is reached, by the distances of its ends."""
+    """Judge an edge from a vertex that is reached, by the distances of both ends: FINE, MISSED or
+    TOO_FAR.
+    """
     if to < 0:
         return MISSED if level < limit else FINE
     return TOO_FAR if to > level + 1 else FINE
@@ -257,7 +264,7 @@ def _check_rows(offsets, first, targets, rows, ends, distance, parent, limit, jo
 def check_joined(
     parent: NDArray[np.uint32], joined: NDArray[np.uint8], violations: Violations
 ) -> None:
-    """Rule 5, once all edges have passed through ``check_edges``."""
+    """Check rule 5, once all edges have passed through ``check_edges``."""
     apart = (parent != UNREACHED) & (joined == 0)
     count = int(np.count_nonzero(apart))
     if count:

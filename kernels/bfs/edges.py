@@ -18,7 +18,7 @@ from .scan import scan, settle
 from .state import SearchState
 
 Edges = tuple[NDArray[np.uint32], ...]
-"""Sources and targets, of one length."""
+"""Sources and targets of edges: arrays of one length."""
 
 
 class EdgeSearch:
@@ -50,13 +50,17 @@ class EdgeSearch:
     def go_on_from(
         self, distance: NDArray[np.int32], parent: NDArray[np.uint32], level: int
     ) -> None:
-        """Take the place of a search that had come to ``level``; writes to these arrays."""
+        """Take the place of a search that had come to ``level``. This search writes to the arrays
+        given.
+        """
         self.distance, self.parent, self.level = distance, parent, level
         self.visited = bitmap.empty(len(distance))
         bitmap.add_where(self.visited, distance, 0, level)
 
     def advance(self, team: Team) -> tuple[int, int]:
-        """One level by a scan: returns vertices found and edges examined."""
+        """Search one level by a scan. Returns the number of vertices found and of edges
+        examined.
+        """
         examined = sum(self.lengths)
 
         def scan_batch(i: int) -> int:
@@ -70,7 +74,7 @@ class EdgeSearch:
         return found, examined
 
     def by_rows(self, team: Team) -> SearchState:
-        """Go on in rows: the same search over the edges that are left, from its frontier."""
+        """Go on in rows: return the same search over the edges that are left, from its frontier."""
         n = len(self.distance)
         graph = plain_rows(self.batches, self.lengths, n, self.directed, team)
         return SearchState.saved(graph, self.distance, self.parent, self.level)
@@ -79,7 +83,9 @@ class EdgeSearch:
 def plain_rows(
     batches: Sequence[Edges], lengths: Sequence[int], vertices: int, directed: bool, team: Team
 ) -> Graph:
-    """The first ``lengths[i]`` edges of batch i in rows: unsorted, duplicates and loops kept."""
+    """Make rows of the first ``lengths[i]`` edges of batch i: unsorted, with duplicates and
+    loops.
+    """
     if directed:
         forward = _rows(batches, lengths, vertices, team, 0, 1, both_ends=False)
         return Graph(*forward, *_rows(batches, lengths, vertices, team, 1, 0, both_ends=False))
@@ -95,7 +101,7 @@ def _rows(
     target: int,
     both_ends: bool,
 ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
-    """Offsets and targets of rows by one end of the edges, or by both."""
+    """Return offsets and targets of rows by one end of the edges, or by both."""
     entries = sum(lengths) * (2 if both_ends else 1)
     offsets = np.zeros(vertices + 1, np.uint32 if entries < 2**32 else np.uint64)
     targets = np.empty(entries, np.uint32)
@@ -116,6 +122,6 @@ def _rows(
 
 
 def compile_edge_search(rows: int) -> None:
-    """Compile the kernels of ``EdgeSearch`` for so many input rows."""
+    """Compile the kernels of ``EdgeSearch`` for ``rows`` input rows."""
     offsets = {np.uint32} if 2 * rows < 2**32 else {np.uint32, np.uint64}
     compile_kernels(bitmap, scan_kernels, row_kernels, offsets=offsets)

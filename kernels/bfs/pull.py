@@ -29,7 +29,8 @@ def pull(
     level,
     cursor,
 ):
-    """Run by several threads at once; ``cursor``: int64, one zero before the first starts.
+    """Pull one level. Run by several threads at once; ``cursor``: int64, one zero before the first
+    starts.
 
     Returns (found, forward, backward, examined): vertices found, edges that leave them,
     edges that enter them, edges looked at.

@@ -24,15 +24,16 @@ _BUFFER = 1 << 10
 _ONE = np.uintp(1)
 
 _AHEAD = np.uintp(6)
-"""Vertices of the queue: so many before a row is read it is fetched into the cache, and as many
-before that, where it is."""
+"""Number of vertices of the queue by which fetching runs ahead: a row is fetched into the cache so
+many vertices before it is read, and its place as many before that.
+"""
 
 AHEAD = 2 * int(_AHEAD) + 1
 
 
 @compiled
 def claim(visited, v):
-    """True if this call put ``v`` into ``visited``."""
+    """Return whether this call put ``v`` into ``visited``."""
     if contains(visited, v):
         return False
     bit = mask(v)
@@ -101,7 +102,9 @@ def push_levels(
 
 @kernel(OFFSETS, u32s, i64s)
 def degree_sums(offsets, frontier, sums):
-    """``sums[i]`` = edges that leave ``frontier[:i]``, for i = 0 .. len(frontier)."""
+    """Compute ``sums[i]``, the number of edges that leave ``frontier[:i]``, for i = 0 ..
+    len(frontier).
+    """
     total = 0
     for i in range(frontier.shape[0]):
         sums[i] = total
@@ -124,7 +127,7 @@ def push_edges(
     found,
     cursors,
 ):
-    """One level. found: uint32, receives the vertices found, in no order.
+    """Push one level. found: uint32, receives the vertices found, in no order.
 
     cursors: int64, two zeros before the first thread starts: edges taken, vertices found.
     Returns what LevelWork holds of this thread's share: vertices found, edges that leave them,

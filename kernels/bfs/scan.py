@@ -22,7 +22,8 @@ WORDS_A_TURN = 256
 
 @kernel(u32s, u32s, i64, u64s, u32s, boolean)
 def scan(src, dst, length, visited, parent, directed):
-    """Scan the first ``length`` rows; move those still useful to the front, return their number.
+    """Scan the first ``length`` rows, and move those that are still useful to the front. Returns
+    their number.
 
     A vertex without a parent whose bit is not set in ``visited`` is found by this level.
     """
@@ -47,9 +48,10 @@ def scan(src, dst, length, visited, parent, directed):
 
 @kernel(u64s, u32s, i32s, i64, i64s)
 def settle(visited, parent, distance, level, cursor):
-    """Put the vertices that a scan found into ``visited``, with their distance; return how many.
+    """Put the vertices that a scan found into ``visited``, and set their distance. Returns their
+    number.
 
-    Run by several threads at once; ``cursor``: int64, one zero before the first starts.
+    Run by several threads at once; ``cursor``: int64, one zero before the first thread starts.
     """
     count = 0
     words = visited.shape[0]

@@ -27,7 +27,9 @@ class LevelWork(NamedTuple):
 
 
 def state_arrays(vertices: int) -> list[Array]:
-    """The arrays that a search in memory holds of all vertices; a level's lists are apart."""
+    """Return the declared arrays over all vertices that a search in memory holds, without the lists
+    of a level.
+    """
     words = -(-vertices // bitmap.WORD)
     return [
         Array("distance", np.int32, vertices, fill=-1, saved=True),
@@ -38,7 +40,9 @@ def state_arrays(vertices: int) -> list[Array]:
 
 
 def level_arrays(vertices: int) -> list[Array]:
-    """The arrays of a level, at their greatest: frontier, vertices found, degree sums."""
+    """Return the declared arrays of a level, at their greatest: frontier, vertices found, degree
+    sums.
+    """
     return [
         Array("frontier", np.uint32, vertices),
         Array("found", np.uint32, vertices),
@@ -77,7 +81,7 @@ class SearchState:
     def saved(
         cls, graph: Graph, distance: NDArray[np.int32], parent: NDArray[np.uint32], level: int
     ) -> SearchState:
-        """A search that had come to ``level``; it writes to these arrays."""
+        """Return a search that had come to ``level``; it writes to these arrays."""
         visited = bitmap.empty(graph.vertices)
         bitmap.add_where(visited, distance, 0, level)
         return cls(
@@ -92,7 +96,7 @@ class SearchState:
 
 
 class Backend(Protocol):
-    """Advances a search in the direction it is told.
+    """A backend, which advances a search in the direction that it is told.
 
     Both directions find the same vertices; a vertex reached from several may get any of
     them as its parent.
@@ -101,7 +105,7 @@ class Backend(Protocol):
     name: str
 
     def start(self, graph: Graph, source: int) -> SearchState:
-        """The state of a search whose frontier is ``source`` alone."""
+        """Return the state of a search whose frontier is ``source`` alone."""
         ...
 
     def push(self, state: SearchState, work: int, levels: int) -> list[LevelWork]:

@@ -1,3 +1,3 @@
-"""One GPU: preparing, searching, checking, generating; memory that others read. ``device`` alone
-imports CuPy.
+"""Kernels for one GPU: preparing, searching, checking and generating, and memory that other ranks
+read. Only the module ``device`` imports CuPy.
 """

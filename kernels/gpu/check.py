@@ -1,4 +1,4 @@
-"""Graph500's rules on a device: the definition is bfs/check.py, the kernels stand in
+"""Graph500's rules, checked on a device. The definition is bfs/check.py; the kernels stand in
 cuda/bfs/check.cu.
 """
 
@@ -36,8 +36,9 @@ def check(
 ) -> Violations:
     """Count how often a result breaks each rule, with the least vertex, or edge, that breaks it.
 
-    rows: of a directed graph, its edges forward. distance: uint8 (n,), 255 where unreached, or
-    int32, -1 there. parent: uint32 (n,), UNREACHED where there is none. On the device.
+    rows: the edges, forward if the graph is directed. distance: uint8 (n,), 255 where unreached, or
+    int32, -1 where unreached. parent: uint32 (n,), UNREACHED where there is none. Arrays are on the
+    device.
     """
     n, edges = len(parent), rows.edges
     kind = {"u": "u8", "i": "int"}[distance.dtype.kind]
@@ -82,7 +83,7 @@ def _vertices(rule: int, place: int, parent: Any) -> tuple[int, ...]:
 
 
 def _add_astray(cupy: Any, parent: Any, source: int, violations: Violations) -> None:
-    """Rule 1 for vertices with a parent whose parents do not lead to the source."""
+    """Add violations of rule 1: vertices with a parent whose parents do not lead to the source."""
     n = len(parent)
     own = cupy.arange(n, dtype=np.uint32)
     ancestor = cupy.where(parent < n, parent, own)
@@ -96,7 +97,8 @@ def _add_astray(cupy: Any, parent: Any, source: int, violations: Violations) -> 
 
 
 def reached(device: Device, distance: Any, rows: Any) -> tuple[int, int]:
-    """Vertices that were reached, and the sum of ``rows`` (by vertex: uint32 or uint64) there.
+    """Return the number of vertices that were reached, and the sum of ``rows`` over them (by
+    vertex: uint32 or uint64).
 
     distance: as for ``check``.
     """

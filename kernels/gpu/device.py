@@ -26,16 +26,18 @@ _INCLUDE = re.compile(r'^#include "([\w./]+)"\n', re.MULTILINE)
 
 
 class DeviceError(RuntimeError):
-    """There is no such device, or it cannot do what was asked; the message is for the user."""
+    """An error for the user: there is no such device, or the device cannot do what was asked."""
 
 
 class DeviceMemoryError(DeviceError):
-    """The device's memory, or the share of it that was allowed, is too small."""
+    """An error for the user: the device's memory, or the share of it that was allowed, is too
+    small.
+    """
 
 
 @cache
 def source(name: str) -> str:
-    """The text of ``cuda/name`` with all that it includes, each header once."""
+    """Return the text of ``cuda/name`` with all that it includes, each header once."""
     seen: set[str] = set()
 
     def include(name: str) -> str:
@@ -49,7 +51,7 @@ def source(name: str) -> str:
 
 
 def import_cupy() -> Any:
-    """Raises DeviceError where it is missing or broken."""
+    """Import CuPy and return it. Raises DeviceError if CuPy is missing or broken."""
     try:
         import cupy  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
     except ImportError as error:
@@ -79,14 +81,14 @@ class Device:
 
     @property
     def cluster_blocks(self) -> int:
-        """Blocks of a thread-block cluster; 1 where there are none."""
+        """Return the blocks of a thread-block cluster; 1 if the device has no clusters."""
         if self.architecture // 10 in (9, 10) and self.multiprocessors >= _WHOLE:
             return MOST_BLOCKS
         return _PORTABLE_BLOCKS if self.architecture >= 90 else 1
 
     @contextlib.contextmanager
     def use(self) -> Iterator[Any]:
-        """Make it the current device; gives CuPy. Its errors become DeviceErrors."""
+        """Make this device the current one, and give CuPy. Errors of CuPy become DeviceErrors."""
         cupy = self.cupy
         try:
             with cupy.cuda.Device(self.number):
@@ -107,7 +109,7 @@ class Device:
 
     @property
     def nccl(self) -> Any:
-        """CuPy's module for NCCL; None where it, or the library, is missing."""
+        """Return CuPy's module for NCCL; None if the module, or the library, is missing."""
         found = getattr(self.cupy.cuda, "nccl", None)
         if found is None:
             with warnings.catch_warnings():  # of CuPy, that the library is missing
@@ -123,11 +125,12 @@ class Device:
         cooperative: bool = False,
         cluster: int = 1,
     ) -> Any:
-        """The function of ``cuda/name``, a template's instance as ``f<A, B>``, to be launched.
+        """Return the function of ``cuda/name``, or a template's instance as ``f<A, B>``, to be
+        launched.
 
-        Called as kernel((blocks,), (threads,), arguments); a structure is passed as an array of
-        one element (``pack``). shared_bytes: dynamic shared memory that it will be given.
-        cooperative: its blocks are to run all at once. cluster: blocks of its thread-block cluster.
+        Call it as kernel((blocks,), (threads,), arguments); pass a structure as an array of one
+        element (``pack``). shared_bytes: dynamic shared memory that it will be given. cooperative:
+        whether its blocks are to run all at once. cluster: blocks of its thread-block cluster.
         """
         kernel = _compile(self.number, name, function, cooperative)
         if shared_bytes:  # by default there is what static shared memory leaves of 48 KiB
@@ -137,8 +140,8 @@ class Device:
         return kernel
 
     def together(self, tasks: Sequence[Callable[[], object]]) -> None:
-        """Run tasks that compile kernels at the same time, a thread each, on this device. The first
-        error is raised when all have ended.
+        """Run tasks that compile kernels on this device at the same time, each on its own thread.
+        The first error is raised when all tasks have ended.
         """
 
         def run(task: Callable[[], object]) -> None:
@@ -157,7 +160,7 @@ class Device:
             self.kernel(name, function)((blocks,), (_THREADS,), tuple(arguments))
 
     def pinned(self, length: int, dtype: Any) -> np.ndarray:
-        """An array in host memory that kernels read in place."""
+        """Return an array in host memory that kernels read in place."""
         dtype = np.dtype(dtype)
         with self.use() as cupy:
             # (The pool of pinned memory would round up to a power of two.)
@@ -178,10 +181,10 @@ class Device:
 
 
 MOST_BLOCKS = 16
-"""Blocks of the largest thread-block cluster that any device takes."""
+"""The number of blocks of the largest thread-block cluster that any device takes."""
 
 LONG_STRIP = 1024
-"""Items that a warp takes at a time, of kernels that are launched for ``strip_lanes``
+"""The number of items that a warp takes at a time in kernels that are launched for ``strip_lanes``
 (cuda/base/work.cuh).
 """
 
@@ -215,7 +218,7 @@ def _compile(device: int, name: str, function: str, cooperative: bool) -> Any:
 
 
 def open_device(number: int = 0, memory_limit: int | None = None) -> Device:
-    """CUDA device ``number``.
+    """Open the CUDA device ``number``.
 
     memory_limit: bytes that may be held on it; None for what is free. Raises DeviceError where
     CuPy, the driver or the device is missing, or the device is too old.
@@ -257,7 +260,7 @@ def open_device(number: int = 0, memory_limit: int | None = None) -> Device:
 
 
 def strip_lanes(items: int) -> int:
-    """Threads of the warps that take so many items.
+    """Return the number of threads of the warps that take ``items`` items.
 
     >>> strip_lanes(1), strip_lanes(1025)
     (32, 64)
@@ -276,7 +279,8 @@ def unsigned(name: str) -> np.dtype:
 
 
 def pack(kind: np.dtype, **values: Any) -> np.ndarray:
-    """A kernel's structure, for passing by value: arrays give their addresses.
+    """Return a kernel's structure, for passing by value. An array among the values gives its
+    address.
 
     kind: an aligned structured dtype with the fields of the C++ structure, in its order.
     """
@@ -289,7 +293,7 @@ def pack(kind: np.dtype, **values: Any) -> np.ndarray:
 
 
 def without_fields(packed: np.ndarray) -> np.ndarray:
-    """A view of a structure as bytes, for kernels that are launched often: CuPy describes the
-    fields of a structure at every launch, which takes 25 microseconds.
+    """Return a view of a structure as bytes, for kernels that are launched often. CuPy describes
+    the fields of a structure at every launch, which takes 25 microseconds.
     """
     return packed.view(f"V{packed.itemsize}")

@@ -1,5 +1,5 @@
-"""NVIDIA's driver itself, without CuPy: its start, and how many devices it shows. What takes long
-is begun early, in a thread.
+"""NVIDIA's driver itself, without CuPy: starting it, and counting its devices. A thread begins
+early with what takes long.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from importlib.util import find_spec
 
 @cache
 def begin_driver(number: int | None) -> None:
-    """Start it, and make the context that CuPy will ask for, of a device, or none, if there is such
-    a one, and import CuPy then; returns at once. It goes on while modules are imported, and while
-    an input is looked through.
+    """Start the driver in a thread, and return at once. If device ``number`` exists, the thread
+    then makes the context that CuPy will ask for, and imports CuPy; with None it only starts the
+    driver. The thread goes on while modules are imported, and while an input is looked through.
     """
     if find_spec("cupy"):
         threading.Thread(target=_begin, args=(number,), daemon=True).start()
 
 
 def count_devices() -> int:
-    """Devices that this process may use; 0 where there is no driver that works."""
+    """Count the devices that this process may use; 0 if there is no driver that works."""
     driver, count = _started(), ctypes.c_int()
     if driver is None or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
         return 0

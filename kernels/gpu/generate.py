@@ -34,7 +34,7 @@ _GRID = np.dtype(
 
 
 def kronecker(device: Device, first: int, last: int, scale: int, seed: int) -> tuple[Any, Any]:
-    """Rows ``first`` .. ``last - 1`` of the Kronecker graph of that scale (1 to MAX_SCALE)."""
+    """Make rows ``first`` .. ``last - 1`` of the Kronecker graph of that scale (1 to MAX_SCALE)."""
     keys = generate.permutation_keys(np.uint64(seed))
     graph = np.zeros(1, _KRONECKER)
     graph["first"], graph["rows"], graph["seed"] = first, last - first, seed
@@ -48,7 +48,9 @@ def kronecker(device: Device, first: int, last: int, scale: int, seed: int) -> t
 
 
 def uniform(device: Device, first: int, last: int, scale: int, seed: int) -> tuple[Any, Any]:
-    """Rows ``first`` .. ``last - 1``: both ends uniform in ``[0, 2**scale)``, up to MAX_SCALE."""
+    """Make rows ``first`` .. ``last - 1``, whose ends are both uniform in ``[0, 2**scale)``, up to
+    MAX_SCALE.
+    """
     numbers = (np.uint64(first), np.uint64(last - first), np.uint64(seed), np.uint32(scale))
     with device.use() as cupy:
         src, dst = (cupy.empty(last - first, np.uint32) for _ in range(2))
@@ -59,7 +61,7 @@ def uniform(device: Device, first: int, last: int, scale: int, seed: int) -> tup
 def grid(
     device: Device, first: int, last: int, height: int, width: int, keep_below: int, seed: int
 ) -> tuple[Any, Any]:
-    """The kept candidates ``first <= k < last`` of a grid, in their order."""
+    """Make the kept candidates ``first <= k < last`` of a grid, in their order."""
     graph = np.array([(first, last - first, seed, height, width, keep_below)], _GRID)
     with device.use() as cupy:
         src, dst = (cupy.empty(last - first, np.uint32) for _ in range(2))

@@ -17,7 +17,7 @@ Array = Any
 """An array on the device (cupy.ndarray)."""
 
 SHORT_ROW = 4
-"""Rows of no more entries are never left to all warps (cuda/bfs/pull.cuh)."""
+"""The most entries of a row that is never left to all warps (cuda/bfs/pull.cuh)."""
 
 MOST_REST = 1 << 20  # rows that a pull leaves to all warps: enough work for each
 
@@ -52,11 +52,11 @@ class Rows:
 
     @property
     def offset_type(self) -> str:
-        """In C++."""
+        """Return the name of the offsets' type in C++."""
         return unsigned_name(self.offsets.dtype)
 
     def targets(self) -> np.ndarray:
-        """The structure ``Targets`` of cuda/base/targets.cuh."""
+        """Return the structure ``Targets`` of cuda/base/targets.cuh."""
         far = 0 if self.far is None else self.far.ctypes.data
         return pack(TARGETS, near=self.near, far=far, near_end=len(self.near))
 
@@ -88,7 +88,8 @@ class Rows:
 
 @dataclass(frozen=True)
 class DeviceGraph:
-    """forward, reverse: the same in an undirected graph.
+    """A graph on a device, in the forms that searches read. forward, reverse: its rows, which are
+    the same in an undirected graph.
 
     used: vertices from there on have no edges. first: uint32 (used,), first entry of each reverse
     row; next: uint32 (used, NEXT), those after it. long_rows: reverse rows of more entries than
@@ -109,12 +110,12 @@ class DeviceGraph:
 
     @property
     def edges(self) -> int:
-        """Entries of the forward rows."""
+        """Count the entries of the forward rows."""
         return self.forward.edges
 
     @property
     def bytes(self) -> int:
-        """The bytes of the rows, which are kept once where both ways are the same."""
+        """Count the bytes of the rows, which are kept once if both ways are the same."""
         ways = {id(some): some for some in (self.forward, self.reverse)}.values()
         return sum(rows.offsets.nbytes + 4 * rows.edges for rows in ways)
 
@@ -126,7 +127,7 @@ class DeviceGraph:
 def derive(
     device: Device, forward: Rows, reverse: Rows | None = None, padded: bool = True
 ) -> DeviceGraph:
-    """Make the forms that searches read.
+    """Make the forms of a graph that searches read.
 
     reverse: None for an undirected graph. padded: whether to make padded rows of low degrees.
     """
@@ -160,13 +161,15 @@ def derive(
 
 
 def _used(cupy: Any, rows: Rows) -> int:
-    """Rows up to the last one that has entries."""
+    """Count the rows up to the last one that has entries."""
     end = cupy.array([rows.edges], rows.offsets.dtype)
     return int(cupy.searchsorted(rows.offsets, end)[0])
 
 
 def _longer(device: Device, rows: Rows, used: int) -> np.ndarray:
-    """int64 (32,): rows longer than 0, 1, 2, 4, 8, ... entries; see ``_place``."""
+    """Count the rows that are longer than 0, 1, 2, 4, 8, ... entries: int64 (32,); see
+    ``_place``.
+    """
     cupy = device.cupy
     counts = cupy.zeros(32, np.uint64)
     name = f"long_rows<{rows.offset_type}>"
@@ -175,13 +178,16 @@ def _longer(device: Device, rows: Rows, used: int) -> np.ndarray:
 
 
 def _place(length: int) -> int:
-    """Where ``_longer`` counts the rows that are longer than ``length``, a power of two."""
+    """Return the index at which ``_longer`` counts the rows that are longer than ``length``, a
+    power of two.
+    """
     return length.bit_length()
 
 
 def _padded_width(longer: np.ndarray, used: int) -> int:
-    """Entries of padded rows: so many that longer ones are seldom met, or at least few; 0: too many
-    are longer than any. longer: from ``_longer``.
+    """Return the number of entries of padded rows. This is the least width for which longer rows
+    are met seldom; if there is none, the greatest width for which longer rows are few; 0 if too
+    many rows are longer than any width. longer: from ``_longer``.
     """
     few = [width for width in _WIDTHS if longer[_place(width)] <= _LONGER_SHARE * used]
     seldom = (width for width in few if longer[_place(width)] <= _SELDOM * used)

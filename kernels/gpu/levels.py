@@ -1,8 +1,9 @@
-"""What each level of a search on one GPU did: made from the search's records, when it is asked for.
+"""Records of what each level of a search on one GPU did, made from the search's own records when
+somebody asks for them.
 
-A wide search records what its levels found and examined. One over slices records times alone, and
-a narrow one no edges: what these lack is counted by distance (cuda/bfs/levels.cu), as long as the
-distances stand on the device.
+A wide search records what its levels found and examined. A search over slices records times alone,
+and a narrow search records no edges. What these records lack is counted by distance
+(cuda/bfs/levels.cu), as long as the distances stand on the device.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ class Shard:
 class MadeRows:
     """Rows in the making.
 
-    counts: uint64, entries of each row; None from ``begin`` on. rows, fill, weights: from there on;
-    fill: where each row goes on. weights: uint32 by entry; None without weights.
+    counts: uint64, the number of entries of each row; None after ``begin``. rows, fill, weights:
+    set by ``begin``. fill: where each row goes on. weights: uint32 by entry; None without weights.
     """
 
     counts: Array

@@ -21,7 +21,7 @@ If ranks cannot read each other's memory, it must send and receive arrays of dev
 """
 
 PIECE_BYTES = 16 << 20
-"""That a rank sends each other one at once, where it cannot be read."""
+"""The bytes that a rank sends each other rank at once, if others cannot read its memory."""
 
 _COPY = 4  # cudaMemcpyDefault
 _ENABLED_ALREADY = 704  # cudaErrorPeerAccessAlreadyEnabled
@@ -52,11 +52,12 @@ class PeerMemory:
         return self._start.ptr
 
     def array(self, at: int, length: int, dtype: Any) -> Array:
-        """A part of it, from byte ``at`` on."""
+        """Return a part of the memory, from byte ``at`` on, as an array."""
         return self._device.cupy.ndarray((length,), dtype, memptr=self._start + at)
 
     def open(self, exchange: Exchange, rank: int, ranks: int) -> list[int] | None:
-        """The address here of each rank's memory; None, for all ranks, if one cannot be read.
+        """Return the address here of each rank's memory; None, on all ranks, if any memory cannot
+        be read.
 
         Ranks have to be on one machine, on devices of their own that reach each other.
         """
@@ -80,7 +81,9 @@ class PeerMemory:
             return None
 
     def _handle(self) -> NDArray[np.uint8]:
-        """For other processes; nothing, where the system has no such handles."""
+        """Return the handle of this memory for other processes; an empty array if the system has no
+        such handles.
+        """
         runtime = self._device.cupy.cuda.runtime
         try:
             return np.frombuffer(runtime.ipcGetMemHandle(self.address), np.uint8)
@@ -88,7 +91,9 @@ class PeerMemory:
             return np.empty(0, np.uint8)
 
     def close(self) -> None:
-        """Forget the others' memory. They may have been faster: nothing may read ours any more."""
+        """Forget the other ranks' memory. Other ranks may have been faster: nothing may read our
+        memory any more.
+        """
         with self._device.use() as cupy:
             while self._maps:
                 cupy.cuda.runtime.ipcCloseMemHandle(self._maps.pop())
@@ -131,11 +136,12 @@ class PeerArrays:
 
 
 END = ""
-"""Among places, where the last array ends."""
+"""The key, in the places of arrays, of the byte where the last array ends."""
 
 
 def places_of(declared: Sequence[Declared]) -> dict[str, int]:
-    """Where arrays begin, one after the other, each at a multiple of 256 bytes.
+    """Compute where each array begins, if arrays follow one another, each at a multiple of 256
+    bytes.
 
     >>> places_of([Declared("mail", "u4", 3), Declared("parent", "u4", 65)])
     {'mail': 0, 'parent': 256, '': 768}
@@ -153,10 +159,10 @@ def all_to_all(
     exchange: Exchange,
     rank: int,
 ) -> Array:
-    """Send each rank its share of ``memory``; what all send to this one, by rank.
+    """Send each rank its share of ``memory``. Returns what all ranks send to this one, by rank.
 
-    starts: entries of ``dtype`` where each rank's share begins, and the end. Gives an array that
-    is this rank's alone.
+    starts: entries of ``dtype`` where each rank's share begins, and the end. The returned array is
+    this rank's alone.
     """
     ranks = len(starts) - 1
     size = np.dtype(dtype).itemsize
@@ -202,7 +208,7 @@ def _enable_access(runtime: Any, device: int) -> None:
 
 
 def place_of(cupy: Any) -> bytes:
-    """Which machine, and which device of it."""
+    """Return bytes that identify this machine and the current device."""
     with open("/proc/sys/kernel/random/boot_id", "rb") as file:
         machine = file.read().strip()
     return machine + cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["uuid"]

@@ -22,14 +22,17 @@ from .device import LONG_STRIP, Device, DeviceError, pack, strip_lanes, unsigned
 from .graph import MOST_SHORT
 
 MOST_ROWS = 2**32 - 2
-"""Rows of all subgraphs together: they are numbered with 32 bits, of which one value is taken."""
+"""The most rows of all subgraphs together. They are numbered with 32 bits, of which one value is
+taken.
+"""
 
 _SOURCE = "prepare/prepare.cu"
 _SLACK = 32 << 20  # small arrays, and what the pool rounds up
 
 Columns = tuple[Any, ...]
-"""Sources and targets of some rows: uint32 arrays on the device, of one length. As long, bits of
-their weights, where these are kept."""
+"""The columns of some edges: sources and targets, uint32 arrays on the device, of one length; then
+the bits of their weights, as long, if weights are kept.
+"""
 
 
 def bytes_needed(
@@ -40,7 +43,7 @@ def bytes_needed(
     delegates: int = 0,
     weighted: bool = False,
 ) -> int:
-    """Bytes that preparing a graph holds on the device at most, its result included.
+    """Return the bytes that preparing a graph holds on the device at most, its result included.
 
     rows: of the input. domain: dense ids lie below it, vertices are as many at most.
     subgraph_rows: of all subgraphs together, if there are several. weighted: whether weights go
@@ -66,15 +69,16 @@ def bytes_needed(
 
 
 def _sort_bytes(keys: int) -> int:
-    """A bound on what the library's radix sort of 64-bit keys holds beside them."""
+    """Return a bound on what the library's radix sort of 64-bit keys holds beside the keys."""
     return 8 * keys + min(keys, 1 << 28) // 4 + (8 << 20)
 
 
 class Degrees(NamedTuple):
-    """By dense id, on the device.
+    """Degrees by dense id, on the device.
 
     degree, out_degree: uint32 or uint64; out_degree: None for undirected graphs. looped: uint8, 1
-    where a vertex has a self-loop, which makes it one, with edges or without. loops: uint64 (1,).
+    if a vertex has a self-loop; an id with a self-loop is a vertex, with other edges or without.
+    loops: uint64 (1,).
     """
 
     degree: Any
@@ -120,7 +124,7 @@ class Positions(NamedTuple):
 
 
 def position_vertices(device: Device, degrees: Degrees) -> Positions:
-    """Raises DeviceError for a degree of 2^32 or more."""
+    """Order the vertices by falling degree. Raises DeviceError for a degree of 2^32 or more."""
     domain = len(degrees.degree)
     name = unsigned_name(degrees.degree.dtype)
     with device.use() as cupy:
@@ -151,7 +155,8 @@ def positions_by_id(device: Device, position: Any) -> np.ndarray:
 
 
 def degree_classes(device: Device, degree: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct degrees, falling, and the vertices of each (int64); in host memory.
+    """Return the distinct degrees, falling, and the number of vertices of each (int64), in host
+    memory.
 
     degree: by position.
     """
@@ -167,7 +172,8 @@ def degree_classes(device: Device, degree: Any) -> tuple[np.ndarray, np.ndarray]
 def count_classes(
     device: Device, batches: Sequence[Columns], positions: Positions, counts: np.ndarray
 ) -> np.ndarray:
-    """Rows by the class of the higher degree of their two ends, int64; self-loops left out.
+    """Count rows by the class of the higher degree of their two ends, int64; self-loops are left
+    out.
 
     counts: vertices of each degree, falling.
     """
@@ -194,12 +200,12 @@ _PLACING = np.dtype(
 
 
 class RowPlacement(NamedTuple):
-    """Where edges go; by default, one graph in which global ids are positions.
+    """A table of where edges go. By default this is one graph in which global ids are positions.
 
-    first_row: int64 (partitions * csr.SLOTS,); the first row of each slot, numbered over all that
-    are kept; -1 where one is not. rows: of all together. global_of_position: uint32 on the device,
-    None where it is the identity. delegates: positions below it are delegates. columns: of the
-    grid, 0 where there is none.
+    first_row: int64 (partitions * csr.SLOTS,); the first row of each slot, numbered over all slots
+    that are kept; -1 for a slot that is not kept. rows: of all slots together. global_of_position:
+    uint32 on the device; None for the identity. delegates: positions below it are delegates.
+    columns: of the grid, 0 if there is no grid.
     """
 
     first_row: np.ndarray
@@ -212,7 +218,9 @@ class RowPlacement(NamedTuple):
 
 
 def one_graph(vertices: int, directed: bool) -> RowPlacement:
-    """The rows of all vertices by position, followed by those of the transpose if directed."""
+    """Place the rows of all vertices by position, followed by the rows of the transpose if
+    directed.
+    """
     first_row = np.full(SLOTS, -1, np.int64)
     first_row[0] = 0
     if directed:
@@ -221,9 +229,9 @@ def one_graph(vertices: int, directed: bool) -> RowPlacement:
 
 
 class SortedKeys(NamedTuple):
-    """keys: uint64, row << 32 | position of the target, with duplicates. What is left out
-    (self-loops, subgraphs that are not kept) stands behind, as 2^64 - 1. weights: uint32, by key;
-    None where there are none.
+    """Sorted keys of rows. keys: uint64, row << 32 | position of the target, with duplicates. The
+    keys of what is left out (self-loops, subgraphs that are not kept) are 2^64 - 1, and stand at
+    the end. weights: uint32, by key; None where there are none.
     """
 
     keys: Any
@@ -233,9 +241,9 @@ class SortedKeys(NamedTuple):
 def sorted_keys(
     device: Device, batches: list[Columns], positions: Positions, places: RowPlacement
 ) -> SortedKeys:
-    """The keys of all rows, and their weights where the edges have some.
+    """Return the sorted keys of all rows, and the weights if the edges have some.
 
-    batches: emptied on the way, so that edges can be let go of; two keys come of each row.
+    batches: emptied on the way, so that edges can be let go of; each row gives two keys.
     """
     if places.rows > MOST_ROWS:
         raise DeviceError(
@@ -279,7 +287,7 @@ def sorted_keys(
 
 
 def sort(cupy: Any, keys: Any) -> None:
-    """Sort in place; raises OutOfMemoryError where there is no room for the sort's buffer."""
+    """Sort keys in place. Raises OutOfMemoryError if there is no room for the sort's buffer."""
     if len(keys) == 0:
         return
     size = _sort_bytes(len(keys))
@@ -290,7 +298,7 @@ def sort(cupy: Any, keys: Any) -> None:
 
 
 def _sort_with(cupy: Any, keys: Any, weights: Any) -> SortedKeys:
-    """Keys with weights that go along; raises OutOfMemoryError as ``sort`` does."""
+    """Sort keys together with their weights. Raises OutOfMemoryError as ``sort`` does."""
     if len(keys) == 0:
         return SortedKeys(keys, weights)
     sizes = 8 * len(keys), 8 * len(keys), 2 * _sort_bytes(len(keys))  # a copy, places, the buffer
@@ -302,9 +310,10 @@ def _sort_with(cupy: Any, keys: Any, weights: Any) -> SortedKeys:
 
 
 def _make_room(cupy: Any, size: int) -> None:
-    """Let the pool give back what it keeps where ``size`` more bytes would pass its limit.
+    """Have the pool give back the memory that it keeps, if ``size`` more bytes would pass its
+    limit.
 
-    By itself it does so only where the device is full.
+    By itself the pool does so only if the device is full.
     """
     pool = cupy.get_default_memory_pool()
     limit = pool.get_limit()
@@ -329,8 +338,8 @@ def rows_of(
 ) -> CountedRows:
     """Drop the duplicates of sorted keys, whose rows lie below ``rows``.
 
-    weights: by key; combining: those of duplicates. OverflowError where a sum is more than 32 bits
-    can say.
+    weights: by key. combining: how weights of duplicates are combined. Raises OverflowError if a
+    sum is more than 32 bits can say.
     """
     count = len(keys)
     strips = -(-count // LONG_STRIP)
@@ -355,7 +364,9 @@ def rows_of(
 
 
 def offsets_of(device: Device, counts: Any, edges: int) -> Any:
-    """Where each row begins, and the end: uint32 where ``edges``, their sum, allows, or uint64."""
+    """Compute where each row begins, and the end: uint32 if ``edges``, the sum of ``counts``,
+    allows it, else uint64.
+    """
     dtype = np.uint32 if edges < MOST_SHORT else np.uint64
     with device.use() as cupy:
         offsets = cupy.zeros(len(counts) + 1, dtype)
@@ -398,7 +409,7 @@ def prepare(
     directed: bool,
     combining: Combining | None = None,
 ) -> DeviceRows:
-    """From edges on the device to rows by position.
+    """Make rows by position from edges on the device.
 
     batches: of dense ids below ``domain``; the list is emptied, and edges that nothing else holds
     are freed before the sort. combining: of the weights that come along. Holds ``bytes_needed`` at
@@ -434,7 +445,7 @@ def prepare(
 
 
 def warm_up(device: Device, rows: int, directed: bool, combining: Combining | None = None) -> None:
-    """Compile what preparing a graph of so many input rows calls: prepares one edge."""
+    """Compile what preparing a graph of ``rows`` input rows calls, by preparing one edge."""
     with device.use() as cupy:
         edge = tuple(cupy.asarray(np.array([end], np.uint32)) for end in (0, 1))
         if combining is not None:

@@ -1,9 +1,9 @@
-"""Breadth-first search on one GPU: launches what wide_search.cu and narrow_search.cu in
-cuda/bfs do.
+"""Breadth-first search on one GPU: launches of the kernels wide_search.cu and narrow_search.cu in
+cuda/bfs.
 
-A search is one launch as a rule. It takes another one where it changes from many vertices a level
-to few (or back), where distances outgrow a byte, or where its records fill their buffer. One over
-slices (slices.py) that has too many levels for it begins anew over rows.
+A search is one launch as a rule. It takes another launch where it changes from many vertices a
+level to few (or back), where distances outgrow a byte, or where its records fill their buffer. A
+search over slices (slices.py) that has too many levels for slices begins anew over rows.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ class WideKernel(NamedTuple):
     name: str
 
     def compiled_for(self, device: Device, offset: str, tiered: bool, deep: bool = False) -> Any:
-        """Its instance for a graph with offsets of this type in C++; compiles it, once.
+        """Return the kernel's instance for a graph with offsets of this type in C++. Compiles it,
+        once.
 
         deep: for distances of more than a byte.
         """
@@ -132,7 +133,8 @@ WIDE_SEARCH = WideKernel("bfs/wide_search.cu", "wide_search")
 
 
 def bytes_needed(vertices: int, edges: int, directed: bool) -> int:
-    """Bytes on the device that a graph and its searches hold at most, but for the targets.
+    """Return the bytes on the device that a graph and its searches hold at most, but for the
+    targets.
 
     edges: entries of the forward rows.
 
@@ -187,12 +189,12 @@ def queue_arrays(name: str, offsets: DTypeLike, length: int) -> list[arrays.Arra
 
 
 def queue_of(made: dict[str, Array], name: str) -> tuple[int, ...]:
-    """The structure ``Queue`` over those arrays."""
+    """Return the structure ``Queue`` over the arrays that ``queue_arrays`` names."""
     return tuple(made[f"{name}_{part}"].data.ptr for part in QUEUE.fields or ())
 
 
 def rest_capacity(long_rows: int) -> int:
-    """Rows that a pull may leave to all warps. long_rows: see DeviceGraph."""
+    """Return the number of rows that a pull may leave to all warps. long_rows: see DeviceGraph."""
     return max(1, min(long_rows, MOST_REST))
 
 
@@ -202,17 +204,17 @@ def wide_distance(vertices: int) -> arrays.Array:
 
 
 def is_resident(device: Device, graph: DeviceGraph) -> bool:
-    """Whether what a search writes to stays in the second-level cache."""
+    """Return whether the arrays that a search writes to stay in the second-level cache."""
     return graph.used <= min(ROOM_FOR_ALL, device.cache_bytes // 2 // _HOT_BYTES)
 
 
 def _enqueue_edges(used: int) -> int:
-    """Edges of a push that makes a queue of what it finds, at most."""
+    """Return the most edges of a push that makes a queue of the vertices that it finds."""
     return min(max(1 << 16, used // 4), MOST_QUEUED) if used > ROOM_FOR_ALL else NO_LIMIT
 
 
 def widened(distance: np.ndarray) -> np.ndarray:
-    """Distances as int32, -1 where unreached; uint8 has 255 there."""
+    """Return distances as int32, -1 where unreached; in uint8, unreached vertices have 255."""
     return (
         np.where(distance == 255, np.int32(-1), distance)
         if distance.dtype == np.uint8
@@ -221,12 +223,14 @@ def widened(distance: np.ndarray) -> np.ndarray:
 
 
 def widen(distance: Array, to: Array) -> None:
-    """Distances of vertices that will be reached, as int32; of others, anything. On the device."""
+    """Write distances as int32 to another array on the device. This sets the distances of vertices
+    that will be reached; others may have any value.
+    """
     to[...] = distance
 
 
 def pack_graph(graph: DeviceGraph) -> np.ndarray:
-    """The structure ``Graph`` of cuda/bfs/search.cuh."""
+    """Return the structure ``Graph`` of cuda/bfs/search.cuh."""
     return pack(
         GRAPH,
         offsets=graph.forward.offsets,
@@ -280,7 +284,7 @@ def _rehearse_graph(device: Device, offset: str, slices: bool) -> None:
 
 @dataclass
 class GpuSearch:
-    """Searches of one graph, one at a time, in arrays that are made once.
+    """A graph's searches, one at a time, in arrays that are made once.
 
     distance: uint8 (n,) with 255, or int32 (n,) with -1, where unreached. parent: uint32 (n,),
     UNREACHED for the source and where unreached. Both are those of the last search. push_cost: see
@@ -335,7 +339,7 @@ class GpuSearch:
         self._over_slices: SliceSearch | None = None
 
     def search_over(self, slices: Slices | None, swept: bool = True) -> None:
-        """From here on, search over slices of the graph; None: over its rows. swept: as of
+        """Search over slices of the graph from now on; None: over its rows. swept: as for
         SliceSearch.
         """
         self._over_slices = None
@@ -347,8 +351,8 @@ class GpuSearch:
         return self._over_slices is not None
 
     def warm_up(self) -> None:
-        """Compile, or load from the cache, all kernels that a search, and reading its outcome, may
-        come to: several at a time.
+        """Compile, or load from the cache, all kernels that a search, or reading its outcome, may
+        need, several at a time.
         """
         offset = self.graph.forward.offset_type
         tasks: list[Callable[[], object]] = [
@@ -386,7 +390,8 @@ class GpuSearch:
     def run(self, source: int, max_level: int | None = None) -> None:
         """Search from ``source``.
 
-        max_level: levels to search at most; None for all. What each level did: ``records``.
+        max_level: levels to search at most; None for all. ``records`` tells afterwards what each
+        level did.
         """
         self.distance = self._bytes
         self._only_launch = None
@@ -400,7 +405,9 @@ class GpuSearch:
                 self._run(source, max_level)
 
     def _run_over_slices(self, source: int, max_level: int | None) -> bool:
-        """Whether the levels were few enough; if not, the next searches do without."""
+        """Search over slices, and return whether the levels were few enough. If they were not, the
+        next searches do without slices.
+        """
         search = self._over_slices
         assert search is not None
         launch = search.launch_of(source, max_level)  # what the host does for it is not timed
@@ -457,7 +464,9 @@ class GpuSearch:
         self.records = LevelRecords(np.zeros(0, LEVEL))
 
     def seconds(self) -> float:
-        """Time on the device from the first launch of the last search to the end of its last."""
+        """Return the time on the device from the first launch of the last search to the end of its
+        last launch.
+        """
         return self.device.cupy.cuda.get_elapsed_time(self._begun, self._ended) / 1e3
 
     def seconds_alone(self, source: int) -> float:
@@ -485,7 +494,7 @@ class GpuSearch:
         return self.records.levels(self.seconds())
 
     def depth(self) -> int:
-        """Greatest distance that the last search found."""
+        """Return the greatest distance that the last search found."""
         return sum(level.found > 0 for level in self.levels())
 
     def _launch_of(self, kernel: int) -> Callable[[], None]:
@@ -506,7 +515,9 @@ class GpuSearch:
 
     @property
     def _narrow_first(self) -> bool:
-        """Where degrees are low all over, levels are small."""
+        """Return whether a search begins with the narrow kernel: if degrees are low all over,
+        levels are small.
+        """
         return self.narrow and self.graph.padded is not None
 
     def _wide(self, deep: bool) -> Any:
@@ -514,7 +525,7 @@ class GpuSearch:
         return WIDE_SEARCH.compiled_for(self.device, forward.offset_type, tiered, deep)
 
     def _narrow(self) -> tuple[Any, int]:
-        """The kernel, and the dynamic shared memory that it takes."""
+        """Return the narrow kernel, and the dynamic shared memory that it takes."""
         width = 0 if self.graph.padded is None else self.graph.padded.shape[1]
         bitmap = 4 * -(-len(self._made["visited_0"]) // self._blocks)
         local = bitmap + _COHORT <= self.device.shared_bytes
@@ -527,7 +538,9 @@ class GpuSearch:
         ), shared
 
     def result(self) -> tuple[np.ndarray, np.ndarray]:
-        """Distance (int32, -1 where unreached) and parent of the last search, in host memory."""
+        """Return distance (int32, -1 where unreached) and parent of the last search, in host
+        memory.
+        """
         with self.device.use():
             return widened(self.distance.get()), self.parent.get()  # crosses the bus as it is
 
@@ -545,7 +558,7 @@ class GpuSearch:
         return int(control["status"]), level
 
     def _take_words(self) -> Array:
-        """From here on, distances of more than a byte."""
+        """Hold distances of more than a byte from now on, and return their array."""
         if self._words is None:
             declared = wide_distance(self.graph.vertices)
             self._words = allocate([declared], self.device.cupy)["distance"]

@@ -83,7 +83,7 @@ class Slices:
 
     @property
     def swept_from(self) -> int:
-        """Virtual sets of a level that is swept after, at least."""
+        """Return the least number of virtual sets in a level that is swept after."""
         return max(_FEW, self.sets // _SHARE)
 
     @property
@@ -92,8 +92,8 @@ class Slices:
 
 
 def bytes_needed(vertices: int, edges: int) -> int | None:
-    """Bytes on the device that cutting and searches hold at most, beside a graph and its own
-    searches; None where there are too many slices.
+    """Return the bytes on the device that cutting and searches hold at most, beside a graph and its
+    own searches; None where there are too many slices.
 
     >>> bytes_needed(1 << 20, 1 << 24) < 1 << 30
     True
@@ -118,7 +118,7 @@ def state(sets: int, virtual_sets: int) -> list[arrays.Array]:
 
 
 def cut(device: Device, graph: DeviceGraph) -> Slices:
-    """Slices of a graph whose targets are all on the device."""
+    """Cut a graph whose targets are all on the device into slices."""
     rows, used = graph.forward, graph.used
     with device.use() as cupy:
         place, vertex = _order(device, rows, used)
@@ -149,7 +149,7 @@ def cut(device: Device, graph: DeviceGraph) -> Slices:
 
 
 def _order(device: Device, rows: Rows, used: int) -> tuple[Array, Array]:
-    """Places of the vertices, and the vertices by place."""
+    """Return the places of the vertices, and the vertices by place."""
     cupy = device.cupy
     hashes = cupy.empty(used, np.uint64)
     arguments = (rows.offsets, rows.near, np.uint32(used), hashes)
@@ -161,7 +161,7 @@ def _order(device: Device, rows: Rows, used: int) -> tuple[Array, Array]:
 
 
 def compile_slice_search(device: Device) -> Any:
-    """The kernel that searches; compiles it, once."""
+    """Return the kernel that searches. Compiles it, once."""
     return device.kernel(_SEARCH, f"slice_search<{THREADS}>", cooperative=True)
 
 
@@ -209,7 +209,7 @@ class SliceSearch:
         return compile_slice_search(self._device)
 
     def write_to(self, distance: Array, parent: Array) -> None:
-        """From here on, these arrays receive what is found."""
+        """Write what searches find to these arrays from now on."""
         self._search["given_distance"] = distance.data.ptr
         self._search["given_parent"] = parent.data.ptr
 
@@ -224,8 +224,8 @@ class SliceSearch:
         return self._launch
 
     def outcome(self) -> tuple[np.ndarray, bool]:
-        """Clocks of each level of the last search, uint64, and whether it came to LAST_LEVEL with
-        more to do.
+        """Return the clocks of each level of the last search (uint64), and whether it came to
+        LAST_LEVEL with more to do.
         """
         control = self._made["control"].get(out=self._told).view(CONTROL)[0]
         level = int(control["level"])

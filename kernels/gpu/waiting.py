@@ -15,8 +15,9 @@ _LOOK_SECONDS = 1e-4
 
 
 class WaitingLaunches:
-    """One after the other. check: raises if another rank is known to have failed; then kernels are
-    told to stop, by a flag in host memory at the address ``stop``. ended: is after the last one.
+    """Launches of such kernels, one after the other. check: raises if another rank is known to have
+    failed; then kernels are told to stop, by a flag in host memory at the address ``stop``. ended:
+    an event after the last kernel.
     """
 
     def __init__(self, device: Device, check: Callable[[], None]) -> None:

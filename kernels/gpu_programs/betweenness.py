@@ -1,4 +1,4 @@
-"""Betweenness on a device: the definition is reference.betweenness, the kernels stand in
+"""Betweenness on a device. The definition is reference.betweenness; the kernels stand in
 cuda/programs/betweenness.cu.
 """
 
@@ -23,7 +23,7 @@ TREE = np.dtype([(name, "u8") for name in _FIELDS], align=True)
 LEFT_OUT = np.dtype([("marks", "u8"), ("most_paths", "f8")], align=True)
 
 LAUNCH = Launch(1024, 1)
-"""A block that is alone has all warps that a multiprocessor takes."""
+"""A launch in which a block that is alone has all warps that a multiprocessor takes."""
 
 EDGES_TO_SHARE = 1 << 16
 """Least mean number of edges in a level, both ways together, for which all blocks share a source.
@@ -31,7 +31,7 @@ With fewer edges, blocks would wait for each other longer than one of them looks
 """
 
 _MARKS = 1 << 16
-"""Sources, after which it is looked whether any was left out."""
+"""Number of sources after which the host looks whether any was left out."""
 
 _SOURCE = "programs/betweenness.cu"
 
@@ -39,12 +39,12 @@ _SOURCE = "programs/betweenness.cu"
 class GpuBrandes:
     """Dependencies on the vertices of a graph, added up source by source.
 
-    The first source is done by all blocks together. What its levels were says how others are done:
-    so too, or each by a block, as many at once as there are blocks and room for. A source that has
-    more than MOST_PATHS to a vertex is left out, and done by other kernels once somebody asks for
-    the score.
+    All blocks together do the first source. Its levels say how the other sources are done: in the
+    same way, or each by one block, as many at once as there are blocks and room for. A source that
+    has more than MOST_PATHS paths to a vertex is left out, and other kernels do it once somebody
+    asks for the score.
 
-    score: float64 (n,), of sources that were done before, in host memory; None: of none.
+    score: float64 (n,), of sources that were done before, in host memory; None if there are none.
     """
 
     def __init__(self, graph: ProgramGraph, score: np.ndarray | None = None) -> None:
@@ -80,7 +80,9 @@ class GpuBrandes:
         return len(self._trees["score"])
 
     def run(self, sources: np.ndarray) -> int:
-        """Some of the sources, global ids, from the first one on; how many."""
+        """Do some of the sources (global ids), from the first one on. Returns how many were
+        done.
+        """
         count = self._launch(sources, wide=False)
         if self._apart is None:
             blocks = blocks_of(self._graph.device, LAUNCH)
@@ -89,7 +91,9 @@ class GpuBrandes:
         return count
 
     def _launch(self, sources: np.ndarray, wide: bool) -> int:
-        """wide: path counts have exponents."""
+        """Launch the kernel over sources, and return how many were done. wide: whether path counts
+        have exponents.
+        """
         graph, count = self._graph, min(len(sources), self._gangs)
         first = len(self._marked)
         if first + count > _MARKS:
@@ -111,7 +115,7 @@ class GpuBrandes:
         return count
 
     def _finish(self) -> None:
-        """Do what was left out."""
+        """Do the sources that were left out."""
         with self._graph.device.use():
             marks = self._marks[: len(self._marked)].get()
             left = np.array(self._marked, np.uint32)[marks != 0]
@@ -136,13 +140,13 @@ class GpuBrandes:
 
     @property
     def edges(self) -> int:
-        """That were looked at."""
+        """Return the number of edges that were looked at."""
         self._finish()
         with self._graph.device.use():
             return int(self._trees["looked"][:, 0].sum())
 
     def score(self) -> np.ndarray:
-        """float64 (n,), in host memory."""
+        """Return the scores: float64 (n,), in host memory."""
         self._finish()
         with self._graph.device.use():
             return self._trees["score"][0].get()
@@ -183,5 +187,7 @@ def tree_bytes(vertices: int, entries: int) -> int:
 
 
 def device_bytes(vertices: int, entries: int) -> int:
-    """That one gang holds beside the graph; more are added where there is room."""
+    """Return the bytes that one gang holds beside the graph. More gangs are added where there is
+    room.
+    """
     return tree_bytes(vertices, entries) + 8 * vertices + 4 * _MARKS  # rows' lengths, at first

@@ -1,4 +1,4 @@
-"""Components on a device: the definition is reference.components, the kernel stands in
+"""Components on a device. The definition is reference.components; the kernel stands in
 cuda/programs/components.cu.
 """
 
@@ -20,7 +20,9 @@ PAIRS = np.dtype([("pairs", "u8"), ("count", "u8"), ("room", "u4")], align=True)
 
 
 def components(graph: ProgramGraph) -> np.ndarray:
-    """The least vertex that edges join each vertex to: uint32 (n,), in host memory."""
+    """Return, for each vertex, the least vertex that edges join it to: uint32 (n,), in host
+    memory.
+    """
     with graph.device.use():
         return join_all(graph).get()
 
@@ -38,9 +40,10 @@ def join_shares(graph: ProgramGraph, ranks: Ranks) -> Array | None:
     """Join the ends of all edges of two or more ranks with a share of the edges each; return the
     forest on rank 0.
 
-    Each rank plants a forest, and all get to know of all: a rank tells the next one of it, then,
-    of what it knows now, the one after next, and so on. So all pass over the same tree. Of what
-    they join then half of them tell the others, half of those the rest.
+    Each rank plants a forest, and all ranks get to know all forests: a rank tells the next one of
+    its forest, then tells the one after next what it knows by then, and so on. So all ranks pass
+    over the same tree. Of what they join then, half of the ranks tell the others, then half of
+    those tell the rest.
     """
     with graph.device.use():
         share = _Share(graph)
@@ -60,13 +63,13 @@ def join_shares(graph: ProgramGraph, ranks: Ranks) -> Array | None:
 
 
 class _Share:
-    """A rank's knowledge of the components. It tells of a forest by labels, uint32 (n,), or, where
-    that is less: pairs of vertices, uint32 (2 k,); members of the largest tree, bits in uint32; its
-    root.
+    """A rank's knowledge of the components. The rank tells of a forest by labels, uint32 (n,), or,
+    where these are fewer bytes, by pairs of vertices, uint32 (2 k,), the members of the largest
+    tree, bits in uint32, and the root of that tree.
     """
 
     def __init__(self, graph: ProgramGraph) -> None:
-        """Plants the forest."""
+        """Plant the forest."""
         self._graph, self._n = graph, graph.vertices
         device = graph.device
         with device.use() as cupy:
@@ -79,7 +82,7 @@ class _Share:
         _plant(graph)(graph.cut.packed(), self.forest, self._arrived)
 
     def told_of_forest(self) -> list[Array]:
-        """It is flat."""
+        """Return what to tell of the forest, which is flat."""
         device, n = self._graph.device, self._n
         with device.use() as cupy:
             self._count.fill(0)
@@ -88,7 +91,9 @@ class _Share:
             return self._told(members, root)
 
     def join_rest(self) -> None:
-        """Edges that were not looked at yet. What is joined from now on is listed."""
+        """Join along the edges that were not looked at yet. Pairs that are joined from now on are
+        listed.
+        """
         self._count.fill(0)
         self._joined = self._list
         _join_share(self._graph)(
@@ -104,7 +109,7 @@ class _Share:
             return self._told(*(cupy.empty(0, np.uint32) for _ in range(2)))
 
     def hear(self, told: list[Any]) -> None:
-        """The forest is flat afterwards."""
+        """Join what another rank has told. The forest is flat afterwards."""
         nothing = np.uint64(0)
         with self._graph.device.use() as cupy:
             came = [cupy.asarray(array) for array in told]
@@ -125,19 +130,21 @@ class _Share:
 
 
 def _swap(ranks: Ranks, to: int, told: list[Any], by: int) -> list[Any]:
-    """Tell one rank, and hear another, if there are such ones; all ranks together."""
+    """Tell rank ``to``, and hear rank ``by``, if there are such ranks. All ranks call this
+    together.
+    """
     nothing: list[Any] = []
     came = ranks.tell([told if rank == to else nothing for rank in range(ranks.size)])
     return came[by] if by < ranks.size else nothing
 
 
 def _room(vertices: int) -> int:
-    """Pairs of vertices that take half of what labels do."""
+    """Return the number of pairs of vertices that take half of the bytes of labels."""
     return max(1, vertices // 4)
 
 
 def warm_up(graph: ProgramGraph) -> None:
-    """Compile, or load from the cache, what is called."""
+    """Compile, or load from the cache, the kernels that are called."""
     called = [kernel] if graph.ranks == 1 else [_plant, _tell_forest, _join_told, _join_share]
     for get_kernel in called:
         get_kernel(graph)
@@ -148,12 +155,14 @@ def kernel(graph: ProgramGraph) -> Callable[..., None]:
 
 
 def device_bytes(vertices: int) -> int:
-    """That it holds beside the graph."""
+    """Return the bytes that joining holds beside the graph."""
     return 4 * vertices
 
 
 def exchange_bytes(vertices: int) -> int:
-    """That a share holds besides: what it tells others, and labels that come."""
+    """Return the bytes that a share holds besides: the arrays that it tells others, and labels that
+    come.
+    """
     return 8 * _room(vertices) + 4 * -(-vertices // 32) + 4 * vertices
 
 

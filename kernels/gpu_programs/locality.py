@@ -1,7 +1,7 @@
-"""How the entries of a graph's rows stand for a product with a vector, so that the values which
-they lead to are read from near by: in rows, in columns of these, or by tiles.
+"""Arrangements of the entries of a graph's rows for a product with a vector, chosen so that the
+values at their targets are read from near by: in rows, in columns of rows, or by tiles.
 
-All three are judged by what they would read, in sectors of the second-level cache, which follows
+All three are judged by the sectors of the second-level cache that they would read. These follow
 from where a sample of the targets lead.
 """
 
@@ -17,8 +17,9 @@ from .rows import MOST_PIECES, CutRows, Cuts
 from .tiles import LAUNCH, Tiling, tile_shift
 
 _CACHED = 3
-"""The part of the second-level cache that a column's values take at most: what streams past them
-takes some, too, and either half of the cache has its own copy of what all multiprocessors read.
+"""Part of the second-level cache that a column's values take at most. The entries that stream past
+these values take some of the cache, too, and either half of the cache has its own copy of what all
+multiprocessors read.
 """
 
 _HUBS = 1 << 14  # vertices whose values the cache of a multiprocessor holds, and room is left
@@ -63,11 +64,13 @@ def choose(device: Device, cut: CutRows, n: int, kind: DTypeLike) -> Cuts | Tili
         )
 
     def beyond(vertex: int) -> float:
-        """The share of entries that lead there, from it on."""
+        """Return the share of entries that lead to ``vertex`` or beyond."""
         return 1.0 - float(np.searchsorted(samples, vertex) / len(samples))
 
     def segments(share: float) -> float:
-        """Rows that have an entry where this share of all lead, if any entry is as likely to."""
+        """Return how many rows have an entry where this share of all entries leads, if any entry is
+        as likely to lead there.
+        """
         return count * float(np.mean(-np.expm1(-share * lengths)))
 
     as_rows = rows.edges * (
@@ -100,8 +103,8 @@ def choose(device: Device, cut: CutRows, n: int, kind: DTypeLike) -> Cuts | Tili
 def _columns(
     device: Device, cut: CutRows, n: int, shift: int, missed: float
 ) -> Iterator[tuple[Cuts, float]]:
-    """Columns of 2^shift vertices, and the sectors that they save. missed: the share of entries
-    that lead beyond as many.
+    """Yield columns of 2^shift vertices, and the sectors that they save. missed: the share of
+    entries that lead beyond the first 2^shift vertices.
     """
     rows, columns = cut.rows, -(-n >> shift)
     if columns < 2:

@@ -39,17 +39,19 @@ class Meeting:
         self._tell = self.table("heard", mine)
 
     def array(self, name: str) -> Array:
-        """This rank's."""
+        """Return this rank's array of that name."""
         return self._arrays.array(name)
 
     def table(self, name: str, beyond: int = 0) -> Array:
-        """Where it stands by rank, uint64, on the device; beyond: bytes behind its beginning."""
+        """Return the addresses of an array by rank, uint64, on the device. beyond: bytes to add to
+        each address.
+        """
         place = np.uint64(self._arrays.places[name] + beyond)
         with self._ranks.device.use() as cupy:
             return cupy.asarray(np.array(self._bases, np.uint64) + place)
 
     def packed(self) -> np.ndarray:
-        """For kernels."""
+        """Return the structure that kernels take for the meeting."""
         of = {"rank": self._ranks.rank, "ranks": self._ranks.size, "stop": self._launches.stop}
         return pack(MEETING, tell=self._tell, heard=self._arrays.address("heard"), **of)
 
@@ -58,8 +60,8 @@ class Meeting:
         self._launches.run(start)
 
     def close(self) -> None:
-        """Forget the others' memory. All have to have closed before this is let go of: others may
-        have it in sight still.
+        """Forget the others' memory. This rank's memory may be let go of once all ranks have
+        closed: others may still have it in sight.
         """
         self._arrays.memory.close()
 
@@ -88,7 +90,9 @@ def closed_by_all(state: S, ranks: Ranks) -> Iterator[S]:
 
 
 def open_meeting(ranks: Ranks, declared: Sequence[Declared]) -> Meeting | None:
-    """With such arrays on each rank, zeros. None, for all, where one cannot be read."""
+    """Open a meeting of ranks that have the declared arrays on each rank, filled with zeros.
+    Returns None, on all ranks, if some rank's memory cannot be read.
+    """
     heard = Declared("heard", np.uint8, 2 * ranks.size * ARRIVAL.itemsize)
     arrays = PeerArrays(ranks.device, [*declared, heard])
     bases = arrays.memory.open(ranks.tell, ranks.rank, ranks.size)

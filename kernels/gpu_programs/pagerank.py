@@ -1,4 +1,4 @@
-"""PageRank on a device: the definition is reference.pagerank, the kernel stands in
+"""PageRank on a device. The definition is reference.pagerank; the kernel stands in
 cuda/walks/pagerank.cu (pagerank.cuh).
 """
 
@@ -52,7 +52,7 @@ _MOST_AT_ONCE = 1024  # iterations of a launch
 
 
 class Iteration(NamedTuple):
-    """change: in L1."""
+    """An iteration that was done. change: in L1."""
 
     change: float
     seconds: float
@@ -134,8 +134,8 @@ class GpuWalk:
         return first
 
     def run(self, iterations: int) -> list[Iteration]:
-        """One, or some: at most so many, until one changes less than the tolerance, or for about
-        rows.TIME.
+        """Run one iteration or more: at most ``iterations``, until one changes less than the
+        tolerance, or for about rows.TIME.
         """
         device = self._graph.device
         self._walk["iterations"] = min(iterations, _MOST_AT_ONCE)
@@ -156,23 +156,29 @@ class GpuWalk:
         self._ended.record()
 
     def share(self) -> np.ndarray:
-        """float64 (n,): what each vertex's edges carry now, by their weight: to go on from."""
+        """Return what each vertex's edges carry now, by their weight: float64 (n,). A walk can go
+        on from it.
+        """
         with self._graph.device.use():
             return self._now().get().astype(np.float64, copy=False)
 
     def ranks(self) -> np.ndarray:
-        """float64 (n,), in host memory. The end: the walk is over."""
+        """Return the PageRank of each vertex: float64 (n,), in host memory. The walk is over
+        afterwards.
+        """
         with self._graph.device.use() as cupy:
             share = self._now().astype(np.float64, copy=False)
             self._times_degree(share, cupy.multiply)
             return share.get()
 
     def _hold(self, first: Array) -> list[Array]:
-        """Arrays of shares, for two turns or for all; the first one has these, by vertex."""
+        """Return arrays of shares, for two turns or for all. The first array has the shares
+        ``first``, by vertex.
+        """
         return [first, self._graph.device.cupy.empty_like(first)]
 
     def _now(self) -> Array:
-        """(n,): the current shares, by vertex."""
+        """Return the current shares by vertex, shape (n,)."""
         return self._shares[self._turn]
 
     def _times_degree(self, share: Array, by: Any) -> None:
@@ -182,9 +188,9 @@ class GpuWalk:
 
 
 class _Arranged(NamedTuple):
-    """How the entries stand that are gathered. packed: for kernels, an InRows or Tiles of
-    pagerank.cuh. weights: of all entries. tiling: None where they stand in rows. held: what stays
-    while these are in use.
+    """Entries in the arrangement in which they are gathered. packed: for kernels, an InRows or
+    Tiles of pagerank.cuh. weights: of all entries. tiling: None where entries stand in rows. held:
+    arrays that stay while these are in use.
     """
 
     packed: np.ndarray
@@ -194,7 +200,7 @@ class _Arranged(NamedTuple):
 
 
 def _arrange(graph: ProgramGraph, cut: CutRows, kind: DTypeLike) -> _Arranged:
-    """In columns or by tiles where that pays and there is room."""
+    """Arrange the entries in columns or by tiles where that pays and there is room."""
     device, n, weights = graph.device, graph.vertices, graph.weights
     way = locality.choose(device, cut, n, kind)
     if isinstance(way, Tiling):
@@ -225,7 +231,7 @@ def warm_up(
     functions: Sequence[str] = ("pagerank",),
     source: str = _SOURCE,
 ) -> None:
-    """Compile, or load from the cache, all that a walk may call."""
+    """Compile, or load from the cache, all kernels that a walk may call."""
     kind, offset_type = share_type(single), graph.cut.rows.offset_type
     way = locality.choose(graph.device, graph.cut, graph.vertices, kind)
     tiling = way if isinstance(way, Tiling) else None
@@ -258,6 +264,6 @@ def kernel(
 
 
 def device_bytes(vertices: int, personalized: bool) -> int:
-    """That a walk holds beside the graph, its degrees included, at most."""
+    """Return the bytes that a walk holds beside the graph at most, its degrees included."""
     degree, shares, likely, while_it_begins = 8, 2 * 8, 8 * personalized, 8 + 1
     return (degree + shares + likely + while_it_begins) * vertices

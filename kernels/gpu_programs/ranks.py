@@ -1,8 +1,8 @@
-"""Ranks with a device each that go through one graph, of whose edges each has a share.
+"""Ranks with a device each that go through one graph, of whose edges each rank has a share.
 
-A rank's share is a graph of all vertices, so that the kernels of one device go through it; its
-vectors are whole, and what edges have brought is put together over all ranks. A vertex's part of
-that is one rank's to do: they are dealt out in ranges, or, for PageRank in memory, by their rows.
+A rank's share is a graph of all vertices, so that the kernels of one device go through it. A rank's
+vectors are whole, and what edges have brought is put together over all ranks. Each rank does this
+for its part of the vertices. These parts are ranges, or, for PageRank in memory, follow the rows.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Exchange = Callable[[Sequence[list[Any]]], list[list[Any]]]
 
 
 class Ranks:
-    """One of them. device: this rank's. check: raises if another rank is known to have failed.
-    sent: bytes, to others.
+    """A rank's view of all ranks. device: this rank's. check: raises if another rank is known to
+    have failed. sent: bytes that this rank has sent to others.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Ranks:
         self._exchange = exchange
 
     def part(self, vertices: int, rank: int | None = None) -> slice:
-        """That a rank, or this one, has of so many.
+        """Return the range of ``vertices`` vertices that is a rank's part, by default this rank's.
 
         >>> Ranks(None, 1, 3, lambda messages: messages).part(10)
         slice(3, 6, None)
@@ -46,8 +46,8 @@ class Ranks:
         return slice(rank * vertices // self.size, (rank + 1) * vertices // self.size)
 
     def fold(self, values: Array, fold: Callable[..., Any]) -> Array:
-        """This rank's part of all ranks' values, put together in the order of ranks. fold: a
-        function of CuPy with two arguments and ``out``.
+        """Combine the values of all ranks, in the order of ranks, and return this rank's part of
+        them. fold: a function of CuPy with two arguments and ``out``.
         """
         with self.device.use() as cupy:
             parts = [[values[self.part(len(values), rank)]] for rank in range(self.size)]
@@ -58,7 +58,9 @@ class Ranks:
             return whole
 
     def expand(self, values: Array, part: Array, numbers: Sequence[float] = ()) -> np.ndarray:
-        """All ranks' parts become ``values``. Gives all ranks' numbers: float64, a row each."""
+        """Fill ``values`` with the parts of all ranks. Returns the numbers of all ranks: float64, a
+        row each.
+        """
         with self.device.use() as cupy:
             came = self.tell([[part, np.array(numbers, np.float64)]] * self.size)
             for rank, (piece, _) in enumerate(came):
@@ -66,16 +68,18 @@ class Ranks:
             return np.stack([told for _, told in came])
 
     def fold_whole(self, values: Array, fold: Callable[..., Any]) -> None:
-        """All ranks' values, put together, become those of each."""
+        """Combine the values of all ranks, and give every rank all of the combined values, in
+        ``values``.
+        """
         self.expand(values, self.fold(values, fold))
 
     def total(self, numbers: Sequence[float]) -> list[float]:
-        """All ranks' numbers, added up."""
+        """Return the sums of all ranks' numbers."""
         came = self.tell([[np.array(numbers, np.float64)]] * self.size)
         return np.sum([told for (told,) in came], axis=0).tolist()
 
     def tell(self, messages: Sequence[list[Any]]) -> list[list[Any]]:
-        """A message to each rank; what each has sent."""
+        """Send a message to each rank. Returns the message that each rank has sent."""
         for rank, message in enumerate(messages):
             if rank != self.rank:
                 self.sent += sum(array.nbytes for array in message)

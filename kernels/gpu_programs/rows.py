@@ -15,7 +15,7 @@ from ..gpu.graph import TARGETS, Array, Rows
 
 
 class Launch(NamedTuple):
-    """threads: of a block; blocks: of a multiprocessor."""
+    """The size of a launch. threads: of a block; blocks: of a multiprocessor."""
 
     threads: int
     blocks: int
@@ -25,8 +25,9 @@ LAUNCH = Launch(256, 4)
 """The launch of kernels whose warps share little."""
 
 TIME = 1 << 29
-"""Clocks of a launch, about; a third of a second. Then the host tells how far a run is, saves what
-it has, and can be ended."""
+"""Clocks that a launch takes, about: a third of a second. After a launch the host tells how far a
+run is, saves what it has, and can be ended.
+"""
 
 _SOURCE = "programs/rows.cu"
 _LEAST_TURN, _MOST_TURN = 64, 1024
@@ -46,7 +47,7 @@ ROWS = np.dtype(
 CUTS = np.dtype([(name, "u4") for name in ("dense", "columns", "shift")], align=True)
 
 MOST_PIECES = 1 << 31
-"""Rows, and parts of them, are numbered with 32 bits."""
+"""The most rows, and parts of rows: they are numbered with 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,9 @@ class CutRows:
 
     @property
     def tiered(self) -> str:
-        """Whether some targets stand in host memory, in C++."""
+        """Return whether some targets stand in host memory, as a word of C++ ("true" or
+        "false").
+        """
         return str(self.rows.far is not None).lower()
 
     def packed(self) -> np.ndarray:
@@ -116,7 +119,9 @@ class ProgramGraph:
 
     @property
     def room(self) -> int:
-        """The extra bytes, less a part that is left for code and for what the pool rounds up."""
+        """Return the extra bytes, less a part that is left for code and for what the pool rounds
+        up.
+        """
         return self.extra_bytes - self.extra_bytes // _RESERVE
 
 
@@ -141,7 +146,9 @@ def cut(device: Device, rows: Rows) -> CutRows:
 
 
 class Cuts(NamedTuple):
-    """Targets are cut into ``columns`` of 2^shift. dense: rows from there on are not cut."""
+    """Columns into which targets are cut: ``columns`` of 2^shift vertices. dense: rows from there
+    on are not cut.
+    """
 
     dense: int
     columns: int
@@ -149,15 +156,15 @@ class Cuts(NamedTuple):
 
     @property
     def pieces(self) -> int:
-        """The number of pieces of rows that are cut."""
+        """Return the number of pieces of rows that are cut."""
         return self.dense * self.columns
 
 
 def in_columns(
     device: Device, whole: CutRows, cuts: Cuts, weights: Array | None = None
 ) -> tuple[CutRows, Array | None] | None:
-    """Rows as they are cut, column after column, then those that are not; and their weights. None
-    where targets do not rise along the rows.
+    """Return the rows as they are cut, column after column, then the rows that are not cut, and the
+    weights of all entries. Returns None if targets do not rise along the rows.
 
     whole: rows that stand on the device. weights: by entry. Holds ``columns_bytes`` meanwhile.
     """
@@ -186,7 +193,7 @@ def in_columns(
 
 
 def warm_up_columns(device: Device, offset_type: str) -> None:
-    """Compile, or load from the cache, what ``in_columns`` calls."""
+    """Compile, or load from the cache, the kernels that ``in_columns`` calls."""
     with device.use():
         for function in ("find_columns", "move_to_columns"):
             device.kernel(_SOURCE, f"{function}<{offset_type}>")
@@ -208,7 +215,7 @@ def cut_bytes(device: Device, vertices: int, entries: int) -> int:
 def degrees_of(
     device: Device, offsets: Array, weights: Array | None, weight_type: str | None
 ) -> Array:
-    """float64, by row: its entries, or their weights added up.
+    """Return, for each row as float64, the number of its entries, or the sum of their weights.
 
     weights: uint32, bits of this type; a type of None counts entries.
     """
@@ -228,7 +235,7 @@ def c_name(kind: str) -> str:
 
 
 def allocate_gangs(device: Device, declared: Sequence[Declared], count: int) -> dict[str, Array]:
-    """Arrays of so many gangs, by name: each has a row of an array."""
+    """Allocate the arrays of ``count`` gangs, by name. Each gang has a row of an array."""
     whole = [declaration._replace(length=count * declaration.length) for declaration in declared]
     found = allocate(whole, device.cupy)
     return {name: array.reshape(count, -1) for name, array in found.items()}
@@ -252,8 +259,9 @@ def kernel_of(
     launch: Launch = LAUNCH,
     shared_bytes: int = 0,
 ) -> Callable[..., None]:
-    """``function<kinds..., threads, blocks>``, to be called with its arguments. Its blocks run all
-    at once, and may meet. Compiles it, once. shared_bytes: dynamic shared memory of a block.
+    """Return ``function<kinds..., threads, blocks>``, to be called with its arguments. Its blocks
+    run all at once, and may meet. Compiles the kernel, once. shared_bytes: dynamic shared memory of
+    a block.
     """
     with device.use():
         of = ", ".join([*kinds, str(launch.threads), str(launch.blocks)])
@@ -264,7 +272,9 @@ def kernel_of(
 
 
 def _turn(device: Device, cost: int) -> int:
-    """Long enough to pay, and short enough for each warp to have some."""
+    """Return the length of a turn: long enough to pay, and short enough for each warp to have some
+    turns.
+    """
     turn_cost = cost // (_TURNS_A_WARP * blocks_of(device) * LAUNCH.threads // 32)
     return min(max(_LEAST_TURN, 1 << turn_cost.bit_length()), _MOST_TURN)
 

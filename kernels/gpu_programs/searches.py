@@ -1,5 +1,5 @@
-"""Searches from many vertices on a device: what is found, and when it pays to go together, says
-pipeline/algorithms/searches.py; the kernels stand in cuda/programs/searches.cu.
+"""Searches from many vertices on a device. pipeline/algorithms/searches.py says what they find, and
+when searching together pays; the kernels stand in cuda/programs/searches.cu.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from .rows import (
 from .shortest_paths import items_of
 
 ASKED_FOR_TOLD = 16
-"""Entries that vertices look at, stopping early, in the time that one takes that is told of."""
+"""Number of entries that vertices look at, stopping early, in the time that one entry takes along
+which a vertex is told.
+"""
 
 APART = Launch(1024, 1)
-"""A block that is alone has all warps that a multiprocessor takes."""
+"""A launch in which a block that is alone has all warps that a multiprocessor takes."""
 MOST_TAKEN_BYTES = 2
 """Most bytes for each vertex that the receiver of one search's distances holds."""
 
@@ -64,7 +66,7 @@ _APART = ("distance", "items", "hops", "looked", "room")
 APART_STATE = np.dtype([(name, "u8") for name in _APART], align=True)
 
 _EMPTY = ("seen", "now", "next", "bits")
-"""Arrays of searches together, before they begin."""
+"""Arrays of searches together that are empty before the searches begin."""
 
 FOUND, SELDOM_MEET, DEEPER = range(3)
 _SOURCE = "programs/searches.cu"
@@ -73,11 +75,12 @@ _ANY_LEVEL = 0xFFFFFFFE
 
 
 class Met(NamedTuple):
-    """The result of searches together. outcome: FOUND; SELDOM_MEET, or DEEPER than there are
-    digits, and then the rest says nothing.
+    """The result of searches together. outcome: FOUND; SELDOM_MEET; or DEEPER, if distances have
+    more digits than there is room for. If the outcome is not FOUND, the rest says nothing.
 
-    hops: of HOPS, by source. reached: uint64 (n,), a bit by source; bits: uint64 (digits, n), of
-    distances, as many as have any; in host memory, and empty where nobody wants them.
+    hops: of HOPS, by source. reached: uint64 (n,), a bit by source. bits: uint64 (digits, n), the
+    bits of distances, as many as any distance has. Both are in host memory, and empty where nobody
+    wants them.
     """
 
     outcome: int
@@ -87,10 +90,10 @@ class Met(NamedTuple):
 
 
 class GpuSearches:
-    """Searches of a graph from many vertices. most: sources in all. distances: whether these are
-    wanted.
+    """Searches of a graph from many vertices. most: sources in all. distances: whether distances
+    are wanted.
 
-    What goes apart takes the room of what went together, and what is spare.
+    Searches apart take the room that searches together have left, and room that is spare.
     """
 
     def __init__(self, graph: ProgramGraph, most: int, distances: bool = False) -> None:
@@ -105,7 +108,7 @@ class GpuSearches:
 
     @property
     def edges(self) -> int:
-        """That were looked at."""
+        """Return the number of edges that were looked at."""
         return self._edges
 
     @property
@@ -117,7 +120,7 @@ class GpuSearches:
 
     @property
     def _blocks_apart(self) -> int:
-        """That there is room, and work, for."""
+        """Return the number of blocks that there is room, and work, for."""
         graph, n, entries = self._graph, self._graph.vertices, self._graph.cut.rows.edges
         room = device_bytes(n, entries, self._distances) + graph.room
         room -= MOST_TAKEN_BYTES * n * self._distances
@@ -125,7 +128,9 @@ class GpuSearches:
         return min(max(1, room // gang_bytes(n, entries)), blocks)
 
     def together(self, sources: np.ndarray, most: int | None = None) -> Met:
-        """From ``sources``, global ids, each once, WIDTH of them at most; ``most`` levels."""
+        """Search from ``sources`` at the same time. sources: global ids, each once, WIDTH of them
+        at most. most: levels.
+        """
         graph, count, n = self._graph, len(sources), self._graph.vertices
         with graph.device.use() as cupy:
             if self._arrays is None:
@@ -173,10 +178,11 @@ class GpuSearches:
         take: Callable[[int, Any], None] | None = None,
         nowhere: int = _UNREACHED,
     ) -> np.ndarray | None:
-        """From each of ``sources`` by itself: of HOPS. take: is given what number each has, and its
-        distances, uint32 (n,), the greatest number where unreached, on the device; it may hold
-        MOST_TAKEN_BYTES there for each vertex. nowhere: None is returned where there is a distance
-        as great as that.
+        """Search from each of ``sources`` by itself. Returns an array of HOPS.
+
+        take: a function that is given each source's place in ``sources`` and its distances: uint32
+        (n,), on the device, the greatest number where unreached. It may hold MOST_TAKEN_BYTES there
+        for each vertex. nowhere: if a distance is as great as that, None is returned.
         """
         graph, done = self._graph, 0
         most = nowhere if most is None else min(most, nowhere)
@@ -214,9 +220,9 @@ class GpuSearches:
 
 class Near(NamedTuple):
     """The result of a search from the nearest of several sources. distance: uint32 (n,), hops to
-    the nearest source; nearest: uint32 (n,), its number, the least of several; both the greatest
-    number where unreached, and in host memory. levels: the greatest distance. edges: that were
-    looked at.
+    the nearest source. nearest: uint32 (n,), that source's number, the least if there are several.
+    Both are in host memory, and have the greatest number where unreached. levels: the greatest
+    distance. edges: the number of edges that were looked at.
     """
 
     distance: np.ndarray
@@ -226,7 +232,9 @@ class Near(NamedTuple):
 
 
 def nearest(graph: ProgramGraph, sources: np.ndarray, most: int | None = None) -> Near:
-    """From ``sources``, global ids, each once, at the same time; ``most`` levels."""
+    """Search from all ``sources`` at the same time. sources: global ids, each once. most:
+    levels.
+    """
     with graph.device.use() as cupy:
         arrays = allocate(_nearest_arrays(graph.vertices, graph.cut.rows.edges), cupy)
         control = cupy.zeros(CONTROL.itemsize, np.uint8)
@@ -244,7 +252,7 @@ def _levels(most: int | None) -> np.uint32:
 
 
 def warm_up(graph: ProgramGraph) -> None:
-    """Compile, or load from the cache, what ``GpuSearches`` calls."""
+    """Compile, or load from the cache, the kernels that ``GpuSearches`` calls."""
     for function in ("search_together", "search_apart"):
         _kernel(graph, function)
 
@@ -285,7 +293,7 @@ def _nearest_arrays(vertices: int, entries: int) -> list[Array]:
 
 
 def nearest_bytes(vertices: int, entries: int) -> int:
-    """That ``nearest`` holds beside the graph."""
+    """Return the bytes that ``nearest`` holds beside the graph."""
     return pool_bytes(_nearest_arrays(vertices, entries)) + 4 * vertices  # sources
 
 
@@ -294,5 +302,7 @@ def gang_bytes(vertices: int, entries: int) -> int:
 
 
 def device_bytes(vertices: int, entries: int, distances: bool) -> int:
-    """That searches together hold beside the graph; more than one apart."""
+    """Return the bytes that searches together hold beside the graph; these are more than one search
+    apart holds.
+    """
     return pool_bytes(_together_arrays(vertices, entries, distances))

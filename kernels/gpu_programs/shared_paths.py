@@ -1,6 +1,6 @@
-"""Shortest paths by ranks with a share of the edges each. All know the same distances of what is
-nearer than the bucket's end; what is farther is one rank's own, until its bucket comes. Kernels:
-cuda/programs/shared_paths.cu, and those of one device.
+"""Shortest paths by ranks with a share of the edges each. All ranks know the same distances of
+vertices that are nearer than the bucket's end. A rank has its own distances of farther vertices,
+until their bucket comes. The kernels are cuda/programs/shared_paths.cu, and those of one device.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Asked(NamedTuple):
 
 
 class SharedPaths(GpuPaths, ABC):
-    """saved: as of GpuPaths, the same on all ranks."""
+    """Shortest paths found by several ranks. saved: as for GpuPaths, the same on all ranks."""
 
     def __init__(self, graph: ProgramGraph, ranks: Ranks, asked: _Asked) -> None:
         super().__init__(graph, *asked)
@@ -59,23 +59,27 @@ class SharedPaths(GpuPaths, ABC):
 
     @abstractmethod
     def step(self, due: bool) -> bool:
-        """Some rounds. due: whether this rank wants to save; gives whether any does."""
+        """Do some rounds. due: whether this rank wants to save. Returns whether any rank wants to
+        save.
+        """
 
     @abstractmethod
     def close(self) -> None:
-        """All ranks together."""
+        """Close the paths. All ranks call this together."""
 
     def known(self) -> np.ndarray:
-        """Distances that all ranks know together, on rank 0, in host memory: to go on from."""
+        """Return the distances that all ranks know together, on rank 0, in host memory. A run can
+        go on from them.
+        """
         with self._graph.device.use() as cupy:
             whole = self._distance.copy()
             self._ranks.fold_whole(whole, cupy.minimum)
             return whole.get() if self._ranks.rank == 0 else np.empty(0)
 
     def adopt(self) -> Array:
-        """Give parents to vertices, as GpuPaths does. A vertex takes what the first rank that has
-        any offers, so that parents of one rank's offers lead to such of that rank, or of one before
-        it.
+        """Give parents to vertices, as GpuPaths does. A vertex takes the parent that the first rank
+        with an offer has for it, so that parents from one rank's offers lead to parents from offers
+        of that rank, or of one before it.
         """
         graph, ranks = self._graph, self._ranks
         with graph.device.use() as cupy:
@@ -104,7 +108,9 @@ def shared_paths(
     most: float,
     saved: tuple[np.ndarray, float] | None = None,
 ) -> SharedPaths:
-    """In the ranks' memory where they can read each other's, else by messages."""
+    """Open paths of ranks: in the ranks' memory where they can read each other's, else by
+    messages.
+    """
     n, asked = graph.vertices, _Asked(source, width, most, saved)
     declared = [Declared("distance", np.float64, n), Declared("news", np.uint32, 2 * n)]
     meeting = open_meeting(ranks, declared)
@@ -118,8 +124,8 @@ def shared_paths(
 
 
 class _PathsInMemory(SharedPaths):
-    """Ranks read in each other's memory what has been queued, and its distances: many rounds are
-    one launch, as of one device.
+    """Paths of ranks that read each other's queues of changed vertices and each other's distances
+    in memory. Many rounds are one launch, as for one device.
     """
 
     def __init__(self, graph: ProgramGraph, ranks: Ranks, meeting: Meeting, asked: _Asked) -> None:
@@ -161,9 +167,9 @@ class _PathsInMemory(SharedPaths):
 
 
 class _PathsByMessages(SharedPaths):
-    """Each lets its own edges shorten distances until nothing in the bucket changes (the rounds of
-    one device, with no next bucket); then ranks tell each other what did, as often as anything has
-    changed.
+    """Paths of ranks that send messages. Each rank lets its own edges shorten distances until
+    nothing in the bucket changes (the rounds of one device, with no next bucket). Then ranks tell
+    each other which distances have changed, and repeat both steps as long as any do.
     """
 
     def __init__(self, graph: ProgramGraph, ranks: Ranks, asked: _Asked) -> None:
@@ -190,7 +196,7 @@ class _PathsByMessages(SharedPaths):
 
     @property
     def rounds(self) -> int:
-        """After each of which ranks have told each other."""
+        """Return the number of rounds, after each of which ranks have told each other."""
         return self._phases
 
     @property
@@ -206,7 +212,9 @@ class _PathsByMessages(SharedPaths):
         return self._bucket.begin, self._bucket.width
 
     def step(self, due: bool) -> bool:
-        """Tell what has changed, and follow its edges; else begin the next bucket."""
+        """Tell which distances have changed, and follow the edges of these vertices. If no distance
+        has changed, begin the next bucket.
+        """
         self._phases += 1
         with self._graph.device.use() as cupy:
             distance = self._distance
@@ -220,8 +228,8 @@ class _PathsByMessages(SharedPaths):
         return wants
 
     def _tell(self, mine: Array, due: bool) -> tuple[Array | None, bool]:
-        """Vertices whose edges are to be followed here, None where no rank has changed any; and
-        whether any rank wants to save.
+        """Tell the other ranks of the vertices ``mine``. Returns the vertices whose edges are to be
+        followed here, or None if no rank has changed any; and whether any rank wants to save.
         """
         cupy, ranks = self._graph.device.cupy, self._ranks
         distance = self._distance
@@ -246,8 +254,8 @@ class _PathsByMessages(SharedPaths):
         return cupy.concatenate(queued), bool(wants.any())
 
     def _end_bucket(self, least: float, looked: Sequence[float]) -> None:
-        """least: the distance beyond it. looked: edges, taken, again, as in Bucket, over all
-        ranks.
+        """End the bucket, and choose the next one. least: the least distance beyond the bucket.
+        looked: edges, taken, again, as in Bucket, over all ranks.
         """
         edges, taken, again = looked
         self._over = least == np.inf
@@ -256,7 +264,9 @@ class _PathsByMessages(SharedPaths):
         self._new, self._looked = True, np.zeros(3)
 
     def _follow(self) -> None:
-        """The edges of what is queued, and of what these shorten in the bucket, and so on."""
+        """Follow the edges of the queued vertices, then the edges of vertices in the bucket whose
+        distances these shorten, and so on.
+        """
         graph = self._graph
         control = pack(CONTROL, least=[FAR_BITS, FAR_BITS])
         state = control["state"]
@@ -272,7 +282,7 @@ class _PathsByMessages(SharedPaths):
         self._followed += int(self._now["edges"])
 
     def close(self) -> None:
-        """Nothing of others is held."""
+        """Do nothing: this rank holds no memory of others."""
 
 
 def warm_up(graph: ProgramGraph) -> None:
@@ -286,8 +296,9 @@ def _kernel(graph: ProgramGraph) -> Callable[..., None]:
 
 
 def exchange_bytes(vertices: int) -> int:
-    """That a share holds besides. By messages, which takes more: what is told; lists of what has
-    changed, and while they are made, of own ones and of all.
+    """Return the bytes that a share holds besides. Paths by messages take more than paths in
+    memory: they hold what is told, lists of what has changed, and, while the lists are made, lists
+    of own vertices and of all.
     """
     told, lists, making = 8, 2 * (4 + 8), 2 * 8 + 2 + 4
     return (told + lists + making) * vertices

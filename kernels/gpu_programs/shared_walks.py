@@ -1,6 +1,6 @@
-"""PageRank by ranks with a share of the edges each. Each has a part of the vertices advance, and
-tells others of them; what comes to a vertex by edges of several is added up over these.
-Kernels: cuda/walks/shared_walks.cu.
+"""PageRank by ranks with a share of the edges each. Each rank has a part of the vertices advance,
+and tells others of these vertices. If the edges to a vertex are in several shares, what comes to it
+is added up over their ranks. The kernels stand in cuda/walks/shared_walks.cu.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class SharedWalk(Protocol):
 
     @property
     def sent(self) -> int:
-        """Bytes, by all ranks in an iteration."""
+        """Return the bytes that all ranks send in an iteration."""
         ...
 
     def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
-        """Run some iterations, as ``run`` does. due: whether this rank wants to save; gives whether
-        any does.
+        """Run some iterations, as ``run`` does. due: whether this rank wants to save. Also returns
+        whether any rank wants to save.
         """
         ...
 
@@ -64,7 +64,7 @@ class SharedWalk(Protocol):
         ...
 
     def close(self) -> None:
-        """All ranks together."""
+        """Close the walk. All ranks call this together."""
         ...
 
 
@@ -96,12 +96,12 @@ def shared_walk(
 
 
 class _Ownership(NamedTuple):
-    """Which rank owns which vertices, has them advance; and the rows, of those of the graph, of the
-    vertices that this rank owns or has entries of: rows that are others' stay out of its way.
+    """The vertices that this rank owns, which it has advance, and its rows: those rows of the graph
+    whose vertices this rank owns or has entries of. The other ranks' rows stay out of its way.
 
-    rows: uint32 (rows, 2), vertices and their roles, as the kernel says. cut: what stands in them.
-    own_split: uint32, which of them are of own vertices and stand in several shares; splits:
-    whether any rank has such. sent: bytes, by all ranks in an iteration.
+    rows: uint32 (rows, 2), vertices and their roles, as the kernel says. cut: the entries in these
+    rows. own_split: uint32, the rows of own vertices that stand in several shares. splits: whether
+    any rank has such rows. sent: bytes that all ranks send in an iteration.
     """
 
     rows: Array
@@ -112,7 +112,7 @@ class _Ownership(NamedTuple):
 
     @classmethod
     def of(cls, graph: ProgramGraph, ranks: Ranks, share_bytes: int) -> _Ownership:
-        """share_bytes: of one."""
+        """Find out which vertices and rows are this rank's. share_bytes: of one share."""
         whole, n = graph.cut.rows, graph.vertices
         with graph.device.use() as cupy:
             marks = [cupy.zeros(-(-n // 32), np.uint32) for _ in range(2)]
@@ -140,9 +140,9 @@ class _Ownership(NamedTuple):
 
 
 class _WalkInMemory(GpuWalk):
-    """Ranks write shares in each other's memory, and read there what has come to rows that are
-    split: many iterations are one launch, as of one device. What is of a vertex stands as they are
-    dealt out (cuda/programs/values.cuh).
+    """A walk of ranks that write shares in each other's memory, and read there what has come to
+    split rows. Many iterations are one launch, as for one device. The values of vertices stand in
+    the order in which vertices are dealt out to ranks (cuda/programs/values.cuh).
     """
 
     source, function = _SOURCE, "pagerank_shares"
@@ -203,7 +203,7 @@ class _WalkInMemory(GpuWalk):
         return found
 
     def _dealt(self, values: Array) -> Iterator[tuple[Array, slice]]:
-        """Those of each rank, and the vertices that these are of."""
+        """Yield, for each rank, its values, and the slice of the vertices that these belong to."""
         n, size, share = self._graph.vertices, self._ranks.size, _each(self._graph, self._ranks)
         for rank in range(size):
             yield values[rank * share :][: len(range(rank, n, size))], slice(rank, None, size)
@@ -217,7 +217,7 @@ class _WalkInMemory(GpuWalk):
 
 
 class _WalkByMessages(GpuWalk):
-    """An iteration is two launches, and two exchanges."""
+    """A walk of ranks that send messages. An iteration is two launches, and two exchanges."""
 
     source, function = _SOURCE, "gather_shares"
 
@@ -244,7 +244,7 @@ class _WalkByMessages(GpuWalk):
         return [first]  # others tell of theirs once all have read it
 
     def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
-        """One."""
+        """Run one iteration."""
         began = time.perf_counter()
         graph, ranks = self._graph, self._ranks
         (share,), came = self._shares, self._came
@@ -265,11 +265,11 @@ class _WalkByMessages(GpuWalk):
         return [Iteration(change, time.perf_counter() - began)], wants > 0
 
     def close(self) -> None:
-        """Nothing of others is held."""
+        """Do nothing: this rank holds no memory of others."""
 
 
 def warm_up(graph: ProgramGraph, single: bool) -> None:
-    """Compile, or load from the cache, all that a walk may call."""
+    """Compile, or load from the cache, all kernels that a walk may call."""
     warm_up_walk(graph, single, ("pagerank_shares", "gather_shares"), _SOURCE)
     _advance(graph, share_type(single))
     for get_kernel in (_mark_entries, _count_roles, _list_rows):
@@ -294,17 +294,18 @@ def _advance(graph: ProgramGraph, share: DTypeLike) -> Callable[..., None]:
 
 
 def _each(graph: ProgramGraph, ranks: Ranks) -> int:
-    """Places of a rank if vertices are dealt out in turn, and each rank's begin where a line of the
-    cache does.
+    """Return the number of places of a rank if vertices are dealt out in turn, and each rank's
+    places begin where a line of the cache begins.
     """
     return -(-graph.vertices // (_LINE * ranks.size)) * _LINE
 
 
 def exchange_bytes(vertices: int) -> int:
-    """That a share holds besides. By messages: of an iteration what comes of others, and what goes
-    to them. In memory, which takes more: what comes to split rows; own rows, their offsets, and
-    which of them are split; while it begins, or ends, shares by vertex. While roles are found,
-    besides, no more than any walk holds while it begins.
+    """Return the bytes that a share holds besides. By messages, it holds what comes from others in
+    an iteration, and what goes to them. In memory, which takes more, it holds what comes to split
+    rows; own rows, their offsets, and which of them are split; and, while the walk begins or ends,
+    shares by vertex. While roles are found it holds, besides, no more than any walk holds while it
+    begins.
     """
     came, rows, offsets, own_split, shares = 8, 8, 8, 4, 8
     return (came + rows + offsets + own_split + shares) * vertices

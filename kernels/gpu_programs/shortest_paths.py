@@ -1,4 +1,4 @@
-"""Shortest paths on a device: the definition is reference.shortest_paths, the kernels stand in
+"""Shortest paths on a device. The definition is reference.shortest_paths; the kernels stand in
 cuda/programs/shortest_paths.cu.
 """
 
@@ -48,7 +48,9 @@ PATHS = np.dtype(
 PART = 128  # cuda/programs/queue.cuh
 
 LAUNCH = Launch(1024, 1)
-"""One block does small rounds alone: it has all warps that a multiprocessor takes."""
+"""The launch of one block, which does small rounds alone with all warps that a multiprocessor
+takes.
+"""
 
 _FEW = 512  # items of a round that one block does
 _FEW_PILED = 1 << 14  # vertices of a pile that it looks through
@@ -57,10 +59,12 @@ FAR_BITS = np.float64(np.inf).view(np.uint64)
 
 
 class GpuPaths:
-    """Paths from ``source``, a global id, that are no longer than ``most``; run until ``done``.
+    """Paths from ``source``, a global id, that are no longer than ``most``. Call ``run`` until
+    ``done``.
 
     width: of the first bucket. saved: distances of an earlier run, float64 (n,) in host memory, and
-    where its bucket began: all that is nearer has shortened what it can.
+    the distance at which its bucket began: all vertices that are nearer have shortened what they
+    can.
     """
 
     _FUNCTION = "shortest_paths"
@@ -110,7 +114,9 @@ class GpuPaths:
         )
 
     def _control_of(self, width: float = 0.0, limit: float = 0.0, piled: int = 0) -> Array:
-        """width: half of the first bucket's. limit: nothing that is piled is nearer."""
+        """Return a new control structure on the device. width: half of the first bucket's. limit:
+        no vertex of the pile is nearer.
+        """
         least = np.float64(limit).view(np.uint64)
         control = pack(CONTROL, least=[least, self._NOWHERE], piled=[piled, 0])
         state = control["state"]
@@ -134,17 +140,17 @@ class GpuPaths:
 
     @property
     def edges(self) -> int:
-        """That were followed."""
+        """Return the number of edges that were followed."""
         return int(self._now["edges"])
 
     @property
     def bucket(self) -> tuple[float, float]:
-        """Where it begins, and how wide it is."""
+        """Return the distance at which the bucket begins, and the bucket's width."""
         state = self._now["state"]
         return float(state["begin"]), float(state["width"])
 
     def run(self) -> None:
-        """For about rows.TIME."""
+        """Run for about rows.TIME."""
         with self._graph.device.use():
             stop = CONTROL.fields["stop"][1]  # pyright: ignore[reportOptionalSubscript]
             self._control[stop : stop + 8] = 0
@@ -156,17 +162,17 @@ class GpuPaths:
 
     @property
     def distance(self) -> Array:
-        """float64 (n,), infinite where unreached, on the device."""
+        """Return the distances on the device: float64 (n,), infinite where unreached."""
         return self._distance
 
     def distances(self) -> np.ndarray:
-        """float64 (n,), infinite where unreached, in host memory."""
+        """Return the distances in host memory: float64 (n,), infinite where unreached."""
         with self._graph.device.use():
             return self._distance.get()
 
     def parents(self) -> np.ndarray:
-        """uint32 (n,), UNREACHED of the source and where unreached, in host memory: a tree, for
-        distances that are done.
+        """Return the parents in host memory: uint32 (n,), UNREACHED for the source and where
+        unreached. If the distances are done, the parents form a tree.
         """
         with self._graph.device.use():
             return self.adopt().get()
@@ -181,7 +187,10 @@ class GpuPaths:
             return self._with_those_alike(parent)
 
     def _with_those_alike(self, parent: Array) -> Array:
-        """parent: of all to which an edge leads that makes a path longer."""
+        """Add parents at the same distance, for vertices that have no parent yet, and return
+        ``parent``. parent: has the parents of all vertices to which an edge leads that makes a path
+        longer.
+        """
         with self._graph.device.use() as cupy:
             settled = self._settled(parent)
             if bool((settled != cupy.isfinite(self._distance)).any()):
@@ -203,7 +212,7 @@ class GpuPaths:
             self._kernel("adopt_alike")(self._rows, graph.weights, paths, parent)
 
     def _queue_marked(self, paths: np.ndarray) -> None:
-        """Vertices whose ``queued_in`` is not 0, for round 1."""
+        """Queue the vertices whose ``queued_in`` is not 0, for round 1."""
         graph, n = self._graph, self._graph.vertices
         name = f"queue_marked<{graph.cut.rows.offset_type}>"
         of = graph.cut.rows.offsets, np.uint32(n), paths
@@ -214,11 +223,11 @@ class GpuPaths:
 
 
 class GpuWholePaths(GpuPaths):
-    """Shortest paths where weights are whole numbers: distances of 32 bits, with the parents beside
-    them, so that nobody looks for these afterwards.
+    """Shortest paths where weights are whole numbers. Distances have 32 bits, with the parents
+    beside them, so that nobody looks for parents afterwards.
 
-    If a path that was looked at is ``beyond`` 32 bits, what is found is of no use: GpuPaths have to
-    find it. These also go on from a save, as parents are not saved.
+    If a path that was looked at is ``beyond`` 32 bits, the result is of no use, and GpuPaths have
+    to find it. GpuPaths also go on from a save, as parents are not saved.
     """
 
     _FUNCTION = "whole_paths"
@@ -244,7 +253,9 @@ class GpuWholePaths(GpuPaths):
         return distance
 
     def adopt(self) -> Array:
-        """Once, and before ``distance`` is looked at."""
+        """Give parents to vertices, and return them on the device. Call this once, and before
+        ``distance`` is looked at.
+        """
         n = self._graph.vertices
         with self._graph.device.use() as cupy:
             parent = cupy.empty(n, np.uint32)
@@ -255,7 +266,9 @@ class GpuWholePaths(GpuPaths):
 
 
 def warm_up(graph: ProgramGraph, alone: bool = True) -> None:
-    """Compile, or load from the cache, all kernels that paths may come to; alone: of one rank."""
+    """Compile, or load from the cache, all kernels that paths may come to. alone: whether for one
+    rank.
+    """
     for function in ("shortest_paths", "adopt_nearer", "adopt_alike"):
         kernel(graph, function)
     with graph.device.use():
@@ -276,7 +289,7 @@ def items_of(vertices: int, entries: int) -> int:
 
 
 def device_bytes(vertices: int, entries: int) -> int:
-    """That paths hold beside the graph."""
+    """Return the bytes that paths hold beside the graph."""
     distance, parent, queued_in, piles, looking = 8, 4, 4, 2 * 4, 3
     vertex_bytes = distance + parent + queued_in + piles + looking
     return vertex_bytes * vertices + 2 * 8 * items_of(vertices, entries)

@@ -1,4 +1,4 @@
-"""Rows of all vertices on a device, made of stored subgraphs (cuda/rows/stored_rows.cu)."""
+"""Rows of all vertices on a device, made from stored subgraphs (cuda/rows/stored_rows.cu)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ NUMBERING = np.dtype(
 
 
 class Subgraph(NamedTuple):
-    """Global ids of a stored subgraph's rows, and of what its entries lead to. reversed: whether
-    these are to be the rows.
+    """A stored subgraph's numberings: the global ids of its rows, and of the targets of its
+    entries. reversed: whether the targets are to be the rows.
     """
 
     rows: Numbering
@@ -36,7 +36,8 @@ class Subgraph(NamedTuple):
 
 
 class RowsMaker:
-    """Takes so many subgraphs: all of them to count, then all of them again, with their entries.
+    """A maker of rows, which takes ``subgraphs`` subgraphs: all of them to count, then all of them
+    again, with their entries.
 
     near: entries that stand on the device; the others are pinned in host memory. weighted: whether
     weights come along; then all are near.
@@ -61,7 +62,7 @@ class RowsMaker:
                 self.add(self._counted().counts, subgraph.rows, _lengths(cupy.asarray(offsets)))
 
     def count_reversed(self, subgraph: Subgraph, targets: NDArray[np.uint32]) -> None:
-        """Entries of one that is reversed."""
+        """Count the entries of a subgraph that is reversed."""
         counts = self._counted().counts
         with self._device.use() as cupy:
             self._device.launch(
@@ -77,7 +78,7 @@ class RowsMaker:
             )
 
     def begin(self) -> None:
-        """Between counting and placing."""
+        """Make room for the entries. Call this between counting and placing."""
         if self._whole_offsets is None:
             made = self._counted()
             made.begin(self._device, self._near, self._weighted)
@@ -91,8 +92,9 @@ class RowsMaker:
     def placing(
         self, subgraph: Subgraph, read_offsets: Callable[[], NDArray]
     ) -> Iterator[Callable[[int, NDArray[np.uint32], NDArray[np.uint32] | None], None]]:
-        """Gives what takes all entries of a subgraph, some from a place on: that, their targets,
-        and the bits of their weights. read_offsets: gives its offsets.
+        """Give a function that takes all entries of a subgraph, some at a time: the place of the
+        first one, the targets, and the bits of their weights. read_offsets: returns the subgraph's
+        offsets.
         """
         if self._is_all(subgraph):
             yield self._put_all
@@ -105,7 +107,7 @@ class RowsMaker:
                 self.add(self._counted().fill, subgraph.rows, _lengths(offsets))
 
     def _is_all(self, subgraph: Subgraph) -> bool:
-        """Whether its rows are those that are wanted."""
+        """Return whether the subgraph's rows are the very rows that are wanted."""
         alone = self._subgraphs == 1 and not subgraph.reversed
         return alone and is_identity(subgraph.rows) and is_identity(subgraph.targets)
 
@@ -140,14 +142,16 @@ class RowsMaker:
             self._counted().place(self._device, _SOURCE, kernel, shard, *numbers)
 
     def finish(self) -> tuple[Rows, Array | None]:
-        """Rows, whose targets rise where they are of several subgraphs, and weights by entry."""
+        """Return the rows, and weights by entry. Targets of rows made from several subgraphs
+        rise.
+        """
         self._made = None
         if self._subgraphs > 1:
             self._sort()
         return self._rows, self._weights
 
     def add(self, values: Array, numbering: Numbering, addends: Array) -> None:
-        """Add something to each of a subgraph's rows. values: by global id."""
+        """Add an addend to the value of each of a subgraph's rows. values: by global id."""
         if len(numbering.table):
             values[self._table(numbering)] += addends.astype(values.dtype)
             return
@@ -157,7 +161,7 @@ class RowsMaker:
             values[first :: numbering.multiplier][: len(piece)] += piece.astype(values.dtype)
 
     def _sort(self) -> None:
-        """Some rows at a time."""
+        """Sort the entries of the rows, some rows at a time."""
         device, rows = self._device, self._rows
         with device.use() as cupy:
             marks = np.arange(0, rows.edges, _SORTED).astype(rows.offsets.dtype)
@@ -191,7 +195,9 @@ class RowsMaker:
         return pack(NUMBERING, **numbering._asdict() | {"table": table})
 
     def _table(self, numbering: Numbering) -> Array:
-        """On the device, once; what it was made of stays with its subgraph."""
+        """Return a numbering's table on the device, copied there once. The table that it was copied
+        from stays with its subgraph.
+        """
         key = numbering.table.ctypes.data
         if key not in self._tables:
             self._tables[key] = self._device.cupy.asarray(numbering.table)
@@ -199,8 +205,8 @@ class RowsMaker:
 
 
 def making_bytes(vertices: int, entries: int, several: bool, weighted: bool) -> int:
-    """That making rows holds on the device at most, beside the rows, a shard of each array, and a
-    subgraph's offsets. several: subgraphs.
+    """Return the bytes that making rows holds on the device at most, beside the rows, a shard of
+    each array, and a subgraph's offsets. several: whether there are several subgraphs.
     """
     counts, fill = 8 * vertices, 8 * vertices
     at_once = min(entries, _SORTED) + min(vertices, entries)  # a row is not cut

@@ -44,13 +44,15 @@ _STATIC_BYTES = 2048  # shared memory that a kernel has besides
 _LONGEST = np.array(
     [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024], np.int64
 )
-"""Entries of a segment of each group, at most: as ``longest`` of cuda/walks/tiles.cuh."""
+"""The most entries of a segment of each group: as ``longest`` of cuda/walks/tiles.cuh."""
 _WIDTH = np.array([1] * 7 + [2, 2, 4, 4, 8, 8, 16, 16, 32, 32, 32, 32], np.int64)
-"""Lanes that share one of these: two to ``lanes_shift``."""
+"""Number of lanes that share a segment of each group: two to ``lanes_shift``."""
 
 
 class Tiling(NamedTuple):
-    """``tiles`` of 2^shift vertices, the first ones; then ``columns`` of 2^column_shift: of all."""
+    """A grouping of vertices by tiles. The first ``tiles`` tiles have 2^shift vertices each.
+    ``columns`` columns of 2^column_shift vertices, of all vertices, come next.
+    """
 
     tiles: int
     shift: int
@@ -63,7 +65,9 @@ class Tiling(NamedTuple):
 
 
 def tile_shift(device: Device, itemsize: int) -> int:
-    """Two to it: values, of so many bytes each, that a block has room for."""
+    """Return the largest shift for which a block has room for 2^shift values of ``itemsize`` bytes
+    each.
+    """
     room = (device.shared_bytes - _STATIC_BYTES) // itemsize
     return min(_MOST_SHIFT, room.bit_length() - 1)
 
@@ -183,15 +187,15 @@ def tile_rows(
 
 
 def warm_up(device: Device, offset_type: str) -> None:
-    """Compile, or load from the cache, what ``tile_rows`` calls."""
+    """Compile, or load from the cache, the kernels that ``tile_rows`` calls."""
     with device.use():
         for function in ("weigh_units", "count_segments", "place_segments"):
             device.kernel(_SOURCE, f"{function}<{offset_type}>")
 
 
 def _cut_bands(device: Device, kind: str, of: tuple[Any, ...], units: int, bands: int) -> Array:
-    """uint32 (bands + 1,): the first unit of each, and an end, so that all cost about as much, as
-    far as some units tell.
+    """Return uint32 (bands + 1,): the first unit of each band, and an end, so that all bands cost
+    about as much, as far as some units tell.
     """
     apart = max(1, units // (bands * _WEIGHED))
     samples = -(-units // apart)
@@ -208,8 +212,8 @@ def _cut_bands(device: Device, kind: str, of: tuple[Any, ...], units: int, bands
 
 
 def _lay_out(counts: np.ndarray, tiling: Tiling) -> tuple[np.ndarray, int, int, int]:
-    """GROUP of each group, by how many segments it has; then how many entries there are in tiles,
-    in columns, and how many segments, what is none included.
+    """Return the GROUP structure of each group, from the number of its segments; then the number of
+    entries in tiles, the number in columns, and the number of segments, padding included.
     """
     shape = -1, tiling.cells, len(_LONGEST)
     segments_a_chunk = _LANES // _WIDTH  # segments of a chunk

@@ -1,4 +1,5 @@
-"""Graph500's rules over what several ranks found of an undirected graph (cuda/ranks/check.cu).
+"""Graph500's rules, checked over what several ranks found of an undirected graph
+(cuda/ranks/check.cu).
 
 The definition is bfs/check.py. A rank checks the edges that it has, with what the owners of their
 vertices found. That an edge leads to a vertex's parent is found where that parent is known
@@ -31,10 +32,11 @@ CLAIM = np.dtype(
 
 
 class EdgeCheck:
-    """Rules 3 and 4 over the edges of rows that a rank has.
+    """A check of rules 3 and 4 over the edges of rows that a rank has.
 
-    distance, parent: by its numbers, of all that its rows lead to, and of these rows; global_id:
-    the same. joined: uint8, set where an edge leads to a row's parent, one level up.
+    distance, parent: arrays by the rank's numbers, distances of all vertices that its rows lead to,
+    and parents of its rows. global_id: global ids of the same vertices. joined: uint8, set where an
+    edge leads to a row's parent, one level up.
     """
 
     def __init__(self, device: Device, distance: Array, parent: Array, global_id: Array) -> None:
@@ -46,7 +48,7 @@ class EdgeCheck:
         self._claim = pack(CLAIM, distance=distance, parent=parent, global_id=global_id)
 
     def look_at(self, rows: Rows, begin: int, joined: Array) -> None:
-        """begin: the number of their first row."""
+        """Check the edges of ``rows``. begin: the number of the first row."""
         edges = rows.offsets, rows.targets(), np.uint64(rows.edges)
         which = np.uint32(len(rows.offsets) - 1), np.uint32(begin)
         function = f"check_edges<{rows.offset_type}>"
@@ -65,23 +67,24 @@ class EdgeCheck:
 class Claims(Protocol):
     """The messages of the ranks of a layout for a check.
 
-    rows: that a rank has, each with the number of the first.
+    rows: rows that a rank has, each with the number of the first row.
     """
 
     rows: list[tuple[Rows, int]]
 
     def gather(self) -> tuple[Array, Array]:
-        """Distances (int32) of all that the rows lead to, and parents of those that have rows, by
-        the rank's numbers: of others' vertices from their owners.
+        """Return the distances (int32) of all vertices that the rows lead to, and the parents of
+        those that have rows, by the rank's numbers. What other ranks' vertices have comes from
+        their owners.
         """
         ...
 
     def tell(self, joined: Array) -> None:
-        """Owners what others have found of their tree edges."""
+        """Tell owners what others have found of the tree edges of their vertices."""
         ...
 
     def knows(self, parent: Array) -> Array:
-        """bool, by own number: vertices that the rank has a parent for."""
+        """Return bool, by own number: whether the rank has a parent for the vertex."""
         ...
 
     def known(self, has_parent: Array) -> None:
@@ -99,7 +102,9 @@ class Checker:
             self._global_id = search.rows.global_ids(cupy)
 
     def check(self, source: int) -> Violations:
-        """source: a global id. On every rank the violations that it knows of."""
+        """Check a search from ``source``, a global id. Returns, on every rank, the violations that
+        the rank knows of.
+        """
         device, claims = self._search.device, self._claims
         own_numbers = self._search.rows.own_numbers
         with device.use() as cupy:
@@ -120,12 +125,16 @@ class Checker:
         return violations
 
     def rows_reached(self, rows_from: Array) -> int:
-        """The sum of ``rows_from``, by own number, over what this rank reached."""
+        """Return the sum of ``rows_from``, by own number, over the vertices that this rank
+        reached.
+        """
         return reached(self._search.device, self._search.distance, rows_from)[1]
 
 
 class DelegateClaims:
-    """A tree edge stands where its lower end's parent is known, so that nobody needs to be told."""
+    """Messages for a check in the layout of delegates. A tree edge stands where its lower end's
+    parent is known, so that nobody needs to be told.
+    """
 
     def __init__(self, search: Search[DelegateLayout], exchange: Exchange) -> None:
         self._search = search
@@ -161,7 +170,9 @@ class DelegateClaims:
         return self._search.layout.knows()
 
     def known(self, has_parent: Array) -> None:
-        """Somebody has to know each parent: the owner, or of a delegate any rank."""
+        """Enter delegates of which another rank has the parent. Somebody has to know each parent:
+        the owner, or, for a delegate, any rank.
+        """
         rows, cupy = self._search.layout.rows, self._search.device.cupy
         delegates = rows.numbering.first_normal
         told = cupy.packbits(has_parent[:delegates]).get()
@@ -171,7 +182,9 @@ class DelegateClaims:
 
 
 class GridClaims:
-    """A rank has the rows of its grid columns; whose parents they lead to, the owners are told."""
+    """Messages for a check in a grid. A rank has the rows of its grid columns. If an edge leads to
+    the parent of another rank's vertex, the owner is told.
+    """
 
     def __init__(self, search: Search[GridLayout], exchange: Exchange) -> None:
         self._search = search
@@ -202,7 +215,9 @@ class GridClaims:
         pass  # the owner knows them all
 
     def _move(self, kind: Kind, values: Array, adding: bool = False) -> None:
-        """Send values as letters of that kind go. adding: to what stands there, by bits."""
+        """Send values in the way that letters of that kind go. adding: whether to add to the values
+        that stand there, by bits.
+        """
         rank = self._search.rows.rank
         ranks = range(self._search.rows.ranks)
         told = {p for peer in ranks for p in self._told(kind, rank, peer)}
@@ -226,7 +241,7 @@ _CLAIMS: dict[type, Any] = {DelegateLayout: DelegateClaims, GridLayout: GridClai
 
 
 def _add_wrong(cupy: Any, violations: Violations, rule: int, wrong: Array) -> None:
-    """Vertices that break a rule."""
+    """Add the vertices that break a rule to ``violations``."""
     count = int(cupy.count_nonzero(wrong))
     if count:
         violations.add(rule, count, int(cupy.argmax(wrong)))

@@ -29,7 +29,8 @@ _QUEUED_BY_A_WARP = 32 * 32 + 128  # beyond what a queue is to hold, before it l
 
 
 class DelegateLevel(NamedTuple):
-    """A rank's work in a superstep. normals, delegates: found; examined: entries looked at.
+    """A rank's work in a superstep. normals, delegates: the numbers of vertices found. examined:
+    entries looked at.
 
     clocks: of a multiprocessor, for each of structures.PHASES.
     """
@@ -48,13 +49,13 @@ class DelegateLevel(NamedTuple):
 
     @property
     def sent(self) -> dict[str, int]:
-        """Bytes, by kind."""
+        """Return the bytes sent, by kind."""
         return {"delegates": self.delegate_bytes, "normals": self.normal_bytes}
 
 
 def sizes_of(device: Device, own_numbers: int, numbers: int, rows: int) -> Sizes:
-    """own_numbers, numbers: where those of own vertices, and all, end. rows: of vertices with
-    edges.
+    """Return the sizes of a rank's numbers and queues. own_numbers, numbers: where the numbers of
+    own vertices, and of all, end. rows: of vertices with edges.
     """
     queued = min(max(_LEAST_QUEUED, rows // 64), MOST_QUEUED)
     warps = device.multiprocessors * WIDE_LAUNCH[1] * (WIDE_LAUNCH[0] // 32)
@@ -62,8 +63,8 @@ def sizes_of(device: Device, own_numbers: int, numbers: int, rows: int) -> Sizes
 
 
 def state(sizes: Sizes, delegates: int, ranks: int) -> list[arrays.Array]:
-    """Return the arrays that a search writes to beside search.state. delegates: where their numbers
-    end.
+    """Return the arrays that a search writes to beside search.state. delegates: where the
+    delegates' numbers end.
     """
     lines = sizes.numbers // ALIGNED
     return [
@@ -78,8 +79,8 @@ def state(sizes: Sizes, delegates: int, ranks: int) -> list[arrays.Array]:
 def tables(rows: int, delegates: int, own_numbers: int) -> list[arrays.Array]:
     """Return the arrays of a rank's tables of vertices beside its rows, at their longest.
 
-    rows: along nn that have edges. delegates, own_numbers: where the numbers of delegates end,
-    and of all own vertices.
+    rows: the number of rows along nn that have edges. delegates, own_numbers: where the numbers of
+    delegates, and of all own vertices, end.
     """
     return [
         arrays.Array("nn_rows", np.uint32, rows),
@@ -90,10 +91,10 @@ def tables(rows: int, delegates: int, own_numbers: int) -> list[arrays.Array]:
 
 
 class DelegateLayout:
-    """See search.RankLayout.
+    """The layout of delegates; see search.RankLayout.
 
-    many_delegates: unvisited, from which on a pull takes two rounds, and may find much.
-    ghost_vertices, once connected: by rank, our numbers of its ghosts that we own.
+    many_delegates: number of unvisited delegates from which on a pull takes two rounds, and may
+    find much. ghost_vertices, once connected: by rank, our numbers of its ghosts that we own.
     """
 
     kernel = KERNEL
@@ -189,7 +190,7 @@ class DelegateLayout:
         return mail
 
     def knows(self) -> Array:
-        """bool, by own number: vertices that this rank has a parent for."""
+        """Return bool, by own number: whether this rank has a parent for the vertex."""
         cupy, parent = self.device.cupy, self.shared.array("parent")
         known = parent[: self.rows.own_numbers] != np.uint32(UNREACHED)
         found = cupy.unpackbits(self._made["found_here"].view(np.uint8), bitorder="little")
@@ -198,7 +199,9 @@ class DelegateLayout:
 
 
 def _without_empty_rows(cupy: Any, rows: DelegateRows) -> tuple[Array, Array]:
-    """The rank's numbers of the vertices that have edges along nn, and where their edges begin."""
+    """Return the rank's numbers of the vertices that have edges along nn, and where their edges
+    begin.
+    """
     offsets = rows.nn_offsets
     places = cupy.flatnonzero(offsets[1:] > offsets[:-1])
     begins = cupy.append(offsets[places], offsets[-1:])

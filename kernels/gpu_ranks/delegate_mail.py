@@ -1,7 +1,7 @@
 """Messages between ranks in the layout of delegates (cuda/ranks/mail.cuh), as the host sees them.
 
-A rank's mail and parents stand in memory of its own that others may read. Where they cannot, the
-host has what each round wrote sent, and parents at the end.
+A rank's mail and parents stand in memory of its own that others may read. Where others cannot read
+it, the host has the mail that each round wrote sent, and parents at the end.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .numbering import aligned
 
 
 def shared(ranks: int, delegates: int, own_numbers: int, numbers: int) -> list[arrays.Array]:
-    """A rank's arrivals, mail of even and odd rounds (delegates, as a bitmap and as a list, then
-    ghosts), and parents by all its numbers.
+    """Return the arrays that ranks share: a rank's arrivals; mail of even and odd rounds
+    (delegates, as a bitmap and as a list, then ghosts); and parents by all the rank's numbers.
 
     delegates, own_numbers, numbers: where numbers of delegates, of own vertices, and of all end.
     """
@@ -45,13 +45,13 @@ class DelegateMemory:
         self.arrays = PeerArrays(device, shared(ranks, delegates, rows.own_numbers, rows.numbers))
 
     def region_of(self, rank: int) -> tuple[int, int]:
-        """Where a rank's delegates stand in bitmaps."""
+        """Return where a rank's delegates begin and end in bitmaps, in words."""
         first, end = self._rows.numbering.own_delegates(rank)
         return first // 32, end // 32
 
     def ghosts_of(self, peer: int) -> tuple[int, int, int]:
-        """Return facts of our ghosts that another rank owns: words before them in mail, their
-        words, the first of them.
+        """Return facts about our ghosts that another rank owns: the number of words before them in
+        mail, the number of their words, and the first of them.
         """
         first = self._rows.ghost_first[peer]
         words = aligned(len(self._rows.ghosts[peer])) // 32
@@ -59,7 +59,9 @@ class DelegateMemory:
 
 
 class _Inbox(NamedTuple):
-    """Copies of what a peer sends. wanted: bitmap of its ghosts whose parents are still to come."""
+    """Copies of the mail that a peer sends. wanted: bitmap of its ghosts whose parents are still to
+    come.
+    """
 
     delegates: Array
     ghosts: Array
@@ -92,7 +94,9 @@ class HostedDelegateMail:
         self._inboxes: dict[int, _Inbox] = {}
 
     def open(self, peer: int, words: int) -> dict[str, Any]:
-        """Return the facts of a peer for the kernel. words: of its ghosts that this rank owns."""
+        """Return the facts of a peer for the kernel. words: of the peer's ghosts that this rank
+        owns.
+        """
         cupy, delegates = self._device.cupy, 2 * self._memory.delegate_words
         inbox = cupy.empty(delegates + 2 * words, np.uint32)
         wanted = cupy.zeros(words, np.uint32)
@@ -108,7 +112,7 @@ class HostedDelegateMail:
             inbox.wanted.fill(0)
 
     def carry(self, control: np.void) -> None:
-        """Send the mail of a round, and put that of the others where the kernel reads it."""
+        """Send the mail of a round, and put the others' mail where the kernel reads it."""
         number, fresh = int(control["round"]), int(control["fresh"])
         memory, ranks, parity = self._memory, self._rows.ranks, number & 1
         sent = self._sent.get().reshape(2, -1)[parity].tolist()
@@ -132,7 +136,7 @@ class HostedDelegateMail:
         memory.arrays.array("arrivals").set(arrivals.view(np.uint8).ravel())
 
     def fetch_parents(self) -> None:
-        """Fetch the parents of vertices that another rank found first: it knows them."""
+        """Fetch the parents of vertices that another rank found first, and so knows."""
         cupy, parent = self._device.cupy, self._memory.arrays.array("parent")
         wanted = {peer: set_bits(cupy, inbox.wanted) for peer, inbox in self._inboxes.items()}
         ranks = range(self._rows.ranks)
@@ -147,7 +151,7 @@ class HostedDelegateMail:
 
 
 def set_bits(cupy: Any, bitmap: Array) -> Array:
-    """uint32, places of the bits that are set."""
+    """Return the places of the bits that are set: uint32."""
     bits = cupy.unpackbits(bitmap.view(np.uint8), bitorder="little")
     return cupy.flatnonzero(bits).astype(np.uint32)
 
@@ -157,7 +161,7 @@ def _packed(bitmap: Array, listed: Array, count: int) -> Array:
 
 
 def _put(inbox: Array, count: int, mail: Array) -> None:
-    """A bitmap, or the list after it."""
+    """Put mail into an inbox: as a bitmap, or as the list after it."""
     words = len(inbox) // 2
     at = words if count <= words else 0
     inbox[at : at + len(mail)] = mail

@@ -63,12 +63,12 @@ class DelegateRows:
         return self.numbering.number(self.rank, vertex)
 
     def delegate_numbers(self, xp: Any) -> Array:
-        """See DelegateNumbering."""
+        """Return the rank's numbers of delegates: see DelegateNumbering."""
         return self.numbering.delegate_numbers(xp, self.delegates)
 
     def delegate_ids(self, xp: Any) -> Array | None:
-        """uint32, the global ids of delegates by number, UNREACHED where there is none; None where
-        hubs are first.
+        """Return the global ids of delegates by number: uint32, UNREACHED where there is no
+        delegate. Returns None where hubs are first.
         """
         if self.delegates is None:
             return None
@@ -77,7 +77,9 @@ class DelegateRows:
         return ids
 
     def global_ids(self, cupy: Any) -> Array:
-        """uint32, by the rank's numbers; UNREACHED where there is no vertex."""
+        """Return the global ids by the rank's numbers: uint32, UNREACHED where there is no
+        vertex.
+        """
         numbering = self.numbering
         found = cupy.full(self.numbers, UNREACHED, np.uint32)
         segments = [*numbering.normal_segments(self.rank).values()]
@@ -109,7 +111,7 @@ class DelegateRows:
 
     @property
     def own_numbers(self) -> int:
-        """Delegates and own normal vertices."""
+        """Return the number of delegates and own normal vertices, where their numbers end."""
         return self.numbering.own_numbers(self.rank)
 
     @property
@@ -118,14 +120,15 @@ class DelegateRows:
 
     @property
     def bytes(self) -> int:
-        """The bytes of the graph: offsets, targets, numbers of ghosts."""
+        """Count the bytes of the graph: offsets, targets, numbers of ghosts."""
         ghosts = sum(vertices.nbytes for vertices in self.ghosts)
         return self.graph.bytes + self.nn_offsets.nbytes + self.nn_targets.nbytes + ghosts
 
 
 @dataclass
 class DelegateRowsMaker:
-    """Takes subgraphs, first their offsets (``count``), then their targets (``place``).
+    """A maker of rows, which takes subgraphs: first their offsets (``count``), then their targets
+    (``place``).
 
     delegates: their global ids; None where hubs are first. near: entries of the rows of dd,
     dn and nd, and of their reverse, that stand on the device; the others are pinned in host memory.
@@ -159,7 +162,7 @@ class DelegateRowsMaker:
             self._add(self._making(name).counts, partition, name, offsets)
 
     def begin(self) -> None:
-        """Between the last ``count`` and the first ``place``."""
+        """Make room for targets. Call this between the last ``count`` and the first ``place``."""
         with self.device.use():
             for name, making in self._made.items():
                 making.begin(self.device, None if name == "nn" else self.near)
@@ -179,7 +182,7 @@ class DelegateRowsMaker:
             making.place(self.device, _SOURCE, "place_targets", shard, of_rows, of_targets)
 
     def end(self, partition: int, name: str) -> None:
-        """A subgraph's targets have all been placed."""
+        """Note that a subgraph's targets have all been placed."""
         with self.device.use():
             self._add(self._making(name).fill, partition, name, self._offsets[partition, name])
             del self._offsets[partition, name]
@@ -213,7 +216,7 @@ class DelegateRowsMaker:
         return self._made["reverse" if name.startswith("reverse-") else "rows"]
 
     def _first_row(self, name: str) -> int:
-        """The number of the vertex that has the first of the rows that are made."""
+        """Return the number of the vertex that has the first of the rows that are made."""
         return self.numbering.first_normal if name == "nn" else 0
 
     def _add(self, to: Array, partition: int, name: str, offsets: Array) -> None:
@@ -228,7 +231,9 @@ class DelegateRowsMaker:
         row_lengths += lengths[segment.skipped :]  # rows of delegates, which are empty, go before
 
     def _number_ghosts(self, targets: Array) -> tuple[list[Array], list[int]]:
-        """Targets along nn become the rank's numbers; see DelegateRows for what is returned."""
+        """Replace targets along nn by the rank's numbers. Returns the ghosts of each owner, and the
+        rank's number of each owner's first ghost: see DelegateRows.
+        """
         numbering, cupy = self.numbering, self.device.cupy
         normals = numbering.first_normal
         sizes = [numbering.own_numbers(rank) - normals for rank in range(numbering.ranks)]
@@ -278,7 +283,9 @@ class DelegateRowsMaker:
 
 
 def _end_of_rows(name: str) -> str:
-    """Whether a subgraph's rows are those of delegates (d) or normal vertices (n)."""
+    """Return "d" if a subgraph's rows are those of delegates, and "n" if they are those of normal
+    vertices.
+    """
     return name[-1] if name.startswith("reverse-") else name[-2]
 
 
@@ -287,7 +294,7 @@ def _end_of_targets(name: str) -> str:
 
 
 def _ghost_ids(cupy: Any, numbering: DelegateNumbering, owner: int, ghosts: Array) -> Array:
-    """Global ids of normal vertices, as their owner numbers them."""
+    """Return the global ids of ghosts, which are given as their owner numbers them."""
     origins = origins_of(numbering.normal_segments(owner).values())
     place = (ghosts - np.uint32(numbering.first_normal)) // np.uint32(ALIGNED)
     first, partition = (
@@ -297,7 +304,7 @@ def _ghost_ids(cupy: Any, numbering: DelegateNumbering, owner: int, ghosts: Arra
 
 
 def _ones(words: Array) -> Array:
-    """Set bits of each word."""
+    """Count the set bits of each word."""
     words = words - ((words >> 1) & np.uint32(0x55555555))
     words = (words & np.uint32(0x33333333)) + ((words >> 2) & np.uint32(0x33333333))
     words = (words + (words >> 4)) & np.uint32(0x0F0F0F0F)

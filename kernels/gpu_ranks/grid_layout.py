@@ -25,7 +25,8 @@ KERNEL = WideKernel("ranks/grid_search.cu", "grid_search")
 
 
 class GridLevel(NamedTuple):
-    """A rank's work in a superstep. found: of its own vertices; examined: entries looked at.
+    """A rank's work in a superstep. found: the number of its own vertices found. examined: entries
+    looked at.
 
     clocks: of a multiprocessor, for each of structures.PHASES.
     """
@@ -39,7 +40,7 @@ class GridLevel(NamedTuple):
 
     @property
     def sent(self) -> dict[str, int]:
-        """Bytes, by kind."""
+        """Return the bytes sent, by kind."""
         return {"expand": self.expand_bytes, "fold": self.fold_bytes}
 
 
@@ -66,7 +67,9 @@ def tables(known: Known) -> list[arrays.Array]:
 
 
 class GridLayout:
-    """See search.RankLayout. letters: what ranks tell each other."""
+    """The layout of a grid; see search.RankLayout. letters: which partitions ranks tell each other
+    of.
+    """
 
     kernel = KERNEL
     control = CONTROL
@@ -139,8 +142,8 @@ class GridLayout:
 
 
 def _rows_to_pull(cupy: Any, rows: GridRows) -> tuple[Array, int, int]:
-    """Bitmap of the rows that have no edges to pull along; of own vertices, rows that have some,
-    and their edges.
+    """Return the bitmap of the rows that have no edges to pull along; then, of the rows of own
+    vertices, how many have such edges, and the number of these edges.
     """
     offsets, own_numbers = rows.graph.reverse.offsets, rows.known.own_numbers
     empty = offsets[1:] == offsets[:-1]

@@ -1,7 +1,8 @@
 """Messages between ranks in a grid of partitions (cuda/ranks/grid.cuh), as the host sees them.
 
 A rank's mail, its counts and the parents that it knows stand in memory of its own that others may
-read. Where they cannot, the host carries what each round wrote, and parents at the end.
+read. Where others cannot read it, the host carries the mail that each round wrote, and parents at
+the end.
 """
 
 from __future__ import annotations
@@ -34,14 +35,17 @@ class Kind(IntEnum):
 
 
 class Letters:
-    """Which partitions each rank's mail tells each other one of, in the order in which it does."""
+    """Lists of the partitions that each rank's mail tells each other rank of, in the order of the
+    mail.
+    """
 
     def __init__(self, numbering: GridNumbering) -> None:
         self.known = [numbering.known(rank) for rank in range(numbering.ranks)]
         self._own = [numbering.own(rank) for rank in range(numbering.ranks)]
 
     def of(self, kind: Kind, sender: int, receiver: int) -> list[int]:
-        """
+        """Return the partitions that letters of this kind from ``sender`` tell ``receiver`` of.
+
         >>> four = Letters(GridNumbering(ranks=4, rows=2, columns=2, vertices=10))
         >>> [four.of(kind, 0, 1) for kind in Kind]  # side by side in the grid
         [[], [0], [1], []]
@@ -54,7 +58,7 @@ class Letters:
         return [p for p in self._own[owner] if p in among]
 
     def readers(self, kind: Kind, partition: int, owner: int) -> int:
-        """Other ranks that have a partition's grid column, or row."""
+        """Count the other ranks that have a partition's grid column, or row."""
         return sum(
             partition in self.of(kind, owner, rank)
             for rank in range(len(self.known))
@@ -63,7 +67,9 @@ class Letters:
 
 
 def inboxes_of(letters: Letters, rank: int) -> set[tuple[int, int]]:
-    """Other ranks, and the partitions that each tells this one of, in whatever round."""
+    """Return the pairs of another rank and a partition that it tells this rank of, in whatever
+    round.
+    """
     senders = [sender for sender in range(len(letters.known)) if sender != rank]
     return {
         (sender, p) for kind in Kind for sender in senders for p in letters.of(kind, sender, rank)
@@ -71,8 +77,9 @@ def inboxes_of(letters: Letters, rank: int) -> set[tuple[int, int]]:
 
 
 def shared(known: Known, ranks: int) -> list[arrays.Array]:
-    """A rank's arrivals, counts (vertices, by segment) and mail (a bitmap and a list of all
-    numbers) of even and odd rounds, and parents by all its numbers.
+    """Return the arrays that ranks share: a rank's arrivals; counts (vertices, by segment) and mail
+    (a bitmap and a list of all numbers) of even and odd rounds; and parents by all the rank's
+    numbers.
     """
     mail = 2 * known.numbers // 32
     return [
@@ -85,8 +92,8 @@ def shared(known: Known, ranks: int) -> list[arrays.Array]:
 
 
 class GridMemory:
-    """Mail in the memory that ranks share. What stands where in another rank's memory follows from
-    what it knows.
+    """Mail in the memory that ranks share. The places of arrays in another rank's memory follow
+    from the vertices that this other rank knows.
     """
 
     def __init__(self, device: Device, letters: Letters, rank: int) -> None:
@@ -96,7 +103,9 @@ class GridMemory:
         self.arrays = PeerArrays(device, shared(self.known, len(letters.known)))
 
     def arrivals_in(self, base: int) -> int:
-        """Where this rank writes in another one's memory, which begins at ``base``."""
+        """Return the address at which this rank writes in another rank's memory, which begins at
+        ``base``.
+        """
         return base + 2 * self._rank * ARRIVAL.itemsize
 
     def letter_from(self, sender: int, base: int, partition: int) -> np.ndarray:
@@ -116,7 +125,7 @@ class GridMemory:
         )
 
     def sent(self, parity: int) -> list[int]:
-        """Vertices of each segment that mail tells of."""
+        """Return the number of vertices of each segment that mail tells of."""
         return self.arrays.array("sent").get().reshape(2, -1)[parity].tolist()
 
     def mail(self, parity: int, partition: int, count: int) -> Array:
@@ -130,7 +139,9 @@ class GridMemory:
 
 
 class _Inbox(NamedTuple):
-    """Another rank's message about a partition. wanted: those of it whose parents are to come."""
+    """Another rank's message about a partition. wanted: bitmap of the partition's vertices whose
+    parents are still to come.
+    """
 
     count: Array
     bitmap: Array
@@ -176,7 +187,7 @@ class HostedGridMail:
             inbox.wanted.fill(0)
 
     def carry(self, control: np.void) -> None:
-        """Send the mail of a round, and put that of the others where the kernel reads it."""
+        """Send the mail of a round, and put the others' mail where the kernel reads it."""
         number = int(control["round"])
         kind, sent = _kind_of(control), self._memory.sent(number & 1)
         place = self._memory.known.place
@@ -205,7 +216,7 @@ class HostedGridMail:
         self._memory.arrays.array("arrivals").set(arrivals.view(np.uint8).ravel())
 
     def fetch_parents(self) -> None:
-        """Fetch the parents of vertices that another rank found first: it knows them."""
+        """Fetch the parents of vertices that another rank found first, and so knows."""
         cupy, parent = self._device.cupy, self._memory.arrays.array("parent")
         known = self._memory.known
         ranks = range(len(self._letters.known))
@@ -230,7 +241,7 @@ class HostedGridMail:
                     parent[known.at[p].first + wanted[peer, p]] = parents
 
     def _asked(self, owner: int, finder: int) -> list[int]:
-        """The owner's partitions of which the finder may know parents."""
+        """Return the owner's partitions of which the finder may know parents."""
         if owner == finder:
             return []
         kinds = (Kind.FOUND_IN_ROWS, Kind.FOUND_IN_COLUMNS)
@@ -246,7 +257,7 @@ def _kind_of(control: np.void) -> Kind:
 
 
 def segments_of(letters: Letters, known: Known, rank: int) -> list[tuple[int, int, int, int]]:
-    """The kernel's ``Segment`` of each partition that a rank knows."""
+    """Return the kernel's ``Segment`` of each partition that a rank knows."""
     found = []
     for i, segment in enumerate(known.segments):
         p = segment.partition

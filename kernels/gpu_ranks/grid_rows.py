@@ -29,7 +29,7 @@ _SOURCE = "rows/grid_rows.cu"
 
 @dataclass(frozen=True)
 class GridNumbering:
-    """Which partitions each rank owns, and knows. rows, columns: of the grid.
+    """The partitions that each rank owns, and those that it knows. rows, columns: of the grid.
 
     >>> two = GridNumbering(ranks=4, rows=2, columns=2, vertices=10)
     >>> two.own(1), two.in_columns(1), two.in_rows(1)
@@ -49,17 +49,17 @@ class GridNumbering:
         return list(range(rank, self.partitions, self.ranks))
 
     def in_columns(self, rank: int) -> list[int]:
-        """The other partitions of its grid columns."""
+        """Return the other partitions of the rank's grid columns."""
         columns = {p % self.columns for p in self.own(rank)}
         return [p for p in self._others(rank) if p % self.columns in columns]
 
     def in_rows(self, rank: int) -> list[int]:
-        """The other partitions of its grid rows."""
+        """Return the other partitions of the rank's grid rows."""
         rows = {p // self.columns for p in self.own(rank)}
         return [p for p in self._others(rank) if p // self.columns in rows]
 
     def size(self, partition: int) -> int:
-        """Vertices."""
+        """Count the vertices of a partition."""
         return len(range(partition, self.vertices, self.partitions))
 
     def known(self, rank: int) -> Known:
@@ -90,9 +90,11 @@ class GridNumbering:
 
 @dataclass(frozen=True)
 class Known:
-    """The vertices that a rank numbers: its own, those that it has rows of besides, targets.
+    """The vertices that a rank numbers: first its own, then other vertices that it has rows of,
+    then those that are targets alone.
 
-    own, rows: how many of the segments these are. in_columns, in_rows: partitions of other ranks.
+    own, rows: how many of the segments are of own vertices, and of vertices with rows. in_columns,
+    in_rows: partitions of other ranks.
     """
 
     segments: list[Segment]
@@ -145,7 +147,9 @@ class GridRows:
         return self.numbering.number(self.rank, vertex)
 
     def global_ids(self, cupy: Any) -> Array:
-        """uint32, by the rank's numbers; UNREACHED where there is no vertex."""
+        """Return the global ids by the rank's numbers: uint32, UNREACHED where there is no
+        vertex.
+        """
         partitions = np.uint32(self.numbering.partitions)
         found = cupy.full(self.known.numbers, UNREACHED, np.uint32)
         for p, first, count, _ in self.known.segments:
@@ -167,13 +171,14 @@ class GridRows:
 
     @property
     def bytes(self) -> int:
-        """The bytes of the graph: offsets and targets."""
+        """Count the bytes of the graph: offsets and targets."""
         return self.graph.bytes
 
 
 @dataclass
 class GridRowsMaker:
-    """Takes tiles, first their offsets (``count``), then their targets (``place``).
+    """A maker of rows, which takes tiles: first their offsets (``count``), then their targets
+    (``place``).
 
     near: entries of the rows, and of their reverse, that stand on the device; the others are pinned
     in host memory. None: all.
@@ -200,7 +205,7 @@ class GridRowsMaker:
             self._add(self._made[name].counts, partition, name)
 
     def begin(self) -> None:
-        """Between the last ``count`` and the first ``place``."""
+        """Make room for targets. Call this between the last ``count`` and the first ``place``."""
         with self.device.use():
             for making in self._made.values():
                 making.begin(self.device, self.near)
@@ -220,7 +225,7 @@ class GridRowsMaker:
             making.place(self.device, _SOURCE, "place_tile", shard, of_rows, of_targets)
 
     def end(self, partition: int, name: str) -> None:
-        """A tile's targets have all been placed."""
+        """Note that a tile's targets have all been placed."""
         with self.device.use():
             self._add(self._made[name].fill, partition, name)
             del self._offsets[partition, name]
@@ -232,7 +237,7 @@ class GridRowsMaker:
         return GridRows(self.numbering, self.rank, graph)
 
     def _column_of(self, partition: int) -> list[int]:
-        """The partitions of its grid column."""
+        """Return the partitions of the grid column of a partition."""
         grid = self.numbering
         return [i * grid.columns + partition % grid.columns for i in range(grid.rows)]
 
@@ -240,7 +245,9 @@ class GridRowsMaker:
         return np.array([self._known.at[p].first for p in partitions], np.uint32)
 
     def _add(self, to: Array, partition: int, name: str) -> None:
-        """Add the lengths of a tile's rows, which are of the partitions of its column by turns."""
+        """Add the lengths of a tile's rows. These belong to the partitions of its column by
+        turns.
+        """
         offsets = self._offsets[partition, name]
         column = self._column_of(partition)
         lengths = (offsets[1:] - offsets[:-1]).astype(to.dtype)

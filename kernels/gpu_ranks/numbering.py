@@ -1,9 +1,10 @@
 """Numbers of vertices in a rank of a search by several devices.
 
-It numbers what it knows: the delegates; its own normal vertices; and ghosts, the normal vertices of
-other ranks that its edges along nn lead to, by owner. Delegates are numbered by owner, the same way
-on all ranks, so that those of a rank stand together; these and the normal vertices go by partition.
-What is of one partition, and the ghosts of an owner, begin at a multiple of ALIGNED.
+A rank numbers the vertices that it knows: first the delegates; then its own normal vertices; then
+ghosts, the normal vertices of other ranks that its edges along nn lead to, by owner. Delegates are
+numbered by owner, the same way on all ranks, so that the delegates of a rank stand together. Own
+delegates and normal vertices go by partition. The vertices of one partition, and the ghosts of an
+owner, begin at a multiple of ALIGNED.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from ..gpu.graph import Array
 from .structures import ORIGIN
 
 ALIGNED = 1024
-"""Vertices whose bits a warp reads at once."""
+"""Number of vertices whose bits a warp reads at once."""
 
 
 def aligned(count: int) -> int:
-    """
+    """Round a count up to a multiple of ALIGNED.
+
     >>> aligned(0), aligned(1), aligned(1024)
     (0, 1024, 1024)
     """
@@ -44,12 +46,14 @@ class Segment(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where another one may begin."""
+        """Return the number at which another segment may begin."""
         return self.first + aligned(self.vertices)
 
 
 def origins_of(segments: Iterable[Segment]) -> NDArray[np.void]:
-    """The kernel's ``Origin`` of each ALIGNED numbers, of segments one after the other."""
+    """Return the kernel's ``Origin`` for every ALIGNED numbers of segments that follow one
+    another.
+    """
     origins = [
         (segment.first - segment.skipped, segment.partition)
         for segment in segments
@@ -60,8 +64,8 @@ def origins_of(segments: Iterable[Segment]) -> NDArray[np.void]:
 
 @dataclass(frozen=True)
 class DelegateNumbering:
-    """Which vertices each rank owns, those of the partitions p with p mod ranks = rank, and what
-    it calls them.
+    """The vertices that each rank owns, and its numbers of them. A rank owns the vertices of the
+    partitions p with p mod ranks = rank.
 
     owned_delegates: of each partition. hubs_first: whether global ids go by degree, so that the
     first of them are the delegates.
@@ -81,7 +85,9 @@ class DelegateNumbering:
     def of(
         cls, ranks: int, partitions: int, vertices: int, delegates: int | NDArray[np.uint32]
     ) -> DelegateNumbering:
-        """delegates: how many, of ids that go by degree; else their global ids."""
+        """Make the numbering. delegates: how many there are, if ids go by degree; else their global
+        ids.
+        """
         hubs_first = isinstance(delegates, int)
         if isinstance(delegates, int):
             owned = [len(range(p, delegates, partitions)) for p in range(partitions)]
@@ -94,23 +100,27 @@ class DelegateNumbering:
         return sum(self.owned_delegates)
 
     def own(self, rank: int) -> range:
-        """Partitions."""
+        """Return the partitions that a rank owns."""
         return range(rank, self.partitions, self.ranks)
 
     @cached_property
     def delegate_segments(self) -> dict[int, Segment]:
-        """By partition, in the order of their numbers, which are the same on all ranks."""
+        """Return the segments of delegates by partition, in the order of their numbers, which are
+        the same on all ranks.
+        """
         by_owner = [p for rank in range(self.ranks) for p in self.own(rank)]
         return _lay_out(0, ((p, self.owned_delegates[p], 0) for p in by_owner))
 
     def own_delegates(self, rank: int) -> tuple[int, int]:
-        """The first of the numbers of a rank's delegates, and where the next rank's begin."""
+        """Return the first number of a rank's delegates, and the number where the next rank's
+        begin.
+        """
         segments = [self.delegate_segments[p] for p in self.own(rank)]
         return (segments[0].first, segments[-1].end) if segments else (0, 0)
 
     @cached_property
     def first_normal(self) -> int:
-        """The number of a rank's first own normal vertex."""
+        """Return the number of a rank's first own normal vertex."""
         return max((segment.end for segment in self.delegate_segments.values()), default=0)
 
     def normal_segments(self, rank: int) -> dict[int, Segment]:
@@ -124,15 +134,15 @@ class DelegateNumbering:
         )
 
     def own_numbers(self, rank: int) -> int:
-        """Where the numbers of its delegates and own normal vertices end."""
+        """Return where the numbers of a rank's delegates and own normal vertices end."""
         ends = [segment.end for segment in self.normal_segments(rank).values()]
         return max(ends, default=self.first_normal)
 
     def number(self, rank: int, vertex: int) -> int | None:
-        """Return the rank's number of a vertex by its global id; None if it does not have the
+        """Return the rank's number of a vertex by its global id; None if the rank does not have the
         vertex.
 
-        Delegates are among them only where hubs are first.
+        Delegates are found only where hubs are first.
         """
         partition, place = vertex % self.partitions, vertex // self.partitions
         if self.hubs_first and vertex < self.delegates:
@@ -143,8 +153,8 @@ class DelegateNumbering:
         return segment.first + place - segment.skipped
 
     def delegate_numbers(self, xp: Any, delegates: NDArray[np.uint32] | None) -> Array:
-        """uint32, of the delegates as a store has them. delegates: their global ids; None where
-        hubs are first. xp: NumPy, or CuPy.
+        """Return the numbers of the delegates in the order in which a store has them: uint32.
+        delegates: their global ids; None where hubs are first. xp: NumPy, or CuPy.
         """
         segments = [self.delegate_segments[p] for p in range(self.partitions)]
         firsts = xp.asarray(np.array([segment.first for segment in segments], np.uint32))
@@ -162,7 +172,9 @@ class DelegateNumbering:
 
 
 def _lay_out(first: int, sizes: Iterable[tuple[int, int, int]]) -> dict[int, Segment]:
-    """Segments one after the other. sizes: partition, vertices, skipped ones."""
+    """Return segments that follow one another, by partition. sizes: partition, vertices, skipped
+    vertices.
+    """
     found: dict[int, Segment] = {}
     for partition, vertices, skipped in sizes:
         found[partition] = segment = Segment(partition, first, vertices, skipped)

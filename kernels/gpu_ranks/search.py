@@ -1,9 +1,10 @@
-"""One rank of a breadth-first search by several devices, whatever the layout of the store.
+"""A rank of a breadth-first search by several devices, whatever the layout of the store.
 
-Ranks read each other's mail in each other's memory, where all of them stand in one machine whose
-devices can; a whole search is one launch then. Elsewhere a launch ends with a round's mail, and the
-host has it sent. It takes another launch, too, where distances outgrow a byte, and where records
-fill their buffer. What differs with the layout, delegate_layout.py and grid_layout.py bring.
+Ranks read each other's mail in each other's memory if all of them stand in one machine whose
+devices can do that; then a whole search is one launch. Elsewhere a launch ends with a round's mail,
+and the host has it sent. A search also takes another launch where distances outgrow a byte, and
+where records fill their buffer. The parts that differ with the layout are in delegate_layout.py and
+grid_layout.py.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ _MOST_LEVEL = 0x7FFFFFFF
 class Sizes(NamedTuple):
     """Sizes of a rank's numbers and queues.
 
-    own: numbers of vertices that have distances there; numbers: all that it knows. queued: vertices
-    after which its queue takes no more; room: that the queue has room for.
+    own: numbers of vertices that have distances there. numbers: all numbers that the rank knows.
+    queued: number of vertices after which its queue takes no more. room: number of vertices that
+    the queue has room for.
     """
 
     own: int
@@ -80,7 +82,7 @@ def wide_distance(sizes: Sizes) -> arrays.Array:
 
 
 class AnyRows(Protocol):
-    """A rank's rows on its device, as DelegateRows and GridRows say."""
+    """The interface of a rank's rows on its device, which DelegateRows and GridRows have."""
 
     @property
     def graph(self) -> DeviceGraph: ...
@@ -119,9 +121,10 @@ class Mail(Protocol):
 class RankLayout(Protocol):
     """A rank's data and work in one layout.
 
-    control, record: types of what the kernel keeps from launch to launch, and of what it tells of a
-    superstep; told: the same for people, a NamedTuple. structure: the kernel's, of a rank, of which
-    Search fills in what it makes itself. shared: what other ranks read, ``parent`` among it.
+    control, record: types of the facts that the kernel keeps from launch to launch, and of those
+    that it tells of a superstep. told: a NamedTuple with a superstep's facts for people. structure:
+    the kernel's structure of a rank; Search fills in the arrays that it makes itself. shared:
+    arrays that other ranks read, ``parent`` among them.
     """
 
     kernel: WideKernel
@@ -138,7 +141,7 @@ class RankLayout(Protocol):
 
     def connect(self, exchange: Exchange, bases: list[int] | None) -> Mail:
         """Learn from the others what they know, and where their mail stands: in their memory, which
-        begins here at ``bases``, or, without these, in copies that the mail puts here.
+        begins here at ``bases``, or, if ``bases`` is None, in copies that the mail puts here.
         """
         ...
 
@@ -199,7 +202,7 @@ class Search(Generic[L]):
         layout.structure["stop"] = self._launches.stop
 
     def connect(self, exchange: Exchange, direct: bool = True) -> None:
-        """Learn what the others know, and where their mail stands.
+        """Learn the facts that the others know, and where their mail stands.
 
         direct: whether to read each other's memory, if that is possible.
         """
@@ -217,9 +220,10 @@ class Search(Generic[L]):
         self._kernel()
 
     def align(self) -> None:
-        """Have the devices wait for each other: what follows begins on all of them at once.
+        """Have the devices wait for each other, so that the next work begins on all of them at
+        once.
 
-        The links between them, where they were idle, are awake then. Without links: nothing.
+        Links between devices that were idle are awake afterwards. Without links, this does nothing.
         """
         if not self.direct:
             return
@@ -229,7 +233,9 @@ class Search(Generic[L]):
             self._start()
 
     def run(self, source: int | None, max_level: int | None = None) -> None:
-        """Search, with all other ranks. source: this rank's number of it; None if it has none."""
+        """Search, together with all other ranks. source: this rank's number of the source; None if
+        it has none.
+        """
         structure = self.layout.structure
         search = structure["search"]
         self._records = []
@@ -250,11 +256,11 @@ class Search(Generic[L]):
                 self._ended.synchronize()
 
     def control(self) -> np.void:
-        """The state that the kernel keeps, as the last launch left it."""
+        """Return the state that the kernel keeps, as the last launch left it."""
         return self._made["control"].get().view(self.layout.control)[0]
 
     def seconds(self) -> float:
-        """Time on the device from the first launch of the last search to its end."""
+        """Return the time on the device from the first launch of the last search to its end."""
         return self.device.cupy.cuda.get_elapsed_time(self._begun, self._ended) / 1e3
 
     def levels(self) -> list[Any]:
@@ -272,14 +278,18 @@ class Search(Generic[L]):
 
     @property
     def peer_bytes(self) -> int:
-        """Return the bytes that others read, on the device beside what its pool holds."""
+        """Return the bytes of the arrays that others read: they are on the device beside what its
+        pool holds.
+        """
         return self.layout.shared.memory.size
 
     def close(self) -> None:
         self.layout.shared.memory.close()
 
     def _launch(self) -> int | None:
-        """A launch, and what it leaves to the host. The stage of the next one, if there is one."""
+        """Do one launch, and the work that it leaves to the host. Returns the stage of the next
+        launch; None if there is none.
+        """
         search = self.layout.structure["search"]
         search["distance"] = self.distance.data.ptr
         self._launches.run(self._start)
@@ -311,7 +321,7 @@ class Search(Generic[L]):
         )
 
     def _widen(self) -> None:
-        """From here on, distances of more than a byte."""
+        """Hold distances of more than a byte from now on."""
         wide = self._wide
         if wide is None:
             declared = wide_distance(self.layout.sizes)

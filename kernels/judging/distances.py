@@ -29,11 +29,11 @@ from ..base.graph import UNREACHED
 from ..base.intrinsics import trailing_zeros
 
 TOGETHER = 64
-"""Searches that share a word."""
+"""Number of searches that share a word."""
 
 _SELDOM = 6
-"""Times that all edges are looked at by searches together, until they are apart: they meet seldom.
-Searches that meet look at them some three times.
+"""Number of times that searches together look at all edges before they go apart, because they
+seldom meet. Searches that meet look at all edges some three times.
 """
 
 SUM_BYTES = 3 * 8 + 2 * 4
@@ -53,7 +53,7 @@ _u32_table = types.uint32[:, ::1]
 
 @kernel(u32s, i64s)
 def count_ends(ends, counts):
-    """Count how many of some edges each vertex is an end of."""
+    """Count, for each vertex, the edges that it is an end of."""
     for e in range(ends.shape[0]):
         counts[ends[e]] += 1
 
@@ -71,14 +71,15 @@ def put_targets(sources, targets, room, rows):
 def sum_distances(
     offsets, targets, both_ways, sources, seen, here, then, active, found, reached, total, farthest
 ):
-    """Search from up to 64 different ``sources``: of each how many vertices it reaches, itself
-    among them, the sum of their distances and the greatest one. Returns edges looked at.
+    """Search from up to 64 different ``sources``. For each source, count the vertices that it
+    reaches, itself among them, and compute the sum of their distances and the greatest distance.
+    Returns the number of edges looked at.
 
-    All at once, unless they seldom meet: then each by itself, which takes less for an edge.
-    both_ways: whether every edge leads both ways; a level of very many edges is then looked for
-    from the vertices that it may reach. seen, here, then: uint64, by vertex; the latter are empty
-    before and after. active, found: uint32, room for all vertices. reached, total, farthest: int64,
-    by source.
+    All searches go at once, unless they seldom meet: then each goes by itself, which takes less
+    time for an edge. both_ways: whether every edge leads both ways; if so, a level of very many
+    edges is looked for from the vertices that it may reach. seen, here, then: uint64, by vertex;
+    ``here`` and ``then`` are empty before and after. active, found: uint32, room for all vertices.
+    reached, total, farthest: int64, by source.
     """
     room = seen, here, then, active, found
     looked, done = _search_together(
@@ -97,7 +98,10 @@ def sum_distances(
 
 @compiled
 def _search_apart(offsets, targets, source, depth, order):
-    """One search; depth: UNREACHED before and after. Returns the three sums, and edges."""
+    """Search from one source by itself. Returns the number of vertices reached, the sum of their
+    distances, the greatest distance, and the number of edges looked at. depth: UNREACHED everywhere
+    before and after.
+    """
     depth[source] = 0
     order[0] = source
     last = 1
@@ -125,7 +129,9 @@ def _search_apart(offsets, targets, source, depth, order):
 def _search_together(
     offsets, targets, both_ways, sources, seen, here, then, active, found, reached, total, farthest
 ):
-    """Returns edges looked at, and whether all was done: not where searches seldom meet."""
+    """Search from all sources at the same time. Returns the number of edges looked at, and whether
+    the searches were finished; they are not if they seldom meet.
+    """
     seen[:] = 0
     count = sources.shape[0]
     searches = np.uint64(0)
@@ -172,7 +178,9 @@ def _search_together(
 
 @compiled
 def _push_words(offsets, targets, seen, here, then, active, count, found):
-    """Along the edges of ``active[:count]``, whose words are taken; how many vertices are found."""
+    """Follow the edges of ``active[:count]``, whose words are taken from ``here``. Returns the
+    number of vertices found, and the number of edges followed.
+    """
     new_count = 0
     for i in range(count):
         u = np.uintp(active[i])
@@ -191,8 +199,8 @@ def _push_words(offsets, targets, seen, here, then, active, count, found):
 
 @compiled
 def _pull_words(offsets, targets, searches, seen, here, then, found):
-    """Along the edges of what some search has not seen; how many vertices are found, by how many
-    edges.
+    """Look along the edges of the vertices that some search has not seen. Returns the number of
+    vertices found, and the number of edges looked at.
     """
     new_count = 0
     edges = np.int64(0)
@@ -216,7 +224,9 @@ def _pull_words(offsets, targets, searches, seen, here, then, found):
 
 @kernel(u32s, u32s, u64s, u64s, u64s)
 def spread_words(sources, targets, here, seen, then):
-    """One level of such searches over some edges, in any order."""
+    """Search one level from many sources along some edges, in any order. Add to ``then``, for each
+    target, the searches that are ``here`` at an edge's source and that the target has not ``seen``.
+    """
     for e in range(sources.shape[0]):
         word = here[sources[e]]
         if word:
@@ -226,7 +236,9 @@ def spread_words(sources, targets, here, seen, then):
 
 @kernel(u64s, u64s, i64, i64s, i64s, i64s)
 def enter_level(then, seen, level, reached, total, farthest):
-    """Count what a level has found, all edges passed. Returns whether that is anything."""
+    """Count what a level has found, after all edges have passed. Returns whether it has found any
+    vertex.
+    """
     found = False
     for v in range(then.shape[0]):
         new = then[v]
@@ -244,7 +256,7 @@ def enter_level(then, seen, level, reached, total, farthest):
 
 @compiled
 def _add_paths(v, u, count, power):
-    """The paths to ``u`` lead on to ``v``."""
+    """Add the paths to ``u`` to the paths to ``v``, which they lead on to."""
     apart = power[u] - power[v]
     if apart == 0:
         count[v] += count[u]
@@ -260,11 +272,12 @@ def _add_paths(v, u, count, power):
 
 @kernel(i64s, u32s, i64, u32s, u32s, f64s, i32s, f64s, f64s)
 def add_dependencies(offsets, targets, source, depth, order, count, power, share, score):
-    """Add to ``score`` what depends on each vertex of the shortest paths from a source: of all that
-    it reaches, the share of their paths that lead through the vertex.
+    """Add to ``score`` each vertex's dependency on the shortest paths from a source: over all
+    vertices that the source reaches, the sum of the share of paths to each that lead through the
+    vertex.
 
-    depth: uint32, UNREACHED before and after. order: uint32; count, share: float64; power: int32;
-    room, by vertex. No edge may stand twice.
+    depth: uint32, UNREACHED everywhere before and after. order: uint32. count, share: float64.
+    power: int32. All these are room, by vertex. No edge may stand twice.
     """
     depth[source] = 0
     order[0] = source
@@ -340,12 +353,14 @@ def _total_wide(offsets, targets, depth, power, share, u):
 
 @kernel(u32s, u32s, booleans, i64s, u32s, i64, _u32_table, u8s, i64s)
 def put_claims(source, vertex, known, distance, slot, most, claim, wrong, found):
-    """Put what some rows of a result say into ``claim``, by vertex and slot, UNREACHED at first.
+    """Put the distances that some rows of a result claim into ``claim``, by vertex and slot,
+    UNREACHED at first.
 
-    source: UNREACHED where it is no vertex; known: whether ``vertex`` is one. slot: by source,
-    UNREACHED of those that are not looked at. most: levels that were searched. wrong: by slot,
-    receives 1 where a distance is none that there may be. found: int64 (3,): adds rows that were
-    looked at, those of what is no vertex, and those of what others had told already.
+    source: UNREACHED where it is no vertex. known: whether ``vertex`` is a vertex. slot: by source,
+    UNREACHED for sources that are not looked at. most: levels that were searched. wrong: by slot,
+    receives 1 where a distance is one that there may not be. found: int64 (3,): adds the number of
+    rows that were looked at, of rows for something that is no vertex, and of rows that repeat what
+    others had told already.
     """
     for i in range(vertex.shape[0]):
         at = slot[source[i]] if source[i] != UNREACHED else UNREACHED
@@ -366,7 +381,9 @@ def put_claims(source, vertex, known, distance, slot, most, claim, wrong, found)
 
 @kernel(u32s, u32s, _u32_table, _u32_table)
 def take_least(sources, targets, claim, least):
-    """Take from each edge's source what it claims, where that is less than what others told."""
+    """Take the distance that each edge's source claims into ``least`` of its target, if it is less
+    than the distances taken before.
+    """
     for e in range(sources.shape[0]):
         u = np.uintp(sources[e])
         v = np.uintp(targets[e])
@@ -376,10 +393,11 @@ def take_least(sources, targets, claim, least):
 
 @kernel(_u32_table, _u32_table, u32s, i64, u8s, i64s)
 def check_claims(claim, least, sources, most, astray, found):
-    """Whether each distance is one more than the least of those before it, and a source's is 0.
+    """Check that each distance is one more than the least distance of the vertices that edges come
+    from, and that a source's is 0.
 
     sources: uint32, by slot. most: levels that were searched. astray: by slot, receives 1 where the
-    source is not at 0, or another vertex is. found: int64 (3,): adds how many distances are wrong;
+    source is not at 0, or another vertex is. found: int64 (3,): adds the number of wrong distances;
     keeps slot and vertex of one.
     """
     for v in range(claim.shape[0]):

@@ -85,7 +85,9 @@ PATH_RULES = {
 }
 
 _SLACK = 1e-9
-"""Relative difference of distances that are taken as equal: others may add up in another order."""
+"""Relative difference up to which distances are taken as equal: others may add up in another
+order.
+"""
 
 
 @compiled
@@ -98,11 +100,12 @@ def _root(parent, v):
 
 @kernel(u32s, u32s, u32s, u32s, i64s)
 def check_components(sources, targets, component, parent, found):
-    """Some edges: whether each joins vertices of one component, and what they join in ``parent``.
+    """Check whether each of some edges joins vertices of one component, and join their ends in
+    ``parent``.
 
-    component, parent: uint32, by place; parent: every vertex its own at first. found: int64 (4,):
-    adds edges that join two components, and trees that they joined; keeps the ends of one of the
-    former.
+    component, parent: uint32, by place; in ``parent`` every vertex is its own parent at first.
+    found: int64 (4,): adds the number of edges that join two components, and of trees that edges
+    joined; keeps the ends of one edge that joins two components.
     """
     for e in range(sources.shape[0]):
         u = sources[e]
@@ -127,31 +130,35 @@ def add_weights(sources, weights, degree):
 
 @kernel(u32s, u32s, f64s, f64s, f64s)
 def add_weighted_shares(sources, targets, weights, share, came):
-    """``came[target]`` += ``share[source]`` times the weight of each edge."""
+    """Add to ``came[target]``, for each edge, ``share[source]`` times the edge's weight."""
     for e in range(sources.shape[0]):
         came[targets[e]] += share[np.uintp(sources[e])] * weights[e]
 
 
 @kernel(u32s, f64s)
 def count_edges(ends, degree):
-    """Add how many of some edges each vertex is an end of. ends: uint32, sources or targets."""
+    """Count, for each vertex, the edges that it is an end of, and add this to ``degree``. ends:
+    uint32, sources or targets.
+    """
     for e in range(ends.shape[0]):
         degree[ends[e]] += 1.0
 
 
 @kernel(u32s, u32s, f64s, f64s)
 def add_shares(sources, targets, share, came):
-    """``came[target]`` += ``share[source]`` of some edges."""
+    """Add ``share[source]`` to ``came[target]`` for each of some edges."""
     for e in range(sources.shape[0]):
         came[targets[e]] += share[np.uintp(sources[e])]
 
 
 @kernel(u32s, u32s, f64s, f64s, u32s, types.float64, u8s, i64s)
 def check_paths(sources, targets, weights, distance, parent, limit, joined, found):
-    """Some edges by rules 3 and 4; marks in ``joined`` whose parent they make the distance by.
+    """Check some edges by rules 3 and 4. Marks in ``joined`` the vertices whose distance follows
+    from an edge from their parent.
 
-    distance: float64, infinite where unreached. limit: of distances. found: int64 (6,): adds how
-    often rule 3 fails, keeps the ends of one such edge; then the same of rule 4.
+    distance: float64, infinite where unreached. limit: of distances. found: int64 (6,): adds the
+    number of times that rule 3 fails, and keeps the ends of one such edge; then the same for rule
+    4.
     """
     for e in range(sources.shape[0]):
         u = sources[e]
@@ -177,12 +184,13 @@ def check_paths(sources, targets, weights, distance, parent, limit, joined, foun
 
 @kernel(u32s, u32s, i32s, u32s, i64, u32s, i64s)
 def check_levels(sources, targets, distance, rank, most, least, found):
-    """Some edges: whether each leads one level on at most, and what it tells its target.
+    """Check whether each of some edges leads one level on at most, and take what it tells its
+    target.
 
     distance: int32, -1 where unreached. rank: uint32, of the nearest source among all vertices by
-    user id. most: levels that were searched. least: uint32, UNREACHED at first; of the edges from
-    the level before, the least rank. found: int64 (3,): adds edges that lead further; keeps the
-    ends of one.
+    user id. most: levels that were searched. least: uint32, UNREACHED at first; receives the least
+    rank over the edges from the level before. found: int64 (3,): adds the number of edges that lead
+    further; keeps the ends of one.
     """
     for e in range(sources.shape[0]):
         u = sources[e]

@@ -1,4 +1,6 @@
-"""Visits of edges that are at hand in pieces: all of a subgraph in memory, or a run of pages of it.
+"""Visits of edges that are at hand in pieces: all edges of a subgraph in memory, or a run of its
+pages.
 
-What ranks do, one of them or several; ``active`` says which rows and pages a level needs.
+This is the work of ranks, one of them or several. ``active`` says which rows and pages a level
+needs.
 """

@@ -1,7 +1,7 @@
 """The active rows of a subgraph: how many, and where.
 
-Of edges in memory in *turns*, rows of about equally many edges; of edges on disk in pages, of which
-the others need not be read.
+Edges in memory are visited in *turns*, rows of about equally many edges. Edges on disk are visited
+in pages; pages without active rows need not be read.
 """
 
 import numpy as np
@@ -18,9 +18,10 @@ TURNS = types.int64[:, ::1]
 def cut_turns(offsets, queue, most, turns):
     """Cut a queue of rows into turns of ``most`` edges each, or few more.
 
-    offsets: uint32 or uint64. turns: int64 (edges // most + 2, 2), receives of each turn its place
-    in ``queue``, and the edges before it; one more entry ends them. Returns (rows, edges, turns):
-    rows that have edges, how many those have.
+    offsets: uint32 or uint64. turns: int64 (edges // most + 2, 2), receives each turn's place in
+    ``queue``, and the number of edges before it; one more entry ends the turns. Returns (rows,
+    edges, turns): the number of rows that have edges, the number of these edges, and the number of
+    turns.
     """
     count = 0
     edges = np.int64(0)
@@ -44,7 +45,7 @@ def cut_turns(offsets, queue, most, turns):
 
 @kernel(OFFSETS, i64, i64, NUMBERING, u64s, u64, i64s, u8s, boolean)
 def mark_pages(offsets, first_row, last_row, places, wanted, flip, page_starts, active, counting):
-    """Mark the pages of the active ones of the rows ``first_row <= r < last_row``.
+    """Mark the pages of the active rows among the rows ``first_row <= r < last_row``.
 
     places: Numbering. wanted: bitmap, uint64. flip: uint64, all ones if the vertices *not* in it
     are meant, else 0. page_starts: int64 (pages + 1,), the first edge of each page. active: uint8

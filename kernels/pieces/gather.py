@@ -1,7 +1,7 @@
 """Gather in pieces: each row combines the values of its targets.
 
-As pagerank's sums and path counts want them: every edge counts exactly once. A row that is cut by
-two pieces, or two turns, has a part in each; parts are kept aside and combined in their order
+PageRank's sums and path counts need that every edge counts exactly once. A row that is cut by two
+pieces, or two turns, has a part in each. Parts are kept aside and combined in their order
 afterwards, so that a result depends on where edges are cut and never on which thread came first.
 Turns have the same edges whatever the number of threads.
 """
@@ -19,16 +19,16 @@ from .piece import PIECE, row_of
 
 EDGES_A_TURN = 1 << 16
 CUTS = 2
-"""Rows that are cut, of a turn."""
+"""Number of rows that a turn may cut."""
 
 SHORT = 8
-"""Edges of a row that is short."""
+"""The most edges of a row that is short."""
 
 _ZERO, _ONE, _TWO, _THREE, _FOUR = (np.uintp(count) for count in range(5))
 
 _DIGITS = 12
 _ADDED = (1 << _DIGITS) - 8
-"""Words that can be counted with so many digits, a multiple of eight."""
+"""Number of words that can be counted with _DIGITS digits, a multiple of eight."""
 
 
 @compiled
@@ -38,10 +38,11 @@ def _term(operator, x, targets, weights, e):
 
 @compiled
 def _combined(operator, value, targets, weights, first, stop, x):
-    """A value with those of ``targets[first:stop]``; in four chains, as one would wait for each
-    addition.
+    """Return a value combined with the values of ``targets[first:stop]``. This goes in four chains,
+    as a single chain would wait for each addition.
 
-    Edges are counted without signs here: an index that may be negative is looked at each time.
+    Edges are counted with unsigned integers here: an index that may be negative is looked at each
+    time.
     """
     e = np.uintp(first)
     end = np.uintp(stop)
@@ -150,18 +151,19 @@ def _gather(operator, piece, first, last, x_places, x, y_places, y, cuts, slot):
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
 @kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
 def gather_piece(operator, piece, x_places, x, y_places, y, rows, values):
-    """``y[row]`` = it combined with ``x[target]`` of each edge of the row that is at hand.
+    """Combine ``y[row]`` with ``x[target]`` of each edge of the row that is at hand.
 
-    operator: of operators.py; where nothing changes a row any more, its edges are passed over.
-    x, y: values by place; x_places, y_places: of the subgraph's targets and rows. rows, values:
-    (CUTS,), receive places and values of rows that are cut; others stay as they are.
+    operator: of operators.py; where nothing changes a row any more, its edges are passed over. x,
+    y: values by place. x_places, y_places: of the subgraph's targets and rows. rows, values:
+    (CUTS,), receive places and values of rows that are cut; other entries stay as they are.
     """
     cuts = (rows, values)
     _gather(operator, piece, piece.begin, piece.end, x_places, x, y_places, y, cuts, 0)
 
 
 def starts_of_turns(offsets: NDArray[np.unsignedinteger]) -> NDArray[np.int64]:
-    """The first row that starts in each turn of ``gather_turns``, and the end: int64 (turns + 1,).
+    """Return the first row that starts in each turn of ``gather_turns``, and the end: int64 (turns
+    + 1,).
 
     >>> starts_of_turns(np.array([0, 3, 70_000, 70_000, 70_001], np.uint32))
     array([0, 2, 4])
@@ -174,7 +176,7 @@ def starts_of_turns(offsets: NDArray[np.unsignedinteger]) -> NDArray[np.int64]:
 
 @compiled
 def gather_turn(operator, piece, turn, x_places, x, y_places, y, rows, values):
-    """One of ``gather_turns``."""
+    """Gather along the edges of one turn of ``gather_turns``."""
     begin = turn * EDGES_A_TURN
     end = min(begin + EDGES_A_TURN, piece.end)
     cuts = (rows, values)
@@ -188,7 +190,8 @@ def gather_turn(operator, piece, turn, x_places, x, y_places, y, rows, values):
 def gather_turns(operator, piece, x_places, x, y_places, y, rows, values, taken):
     """Gather along all edges, which are at hand, by several threads at once: see turns.py.
 
-    rows, values: (CUTS * turns,). taken: none at first.
+    rows, values: (CUTS * turns,). taken: the ``taken`` of a loop of which no turns are taken at
+    first.
     """
     thread = come(taken)
     turns = (piece.end + EDGES_A_TURN - 1) // EDGES_A_TURN
@@ -220,7 +223,9 @@ def gather_listed(operator, piece, queue, first, last, x_places, x, y_places, y)
 @kernel(OR, u64s, i64s, u64s)
 @kernel(MIN, u64s, i64s, u64s)
 def join_cuts(operator, y, rows, values):
-    """Combine rows that were cut, in the order of their parts. rows: places, -1 for none."""
+    """Combine rows that were cut, in the order of their parts. rows: places, -1 where there is
+    none.
+    """
     for i in range(rows.shape[0]):
         if rows[i] >= 0:
             y[rows[i]] = combine(operator, y[rows[i]], values[i])
@@ -231,8 +236,8 @@ def join_cuts(operator, y, rows, values):
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s)
 @kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s)
 def scatter_piece(operator, piece, x_places, x, y_places, y):
-    """The other way: ``y[target]`` = it combined with ``x[row]``. On pieces one after the other: a
-    target may stand in any row.
+    """Combine ``y[target]`` with ``x[row]`` for each edge at hand: ``gather_piece`` the other way.
+    Call it on pieces one after the other, since a target may stand in any row.
 
     x_places, y_places: of the subgraph's rows and targets.
     """
@@ -277,7 +282,9 @@ def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y, ch
 
 @compiled
 def _add_three(first, second, third):
-    """Count for each bit in how many of three words it is set: the lower and the higher digit."""
+    """Count, for each bit, in how many of three words it is set. Returns the lower and the higher
+    digit.
+    """
     half = first ^ second
     return half ^ third, (first & second) | (half & third)
 
@@ -293,11 +300,11 @@ def _carry(digits, digit, carry):
 
 @kernel(u64s, i64s)
 def count_bits(words, counts):
-    """Add how many words have each bit. counts: int64 (64,).
+    """Add, for each bit, the number of words in which it is set. counts: int64 (64,).
 
-    64 sums at once: a word of each of their digits. Eight words are added up without a branch, by
-    a tree of adders (Harley and Seal's: Mula, Kurz, Lemire, Faster Population Counts Using AVX2
-    Instructions, 2018); what they carry is added to the fourth digit.
+    This makes 64 sums at once: a word holds one digit of each. Eight words are added up without a
+    branch, by a tree of adders (Harley and Seal's: Mula, Kurz, Lemire, Faster Population Counts
+    Using AVX2 Instructions, 2018); the carries are added to the fourth digit.
     """
     digits = np.zeros(_DIGITS, np.uint64)
     for first in range(0, words.shape[0], _ADDED):

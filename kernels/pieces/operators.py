@@ -1,7 +1,7 @@
-"""Monoids, as types: a matrix-vector product combines the neighbours of a vertex by one.
+"""Monoids, as types: a matrix-vector product combines the neighbours of a vertex by a monoid.
 
 A kernel that is given a ``Sum`` is compiled for sums: ``combine`` is resolved by the operator's
-type, and costs nothing where it stands. So one kernel serves all of them, at the speed of one
+type, and costs nothing where it stands. So one kernel serves all monoids, at the speed of one
 written by hand, and Numba's cache keeps each. (Yang, Buluc, Owens: GraphBLAST, section 3: a product
 over a semiring is all that changes between algorithms.)
 """
@@ -55,27 +55,29 @@ AnySum = Sum | WeightedSum
 Operator = AnySum | Or | Min
 
 FOLDS = {Sum: np.add, WeightedSum: np.add, Or: np.bitwise_or, Min: np.minimum}
-"""How arrays of values are combined."""
+"""The NumPy function by which each operator combines arrays of values."""
 
 
 def combine(operator: Any, left: Any, right: Any) -> Any:
-    """In kernels alone."""
+    """Combine two values. Only kernels can call this."""
     raise NotImplementedError
 
 
 def along(operator: Any, value: Any, weights: Any, edge: Any) -> Any:
-    """Return the value at an edge's end as the edge passes it on. In kernels alone."""
+    """Return the value at an edge's end as the edge passes it on. Only kernels can call this."""
     raise NotImplementedError
 
 
 def finished(operator: Any, value: Any) -> Any:
-    """Whether nothing that is still to come changes a value. In kernels alone."""
+    """Return whether no value that is still to come can change this one. Only kernels can call
+    this.
+    """
     raise NotImplementedError
 
 
 def merge(operator: Any, values: Any, place: Any, value: Any) -> bool:
-    """Combine a value with one of an array that other threads change, too; whether that is another
-    one now. In kernels alone.
+    """Combine a value with an entry of an array that other threads change, too. Returns whether
+    this changed the entry. Only kernels can call this.
     """
     raise NotImplementedError
 

@@ -1,7 +1,7 @@
 """Pieces of a subgraph that a kernel visits: edges, and the vertices at both ends.
 
-A subgraph numbers its rows and its targets; a *segment* is where the state of vertices stands, each
-in its *place*. ``places`` leads from the one to the other.
+A subgraph numbers its rows and its targets. A *segment* holds the state of vertices, each in its
+*place*. ``places`` leads from the subgraph's numbers to places.
 """
 
 from typing import NamedTuple
@@ -43,12 +43,12 @@ class Start(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The vertices that a visit leads to, and what becomes of those that it finds.
+    """The vertices that a visit leads to, and where a visit notes those that it finds.
 
-    visited, found: bitmaps by place; nobody looks for what is in the one, and a vertex belongs to
-    the thread that sets its bit in the other. They may be the same. parents: uint32, by place. Or
-    ``vertices``, uint32, is not empty and receives what was found, in no order, and ``parents`` as
-    much: both hold all that can be.
+    visited, found: bitmaps by place. Nobody looks for a vertex in ``visited``, and a vertex belongs
+    to the thread that sets its bit in ``found``. The two may be the same bitmap. parents: uint32,
+    by place. If ``vertices``, uint32, is not empty, it receives the vertices found instead, in no
+    order, and ``parents`` their parents; both hold all that can be found.
     """
 
     places: Numbering
@@ -65,7 +65,7 @@ ENDS = Struct(Ends, (NUMBERING, u64s, u64s, u32s, u32s))
 
 @compiled
 def weight_of(bits, floats):
-    """A weight by its bits; floats: of 32 bits, or an integer."""
+    """Return a weight by its bits. floats: whether it is a float of 32 bits, or an integer."""
     if floats:
         return np.float64(np.uint32(bits).view(np.float32))
     return np.float64(bits)
@@ -73,7 +73,7 @@ def weight_of(bits, floats):
 
 @compiled
 def keep(vertices, parents, count, v, parent):
-    """Keep a vertex that was found after ``count`` others, as Ends has it."""
+    """Keep a vertex that was found after ``count`` others, as Ends says."""
     if vertices.shape[0]:
         vertices[count] = v
         parents[count] = parent
@@ -92,7 +92,7 @@ def edges_of(offsets, rows, first, last):
 
 @kernel(OFFSETS, i64)
 def row_of(offsets, edge):
-    """The row that holds an edge: the last one that starts at it or before."""
+    """Return the row that holds an edge: the last row that starts at the edge or before."""
     low = 0
     high = offsets.shape[0] - 1
     while high - low > 1:

@@ -1,10 +1,11 @@
 """Products of the graph's matrix with a sparse vector, by columns and by rows, under a mask.
 
 A breadth-first search is one product a level over the Boolean semiring (Yang, Buluc, Owens:
-Implementing Push-Pull Efficiently in GraphBLAS, sections 3 and 4). By columns it follows the edges
-that leave the vector's vertices: push. By rows each vertex combines what its neighbours have: pull.
-Each optimization of the paper's section 5 is an argument: a semiring by type (structure only), a
-mask or none, what a row is full with (early exit), any vector as operand. Choice is not here.
+Implementing Push-Pull Efficiently in GraphBLAS, sections 3 and 4). A product by columns follows the
+edges that leave the vector's vertices: push. In a product by rows each vertex combines what its
+neighbours have: pull. Each optimization of the paper's section 5 is an argument: a semiring by type
+(structure only), a mask or none, the value at which a row is full (early exit), any vector as
+operand. The choice between them is not made here.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from ..base.intrinsics import fetch_add, fetch_or, trailing_zeros
 from ..bfs.push import EDGES_A_TURN, claim
 
 WORDS_A_TURN = 8
-"""Words, of 64 rows each, to which a thread pulls in a turn: few, as the rows of hubs stand
-together.
+"""Number of words, of 64 rows each, to which a thread pulls in a turn. It is small, as the rows of
+hubs stand together.
 """
 
 VERTICES_A_TURN = 1 << 12
-"""Vertices of a list to which a thread gives their level in a turn."""
+"""Number of vertices of a list to which a thread gives their level in a turn."""
 
 NEVER_FULL = np.uint64(2**64 - 1)
-"""The value at which a row is full, in a semiring whose values are all 1: none, so that all edges
-of a row are looked at.
+"""The value at which a row is full, in a semiring whose values are all 1. No row has this value, so
+that all edges of a row are looked at.
 """
 
 _BUFFER = 1 << 10
@@ -41,21 +42,23 @@ _BUFFER = 1 << 10
 class Structure(NamedTuple):
     """The semiring (or, and) of which the pattern alone is read: vectors are bitmaps.
 
-    full: what a row that needs no more has.
+    full: the value of a row that needs no more.
     """
 
     full: np.uint64
 
 
 class Values(NamedTuple):
-    """The semiring (or, and) of words: of each vertex, 0 where a vector has none, and each edge."""
+    """The semiring (or, and) of words: each vertex has a word, 0 where a vector has no value, and
+    so has each edge.
+    """
 
     full: np.uint64
 
 
 class Reached(NamedTuple):
-    """The vertices found so far. visited: bitmap. values: uint64, of each vertex, 0 where it was
-    not reached; (0,) of Structure. distance: int32, of each vertex.
+    """The vertices found so far. visited: bitmap. values: uint64, by vertex, 0 where the vertex was
+    not reached; (0,) for Structure. distance: int32, by vertex.
     """
 
     visited: NDArray[np.uint64]
@@ -69,7 +72,9 @@ REACHED = Struct(Reached, (u64s, u64s, i32s))
 
 
 def sent(semiring: Any, values: Any, i: Any) -> Any:
-    """Return the value that the i-th vertex of a list sends. In kernels alone, as all here."""
+    """Return the value that the i-th vertex of a list sends. Only kernels can call this, or the
+    functions below.
+    """
     raise NotImplementedError
 
 
@@ -84,22 +89,26 @@ def times(semiring: Any, value: Any, entries: Any, edge: Any) -> Any:
 
 
 def offer(semiring: Any, out: Any, v: Any, value: Any) -> Any:
-    """Combine a value with what others give a vertex; whether it is the first one."""
+    """Combine a value with the values that other threads give a vertex. Returns whether it is the
+    first one.
+    """
     raise NotImplementedError
 
 
 def put(semiring: Any, out: Any, v: Any, value: Any) -> None:
-    """The value of a vertex that no other thread knows."""
+    """Set the value of a vertex that no other thread knows."""
     raise NotImplementedError
 
 
 def pattern(semiring: Any, out: Any, word: Any) -> Any:
-    """Which of 64 vertices have a value."""
+    """Return a word that says which of 64 vertices have a value."""
     raise NotImplementedError
 
 
 def take(semiring: Any, out: Any, v: Any) -> Any:
-    """The value of a vertex, which is gone then; of Structure those of its word are."""
+    """Return the value of a vertex, and remove it. For Structure, this removes the values of all
+    vertices of its word.
+    """
     raise NotImplementedError
 
 
@@ -198,13 +207,14 @@ def _wanted(masked, vertices, w):
 def push_product(
     semiring, offsets, targets, queue, sums, values, entries, masked, out, listed, cursors
 ):
-    """By columns (the paper's section 6.2), run by several threads at once, as bfs/push.py.
+    """Multiply by columns (the paper's section 6.2). Run by several threads at once, as
+    bfs/push.py.
 
-    queue: the vector's vertices; sums: the edges that leave those before each. values: uint64, of
-    each of ``queue``; entries: uint32, of each edge; both (0,) of Structure. masked: bitmap of
-    vertices that need no value, or (0,). out: bitmap, or uint64 by vertex, zeros, receives the
-    product; listed: its vertices, in no order. cursors: int64, two zeros. Returns how many this
-    thread listed.
+    queue: the vector's vertices. sums: the number of edges that leave the vertices before each.
+    values: uint64, of each vertex of ``queue``. entries: uint32, of each edge. Both are (0,) for
+    Structure. masked: bitmap of vertices that need no value, or (0,). out: bitmap, or uint64 by
+    vertex, zeros, receives the product. listed: receives the product's vertices, in no order.
+    cursors: int64, two zeros. Returns how many vertices this thread listed.
     """
     hiding = masked.shape[0] > 0
     buffer = np.empty(_BUFFER, np.uint32)
@@ -243,10 +253,11 @@ def push_product(
 @kernel(STRUCTURE, OFFSETS, u32s, u64s, u32s, u64s, u64s, i64s)
 @kernel(VALUES, OFFSETS, u32s, u64s, u32s, u64s, u64s, i64s)
 def pull_product(semiring, offsets, targets, x, entries, masked, out, cursor):
-    """By rows (its section 6.1), of incoming edges, run by several threads at once.
+    """Multiply by rows (the paper's section 6.1), along incoming edges. Run by several threads at
+    once.
 
-    x: the vector: bitmap, or uint64 by vertex. entries, masked, out: as of push_product. cursor:
-    int64, a zero. Returns the edges that this thread looked at.
+    x: the vector: bitmap, or uint64 by vertex. entries, masked, out: as for push_product. cursor:
+    int64, a zero. Returns the number of edges that this thread looked at.
     """
     vertices = offsets.shape[0] - 1
     words = (vertices + 63) // 64
@@ -277,10 +288,12 @@ def pull_product(semiring, offsets, targets, x, entries, masked, out, cursor):
 @kernel(STRUCTURE, u32s, u64s, REACHED, i64, OFFSETS, OFFSETS, u32s, i64s)
 @kernel(VALUES, u32s, u64s, REACHED, i64, OFFSETS, OFFSETS, u32s, i64s)
 def settle_listed(semiring, listed, out, reached, level, offsets, reverse_offsets, queue, cursors):
-    """Put what a push gave, but for what was visited before, at ``level`` and into ``queue``.
+    """Put the vertices that a push gave, without those visited before, at ``level`` and into
+    ``queue``.
 
-    out is zeros again. Run by several threads at once. cursors: int64, two zeros.
-    Returns vertices, edges that leave them, edges that enter them, of this thread.
+    Afterwards ``out`` is zeros again. Run by several threads at once. cursors: int64, two zeros.
+    Returns this thread's numbers of vertices, of edges that leave them, and of edges that enter
+    them.
     """
     visited, values, distance = reached
     fresh = np.empty(VERTICES_A_TURN, np.uint32)
@@ -311,9 +324,9 @@ def settle_listed(semiring, listed, out, reached, level, offsets, reverse_offset
 @kernel(STRUCTURE, u64s, REACHED, i64, OFFSETS, OFFSETS, u64s, i64s)
 @kernel(VALUES, u64s, REACHED, i64, OFFSETS, OFFSETS, u64s, i64s)
 def settle(semiring, out, reached, level, offsets, reverse_offsets, frontier, cursor):
-    """Put the vertices that a pull gave at ``level``, as ``settle_listed`` those of a push.
+    """Put the vertices that a pull gave at ``level``, as ``settle_listed`` does for a push.
 
-    frontier: bitmap, receives them. cursor: int64, a zero.
+    frontier: bitmap, receives the vertices. cursor: int64, a zero.
     """
     visited, values, distance = reached
     count = 0

@@ -1,7 +1,7 @@
 """Pull in pieces: the unvisited rows at hand look for a parent among their edges.
 
-As bfs/pull.py, for subgraphs. A row that is cut, or one of several that a delegate has, may be
-looked at by two threads at once.
+This works as bfs/pull.py does, for subgraphs. Two threads at once may look at a row that is cut, or
+at one of several rows of a delegate.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ from .piece import ENDS, PIECE, START, keep
 def pull_piece(piece, first, last, start, ends):
     """Pull into all rows ``first <= row < last``: ``push_piece`` the other way.
 
-    The rows are incoming edges, ``ends`` is theirs; start: of the targets, the candidates for a
-    parent.
+    The rows are incoming edges. ends: Ends, of the rows. start: Start, of the targets, the
+    candidates for a parent.
     """
     offsets, targets, first_edge, last_edge, _ = piece
     places, ids, reached = start

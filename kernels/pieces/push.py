@@ -1,8 +1,8 @@
 """Push in pieces: follow the edges at hand that leave the frontier.
 
-As bfs/push.py, for subgraphs. Places in ``targets`` are unsigned: Numba would test others for being
-negative, which took a tenth of a push. And tuples are taken apart before the loop: it would count
-references of their arrays there, which took half of it.
+This works as bfs/push.py does, for subgraphs. Places in ``targets`` are unsigned: Numba would test
+signed ones for being negative, which took a tenth of a push. Tuples are taken apart before the
+loop: inside the loop Numba would count references of their arrays, which took half of a push.
 """
 
 import numpy as np
@@ -16,11 +16,13 @@ from .piece import ENDS, PIECE, START, keep
 
 @kernel(PIECE, u32s, i64, i64, START, ENDS)
 def push_piece(piece, queue, first, last, start, ends):
-    """Run on several pieces, or on other rows of one, at once.
+    """Push the frontier's rows along the edges at hand. Run on several pieces, or on different rows
+    of one, at once.
 
     piece: Piece. queue: uint32, rows of the frontier, of which ``queue[first:last]`` are meant; or
-    (0,), for those of all rows ``first <= row < last``. start: Start, of the rows. ends: Ends, of
-    the targets. Returns (found, examined): vertices, edges.
+    (0,), for the frontier's rows among all rows ``first <= row < last``. start: Start, of the rows.
+    ends: Ends, of the targets. Returns (found, examined): the number of vertices found and of edges
+    examined.
     """
     offsets, targets, first_edge, last_edge, _ = piece
     rows, ids, frontier = start

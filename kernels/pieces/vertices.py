@@ -1,4 +1,5 @@
-"""Vertices that visits found: as lists and as bitmaps, where they are owned and on their way there.
+"""Vertices that visits found, as lists and as bitmaps: where they are owned, and on their way
+there.
 
 ``places`` leads from the numbers of a list to those of the bitmap.
 """
@@ -68,9 +69,10 @@ def add_all(vertices, places, words):
 
 @kernel(u32s, u32s, NUMBERING, u64s, u64s, u32s)
 def admit(vertices, parents, places, visited, found, parent):
-    """Put those of ``vertices`` into ``found`` that are neither there nor visited; how many.
+    """Put those of ``vertices`` into ``found`` that are neither in ``found`` nor visited. Returns
+    their number.
 
-    parents: uint32, of each, or (0,) where they are not known yet.
+    parents: uint32, of each vertex, or (0,) where they are not known yet.
     """
     new = 0
     for i in range(vertices.shape[0]):
@@ -97,7 +99,7 @@ def adopt(vertices, candidates, places, level, distance, parent, unreached):
 
 @kernel(u32s, u32s, i64, i64s, u32s, u32s)
 def sort_by_remainder(vertices, parents, of, starts, quotients, sorted_parents):
-    """Bin vertices by their remainder by ``of``, and divide them.
+    """Sort vertices into bins by their remainder modulo ``of``, and divide them by ``of``.
 
     starts: int64 (of + 1,), receives where each bin begins in ``quotients`` and
     ``sorted_parents``, both uint32, of the length of ``vertices``.
@@ -117,10 +119,10 @@ def sort_by_remainder(vertices, parents, of, starts, quotients, sorted_parents):
 
 @kernel(u32s, u32s, u64s, i64s, u32s)
 def to_bitmap(vertices, parents, words, before, ordered):
-    """Distinct vertices as a bitmap, and their parents by rising vertex.
+    """Write distinct vertices as a bitmap, and their parents in the order of rising vertices.
 
-    words: uint64, zeros. before: int64, of its length, receives the vertices before each word.
-    ordered: uint32, receives the parents.
+    words: uint64, zeros. before: int64, of its length, receives the number of vertices before each
+    word. ordered: uint32, receives the parents.
     """
     for i in range(vertices.shape[0]):
         words[vertices[i] >> np.uint32(6)] |= mask(vertices[i])

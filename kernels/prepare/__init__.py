@@ -1,1 +1,3 @@
-"""From ids and edges to rows, on the CPU: marking, counting, positions, sorting, generating."""
+"""Steps from ids and edges to rows, on the CPU: marking, counting, positions, sorting,
+generating.
+"""

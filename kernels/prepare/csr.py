@@ -1,4 +1,4 @@
-"""From edges to compressed sparse rows: degrees, placing, sorting, dropping duplicates.
+"""Compressed sparse rows made from edges: degrees, placing, sorting, dropping duplicates.
 
 Vertices are known here by their **position**, their place in the degree order (0 is the vertex
 of highest degree): the delegates are then the positions below ``delegates``, and neighbours
@@ -19,14 +19,16 @@ from ..base.compiled import DEGREES, Struct, boolean, compiled, i64, i64s, kerne
 from ..base.graph import UNREACHED
 
 SUBGRAPHS = ("nn", "nd", "dn", "dd")
-"""Subgraph ``2 * (source is a delegate) + (target is a delegate)``."""
+"""Names of the subgraphs, at index ``2 * (source is a delegate) + (target is a delegate)``."""
 
 SLOTS = 2 * len(SUBGRAPHS)
-"""Places for a partition's subgraphs: the four, then their transposes (of directed graphs)."""
+"""Number of places for a partition's subgraphs: the four, then their transposes (of directed
+graphs).
+"""
 
 
 def degree_dtype(rows: int) -> type[np.unsignedinteger]:
-    """The type that holds any degree of a graph of so many input rows."""
+    """Return the type that holds any degree of a graph of ``rows`` input rows."""
     return np.uint32 if rows < 2**31 else np.uint64
 
 
@@ -64,7 +66,8 @@ _PLACEMENT = Struct(Placement, (i64, i64, i64, DEGREES, u32s, i64s, *_RANGES, *_
 
 @kernel(u32s, u32s, i64, DEGREES, u64s)
 def count_degrees(src, dst, first, degree, looped):
-    """Add each row's two ends to ``degree``; return the self-loops, which count for nothing.
+    """Add each row's two ends to ``degree``. Returns the number of self-loops, which count for
+    nothing.
 
     degree: of the ids from ``first`` on; other ids are passed over. looped: bitmap over the same
     ids, receives those with a self-loop: they are vertices, with edges or without.
@@ -98,7 +101,8 @@ def count_sources(src, dst, first, out_degree):
 
 @kernel(u32s, i64, u32s, u32s)
 def translate(ids, first, table, into):
-    """``into[i] = table[ids[i] - first]`` where the table holds ids[i]; the rest is left.
+    """Set ``into[i] = table[ids[i] - first]`` where the table holds ids[i]; other entries are left
+    alone.
 
     Returns whether no id that the table holds is UNREACHED there. ``into`` may be ``ids`` when the
     table holds all.
@@ -116,7 +120,8 @@ def translate(ids, first, table, into):
 
 @compiled
 def range_of(row, table, shift, starts):
-    """Which of some consecutive ranges holds ``row``: ``starts[r] <= row < starts[r + 1]``.
+    """Return which of some consecutive ranges holds ``row``: r with ``starts[r] <= row < starts[r +
+    1]``.
 
     table: uint32; table[g] is the range of row ``g << shift``, its last entry the last range.
     """
@@ -187,9 +192,9 @@ def _global_id(global_id, position):
 
 @compiled
 def place(partitions, columns, delegates, delegate_degree, global_id, u, v):
-    """Slot of the edge between positions u -> v: its partition and its subgraph.
+    """Return the slot of the edge between positions u -> v: its partition and its subgraph.
 
-    Of a grid: the row of v, the column of u, and nn; else by Algorithm 1.
+    In a grid this is the row of v, the column of u, and nn; else Algorithm 1 decides.
     """
     if partitions == 1:
         return 0
@@ -213,8 +218,8 @@ def place(partitions, columns, delegates, delegate_degree, global_id, u, v):
 
 @compiled
 def _row(partitions, columns, delegates, global_id, u):
-    """Row of the vertex of position u: as a delegate, by its local id, or within its grid
-    column.
+    """Return the row of the vertex at position u: as a delegate, by its local id, or within its
+    grid column.
     """
     if u < delegates:
         return u
@@ -298,14 +303,16 @@ def scatter(u, v, weights, placement, directed, offsets, rows, targets, placed):
 
 @kernel(u16s, u32s, u64s)
 def join_keys(rows, targets, keys):
-    """Keys for sorting: *row* in the high half, the target's position in the low one."""
+    """Make keys for sorting: *row* in the high half, the target's position in the low half."""
     for i in range(rows.shape[0]):
         keys[i] = (np.uint64(rows[i]) << np.uint64(32)) | np.uint64(targets[i])
 
 
 @kernel(u32s, u64s)
 def mark_targets(targets, marked):
-    """Put the targets of one row into a bitmap: sorted and without duplicates by itself."""
+    """Put the targets of one row into a bitmap, which by itself is sorted and without
+    duplicates.
+    """
     for target in targets:
         marked[target >> np.uint32(6)] |= mask(target)
 

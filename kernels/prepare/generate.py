@@ -65,7 +65,9 @@ def permutation_keys(seed):
 
 @compiled
 def _permute(vertex, scale, keys):
-    """A bijection of ``[0, 2**scale)``: rounds of add, multiply by an odd number, fold down."""
+    """Map ``[0, 2**scale)`` onto itself, one to one, by rounds of add, multiply by an odd number,
+    fold down.
+    """
     mask = (np.uint64(1) << np.uint64(scale)) - np.uint64(1)
     fold = np.uint64((scale + 1) // 2)
     for r in range(_PERMUTATION_ROUNDS):
@@ -110,7 +112,7 @@ def uniform(first, scale, seed, src, dst):
 
 @kernel(i64, i64, i64, i64, i64, u64, _IDS, _IDS)
 def grid(first, last, height, width, keep_below, seed, src, dst):
-    """Write the kept candidates ``first <= k < last`` of a grid; return how many.
+    """Write the kept candidates ``first <= k < last`` of a grid. Returns their number.
 
     Candidate ``k`` joins cell ``k // 2`` (row-major) to its right neighbour when ``k`` is even,
     to the one below when odd, and is kept when its Philox word is below ``keep_below`` (0 to 2^32).
@@ -136,7 +138,9 @@ def grid(first, last, height, width, keep_below, seed, src, dst):
 
 @kernel(u64, _IDS, _IDS, i32s)
 def weights(seed, src, dst, weight):
-    """Fill ``weight`` with integers from 1 to HEAVIEST, by a row's ends, in either order."""
+    """Fill ``weight`` with integers from 1 to HEAVIEST that depend on a row's two ends, in either
+    order.
+    """
     half = np.uint64(32)
     for i in range(weight.shape[0]):
         least = np.uint64(min(src[i], dst[i]))

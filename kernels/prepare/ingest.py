@@ -1,4 +1,4 @@
-"""Ids as they come from a file to dense ids: 32 bits a vertex, marked as present."""
+"""Conversion of ids as they come from a file to dense ids: 32 bits a vertex, marked as present."""
 
 import numpy as np
 

@@ -16,9 +16,11 @@ SMALL_DEGREES = 1 << 16
 
 @kernel(DEGREES, u64s, i64s, DEGREES)
 def count_small_degrees(degree, looped, counts, large):
-    """Vertices of each degree below SMALL_DEGREES, in ``counts`` (int64); the rest in ``large``.
+    """Count the vertices of each degree below SMALL_DEGREES in ``counts`` (int64). Other degrees go
+    to ``large``.
 
-    A vertex has an edge or a self-loop. large: like degree; returns how many it received.
+    A vertex has an edge or a self-loop. large: like degree; returns the number of degrees it
+    received.
     """
     found = 0
     for v in range(degree.shape[0]):

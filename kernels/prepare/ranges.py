@@ -1,4 +1,4 @@
-"""Sorting of ids by range: between which of some cuts each id lies."""
+"""Sorting of ids by range: an id's range says between which cuts it lies."""
 
 import numpy as np
 from numba import types
@@ -14,7 +14,7 @@ _ends = types.Array(types.int64, 1, "C", readonly=True)
 
 @kernel(u64s, u64s, u16s)
 def find_ranges(keys, cuts, ranges):
-    """Write each key's range into ``ranges``: how many cuts are not above the key.
+    """Write each key's range into ``ranges``: the number of cuts that are not above the key.
 
     cuts: uint64, rising. ranges: uint16, as long as the keys (uint64).
     """
@@ -46,8 +46,8 @@ def find_ranges(keys, cuts, ranges):
 def _cells(cuts):
     """Cut the keys from the first to the last cut into equal cells, by their high bits.
 
-    Returns the number of low bits, and how many cuts are in earlier cells than each. Where keys are
-    spread evenly, a cell has few cuts or none.
+    Returns the number of low bits, and, for each cell, the number of cuts in earlier cells. Where
+    keys are spread evenly, a cell has few cuts or none.
     """
     width = cuts[cuts.shape[0] - 1] - cuts[0]
     shift = np.uint64(0)
@@ -108,8 +108,8 @@ def find_text_ranges(texts, ends, cuts, cut_ends, ranges):
 
 @compiled
 def _key(texts, first, end):
-    """The eight bytes of a string from ``first`` on, in whose order strings are; zeros after its
-    end.
+    """Return the key of a string: its eight bytes from ``first`` on, with zeros after its end. Keys
+    are in the order of the strings.
     """
     if first + 8 <= end:
         return load_word(texts, first)
@@ -122,11 +122,12 @@ def _key(texts, first, end):
 
 @compiled
 def _search(texts, first, end, cuts, cut_ends, common, low, high):
-    """How many cuts a string is not below, twice, of which at least ``low`` and at most ``high``.
+    """Count the cuts that a string is not below, at least ``low`` and at most ``high``. Returns
+    this number twice.
 
-    A search by halves that compares each byte of a string about once: what a string has in common
-    with the cuts above and below it, it has in common with all cuts between them (U. Manber and
-    G. Myers, "Suffix arrays", 1993).
+    This is a search by halves that compares each byte of a string about once: the bytes that a
+    string has in common with the cuts above and below it, it has in common with all cuts between
+    them (U. Manber and G. Myers, "Suffix arrays", 1993).
     """
     with_lower = with_upper = common
     while low < high:
@@ -146,7 +147,9 @@ def _search(texts, first, end, cuts, cut_ends, common, low, high):
 
 @compiled
 def _common(texts, first, end, other_texts, start, stop, known):
-    """How many bytes two strings have in common at their beginning. known: so many at least."""
+    """Count the bytes that two strings have in common at their beginning. known: a number of bytes
+    that they are known to have in common.
+    """
     at = known
     most = min(end - first, stop - start)
     while at + 8 <= most:
@@ -185,7 +188,7 @@ def count_bytes(ends, ranges, sizes):
 
 @kernel(_texts, _ends, u32s, u8s, i64s, i64)
 def gather_texts(texts, ends, places, gathered, gathered_ends, first):
-    """Copy the strings at ``places`` (uint32) to the places from ``first`` on of ``gathered`` and
+    """Copy the strings at ``places`` (uint32) to the places from ``first`` on in ``gathered`` and
     ``gathered_ends``, which are laid out as ``texts`` and ``ends`` are.
 
     gathered_ends[first] says where to begin.

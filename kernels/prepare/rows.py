@@ -1,8 +1,8 @@
 """Compressed sparse rows of unordered edges, as they come: not sorted, duplicates kept.
 
-Cheaper by far than a store's rows, and good for the one search that scans (scan.py) leave off
-because the graph has many levels. Each thread counts and fills the rows of its own range of
-vertices, so none waits for another.
+These rows are cheaper by far than a store's rows. They are good for the one search that scans
+(scan.py) leave off because the graph has many levels. Each thread counts and fills the rows of its
+own range of vertices, so none waits for another.
 """
 
 from ..base.compiled import OFFSETS, boolean, i64, kernel, u32s
@@ -10,8 +10,8 @@ from ..base.compiled import OFFSETS, boolean, i64, kernel, u32s
 
 @kernel(u32s, u32s, i64, boolean, i64, i64, OFFSETS)
 def count_ends(src, dst, length, both_ends, first, last, degree):
-    """Count the first ``length`` edges at their source in a range, and at their target, if
-    ``both_ends``.
+    """Count the first ``length`` edges at their source, if it is in a range, and, if ``both_ends``,
+    at their target.
     """
     for i in range(length):
         u = src[i]

@@ -12,16 +12,18 @@ from ..base.compiled import Struct, boolean, compiled, i64, i64s, kernel, u32s, 
 
 MIN, MAX, SUM = range(3)
 EXPONENTS = 256
-"""Exponents of floats. A sum that is being made is an int64 array with an element for each; a
-minimum or maximum has one element.
+"""Number of exponents of floats. A sum in the making is an int64 array with an element for each
+exponent; a minimum or maximum has one element.
 """
 
 _BITS = 23
-"""Bits of a float's mantissa, without the first one."""
+"""Number of bits of a float's mantissa, without the first one."""
 
 
 class Combining(NamedTuple):
-    """how: MIN, MAX or SUM. floats: of 32 bits, or integers."""
+    """The way to combine weights. how: MIN, MAX or SUM. floats: whether they are floats of 32 bits,
+    or integers.
+    """
 
     how: int
     floats: bool
@@ -32,7 +34,7 @@ COMBINING = Struct(Combining, (i64, boolean))
 
 @compiled
 def _add(combining, state, bits, first):
-    """``first``: whether it is the first one."""
+    """Add the bits of a weight to ``state``. first: whether it is the first weight."""
     value = np.int64(bits)
     if combining.how == SUM:
         if combining.floats:
@@ -65,14 +67,18 @@ def _bits(combining, state):
 
 @kernel(COMBINING, u32s, boolean, i64s)
 def add_weights(combining, weights, first, state):
-    """Add weights of one edge to ``state``, zeros at first. first: whether they are the first."""
+    """Add weights of one edge to ``state``, which is zeros at first. first: whether they are the
+    first ones.
+    """
     for i in range(weights.shape[0]):
         _add(combining, state, weights[i], first and i == 0)
 
 
 @kernel(COMBINING, i64s)
 def combined(combining, state):
-    """The bits of ``state``; -1 if it is more than 32 bits can say."""
+    """Return the bits of the combined weight in ``state``; -1 if it is more than 32 bits can
+    say.
+    """
     return _bits(combining, state)
 
 

@@ -22,11 +22,13 @@ from ..pieces.piece import PIECE, row_of
 
 VERTICES_A_TURN = 1 << 14
 NEIGHBOURS = 2
-"""So many of each vertex are joined at first, as in the paper."""
+"""Number of neighbours of each vertex that are joined at first, as in the paper."""
 
 FEW = 4
-"""Edges a vertex, each counted once, up to which all are joined once. Of world_highways, which has
-1.5, that takes 0.77 of the time; of cnr-2000, which has 8, 1.7 times as long."""
+"""The greatest number of edges a vertex, each counted once, at which all edges are joined in one
+pass. On world_highways, which has 1.5, such a pass takes 0.77 of the time; on cnr-2000, which has
+8, 1.7 times as long.
+"""
 
 
 @compiled
@@ -66,12 +68,12 @@ def flatten(forest, taken):
 @kernel(OFFSETS, u32s, NUMBERING, NUMBERING, u32s, i64, i64, types.uint32, boolean, i64s)
 @kernel(OFFSETS, u32s, types.none, types.none, u32s, i64, i64, types.uint32, boolean, i64s)
 def join_rows(offsets, targets, row_ids, target_ids, forest, skipped, most, known, once, taken):
-    """Join each row to targets of it, unless it is in the tree ``known``. Run as ``flatten``.
+    """Join each row to targets of the row, unless it is in the tree ``known``. Run as ``flatten``.
 
-    row_ids, target_ids: from a subgraph's rows and targets to global ids, or None, twice, where
-    these are their numbers. skipped, most: so many targets of a row are passed over, and then
-    joined at most. Every edge stands in the rows of both its ends, here or in other subgraphs;
-    once: whether that of the greater one is enough.
+    row_ids, target_ids: numberings from a subgraph's rows and targets to global ids; or both None,
+    if its numbers are global ids. skipped, most: the number of targets of a row that are passed
+    over, and the most that are joined after them. Every edge stands in the rows of both its ends,
+    here or in other subgraphs. once: whether the row of the greater end is enough.
     """
     rows = offsets.shape[0] - 1
     turns = (rows + VERTICES_A_TURN - 1) // VERTICES_A_TURN
@@ -98,7 +100,7 @@ def join_rows(offsets, targets, row_ids, target_ids, forest, skipped, most, know
 def join_piece(piece, row_ids, target_ids, forest, twice):
     """Join along the edges at hand, on several pieces at once.
 
-    twice: whether every edge stands in the rows of both its ends, of which one is enough.
+    twice: whether every edge stands in the rows of both its ends; one of these rows is enough then.
     """
     offsets, targets, begin, end, _ = piece
     row = row_of(offsets, begin)
@@ -138,8 +140,8 @@ def join_pairs(sources, targets, forest, taken):
 
 @kernel(u32s, u32s)
 def tree_sizes(forest, sizes):
-    """Count the vertices of each tree, at the vertex that names it in ``forest``. UNREACHED is in
-    no tree.
+    """Count the vertices of each tree, at the vertex that names it in ``forest``. A vertex with
+    UNREACHED is in no tree.
 
     sizes: uint32 (vertices,), zeros at first.
     """
@@ -151,7 +153,7 @@ def tree_sizes(forest, sizes):
 @kernel(u32s, u32s, u32s)
 def first_of_trees(vertices, forest, first):
     """Note in ``first``, by root, the vertex that is met first in each tree; UNREACHED where none
-    was met before. forest: flat. Returns of how many trees this is the first one that is met.
+    was met before. forest: flat. Returns the number of trees that are met for the first time.
     """
     met = np.int64(0)
     for i in range(vertices.shape[0]):
@@ -164,6 +166,6 @@ def first_of_trees(vertices, forest, first):
 
 @kernel(u32s, u32s)
 def name_by_first(forest, first):
-    """Have each vertex called by the first of its tree."""
+    """Name each vertex by the first vertex of its tree."""
     for v in range(forest.shape[0]):
         forest[v] = first[forest[v]]

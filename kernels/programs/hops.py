@@ -11,8 +11,9 @@ from ..pieces.piece import PIECE
 _ONE = np.uintp(1)
 
 _AHEAD = np.uintp(6)
-"""Vertices of the queue: so many before a row is read it is fetched into the cache, and as many
-before that, where it is."""
+"""Number of vertices of the queue by which fetching runs ahead: a row is fetched into the cache so
+many vertices before it is read, and its place as many before that.
+"""
 
 AHEAD = 2 * int(_AHEAD)
 
@@ -21,13 +22,14 @@ AHEAD = 2 * int(_AHEAD)
 @kernel(PIECE, i64, i64, u16s, u32s, u8s)
 @kernel(PIECE, i64, i64, u32s, u32s, u8s)
 def search_alone(piece, source, most, distance, queue, seen):
-    """Breadth-first from a vertex, ``most`` levels at most; (vertices reached, sum of their
-    distances, the greatest one, edges looked at), or -1 for the vertices where a distance is too
-    great for ``distance``.
+    """Search breadth-first from a vertex, ``most`` levels at most. Returns (vertices reached, sum
+    of their distances, the greatest distance, edges looked at), with -1 for the vertices if a
+    distance is too great for ``distance``.
 
-    Of a subgraph whose rows and targets are places, all of it at hand. distance: receives those of
-    vertices that are reached, and the greatest number of its type for others. queue: zeros, or as a
-    search has left it; AHEAD more than all. seen: uint8, room for whether each vertex was.
+    The piece is a whole subgraph at hand, whose rows and targets are places. distance: receives the
+    distances of vertices that are reached, and the greatest number of its type for others. queue:
+    zeros, or as a search has left it; AHEAD entries more than there are vertices. seen: uint8, room
+    for whether each vertex was seen.
     """
     offsets, targets, _, _, _ = piece
     distance[:] = (np.int64(1) << np.int64(8 * distance.itemsize)) - 1

@@ -21,18 +21,21 @@ from ..base.graph import UNREACHED
 from ..pieces.piece import PIECE, edges_of
 
 MOST_PATHS = 2.0**900
-"""To a vertex: 2^32 times as many are a float, too, and so is what depends on one of them."""
+"""The most paths to a vertex. As a float can also hold 2^32 times as many, it can hold what depends
+on one of them, too.
+"""
 
 
 @kernel(PIECE, i64, u64s, f64s, u64s, u32s, i64, i64, i64s)
 def count_levels(piece, few, reached, paths, found, places, first, last, ends):
-    """Go on from the level ``places[first:last]``: level after level, while one has ``few`` edges
-    at most. Returns (levels done, edges).
+    """Count paths level after level, from the level ``places[first:last]`` on, while a level has at
+    most ``few`` edges. Returns (levels done, edges).
 
-    Of a subgraph whose rows and targets are places, all of it at hand. reached: words, not 0 where.
-    paths: to what is reached. found: bitmap, empty before and after. places: uint32, as long as
-    there are vertices, receives those of the levels. ends: int64, receives where each ends; as many
-    levels at most. The last one is empty where there is no other.
+    The piece is a whole subgraph at hand, whose rows and targets are places. reached: words, not 0
+    where a vertex is reached. paths: the number of paths to each vertex that is reached. found:
+    bitmap, empty before and after. places: uint32, as long as there are vertices, receives the
+    vertices of the levels. ends: int64, receives where each level ends; no more levels are done
+    than it has entries. The last level is empty if there is no other.
     """
     offsets, targets, _, _, _ = piece
     level = 0
@@ -65,12 +68,13 @@ def count_levels(piece, few, reached, paths, found, places, first, last, ends):
 
 @kernel(PIECE, i64, u32s, i64s, i64, f64s, f64s, f64s, f64s)
 def add_levels(piece, few, places, ends, level, paths, share, came, score):
-    """Add up what depends on the vertices of ``level``, of the one before it, and so on, while one
-    has ``few`` edges at most, down to level 1. Returns (the first one that is not done, edges).
+    """Add up what depends on the vertices of ``level``, of the level before it, and so on, down to
+    level 1, while a level has at most ``few`` edges. Returns (the first level that is not done,
+    edges).
 
-    places, ends: of all levels; the vertices of level i stand before ``ends[i + 1]``. share: of the
-    level after ``level`` what each tells those before it, 0 elsewhere; so of the last one that is
-    done, then. came: room.
+    places, ends: of all levels; the vertices of level i stand before ``ends[i + 1]``. share: what
+    each vertex of the level after ``level`` tells the vertices before it, 0 elsewhere; afterwards
+    the same for the last level that is done. came: room.
     """
     offsets, targets, _, _, _ = piece
     edges = np.int64(0)
@@ -101,12 +105,14 @@ def add_levels(piece, few, places, ends, level, paths, share, came, score):
 
 @kernel(PIECE, i64, i64, u32s, u32s, f64s, i64s)
 def count_alone(piece, source, most, number, places, paths, ends):
-    """All levels from a source, unless one has more than ``most`` edges. Returns (levels, 0 then;
-    vertices; edges; the most paths that lead to a vertex).
+    """Count the paths of all levels from a source, unless a level has more than ``most`` edges.
+    Returns (levels, or 0 if a level had too many edges; vertices; edges; the most paths that lead
+    to a vertex).
 
-    Of a subgraph as ``count_levels`` has it. number: uint32, UNREACHED everywhere, receives that of
-    each vertex. places, paths: by number, as far as vertices are reached. ends: int64, receives
-    where levels begin, and the last one ends; two entries more than there may be levels.
+    The piece is a subgraph as for ``count_levels``. number: uint32, UNREACHED everywhere, receives
+    the number of each vertex. places, paths: by number, as far as vertices are reached. ends:
+    int64, receives where levels begin, and where the last one ends; it has two entries more than
+    there may be levels.
     """
     offsets, targets, _, _, _ = piece
     number[source] = 0
@@ -145,7 +151,8 @@ def count_alone(piece, source, most, number, places, paths, ends):
 
 @kernel(PIECE, u32s, u32s, f64s, f64s, i64s, i64)
 def depend_alone(piece, number, places, paths, share, ends, levels):
-    """Replace ``paths`` by each vertex's dependency on such a source; the source itself gets 0.
+    """Replace ``paths`` by each vertex's dependency on a source of ``count_alone``; the source
+    itself gets 0.
 
     Returns the edges.
 
@@ -176,7 +183,9 @@ def depend_alone(piece, number, places, paths, share, ends, levels):
 
 @kernel(u32s, u32s, f64s, i64, f64s)
 def take_in(number, places, depends, count, score):
-    """Add what depends on the first ``count`` numbers to the score, by place, and forget these."""
+    """Add what depends on the first ``count`` numbers to the score, by place, and set ``number`` of
+    their vertices to UNREACHED again.
+    """
     for i in range(count):
         v = places[i]
         score[v] += depends[i]

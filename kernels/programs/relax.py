@@ -34,25 +34,27 @@ from ..base.turns import come, take
 from ..pieces.piece import PIECE, edges_of, weight_of
 
 FAR = np.float64(np.inf).view(np.uint64)
-"""The distance of what no path leads to."""
+"""The distance of a vertex that no path leads to, as bits."""
 
 NARROWEST = 1e-30
 
 ROWS_A_TURN = 1 << 11
 
 _EDGES_AT_ONCE = np.uintp(256)
-"""Edges that a thread follows before it lists the vertices whose distances have become less."""
+"""Number of edges that a thread follows before it lists the vertices whose distances have become
+less.
+"""
 
 _ROWS_AHEAD = np.uintp(4)
 
 
 class Bucket(NamedTuple):
-    """The vertices at distances below ``limit``; what is nearer than ``begin`` has shortened all
-    that it can.
+    """The vertices at distances below ``limit``. Vertices that are nearer than ``begin`` have
+    shortened all distances that they can.
 
-    limit: ``begin + width``, or just above ``begin``. number: of buckets up to this one. edges:
-    that were followed. taken: vertices that left it, as often as they did; again: not for the first
-    time.
+    limit: ``begin + width``, or just above ``begin``. number: of buckets up to this one. edges: how
+    many were followed. taken: how many vertices left the bucket, counted each time. again: how many
+    of these times were not a vertex's first.
     """
 
     begin: float
@@ -65,9 +67,10 @@ class Bucket(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """little: edges of a bucket that are no work: the next one is wider. again: vertices that leave
-    a bucket again, of all that do, from which on the next one is narrower. beyond: the least
-    distance that is too far.
+    """Limits by which the next bucket is made wider or narrower. little: if a bucket has fewer
+    edges, that is no work, and the next bucket is wider. again: if this share of the vertices that
+    leave a bucket leave it again, or more, the next bucket is narrower. beyond: the least distance
+    that is too far.
     """
 
     little: int
@@ -81,14 +84,14 @@ RULE = Struct(Rule, (i64, f64, f64))
 
 @compiled
 def counted(bucket, edges, taken, again):
-    """A bucket, and what has happened with it by now."""
+    """Return a bucket with its counts by now."""
     begin, width, limit, number, _, _, _ = bucket
     return Bucket(begin, width, limit, number, edges, taken, again)
 
 
 @kernel(BUCKET, RULE, f64)
 def next_bucket(bucket, rule, least):
-    """The one after a bucket that is empty. least: distance that is left."""
+    """Return the bucket after one that is empty. least: the least distance that is left."""
     width = bucket.width
     if bucket.again > rule.again * bucket.taken:
         width = max(width / 2, NARROWEST)
@@ -140,12 +143,13 @@ def relax_piece(piece, floats, queue, first, last, x_places, x, frontier, y_plac
 @compiled
 def relax_listed(piece, floats, rows, count, distance, limit, pending, near):
     """Let the edges of ``rows[:count]`` shorten distances, by one thread. Targets whose distances
-    have become less are ``pending``; those below ``limit`` are listed in ``near``, as far as they
-    fit; its last place is for what does not. Returns (how many these are, edges).
+    have become less are marked in ``pending``. Those below ``limit`` are listed in ``near``, as far
+    as they fit; its last place is for those that do not. Returns (the number of those below
+    ``limit``, edges).
 
-    Which distances become less is anybody's guess: so there is no branch for it. What has, is kept,
-    and listed afterwards. Distances of the first targets of a row are fetched into the cache before
-    it is read.
+    Which distances become less is anybody's guess, so there is no branch for it. Targets with such
+    distances are kept, and listed afterwards. Distances of the first targets of a row are fetched
+    into the cache before the row is read.
     """
     offsets, targets, _, _, weights = piece
     edges = np.int64(0)
@@ -191,8 +195,10 @@ def relax_listed(piece, floats, rows, count, distance, limit, pending, near):
 
 @compiled
 def _list_better(better, before, after, limit, pending, near, found):
-    """Those of ``better`` that are below ``limit``, and were not yet, after the ``found`` in
-    ``near``; how many are there then."""
+    """Mark the vertices ``better`` in ``pending``, and list in ``near``, after its first ``found``
+    entries, those whose distances ``after`` are below ``limit``, unless they were listed before.
+    Returns the number of vertices listed by then.
+    """
     last = np.uintp(near.shape[0]) - np.uintp(1)
     for k in range(np.uintp(better.shape[0])):
         v = better[k]
@@ -206,8 +212,9 @@ def _list_better(better, before, after, limit, pending, near, found):
 
 @compiled
 def list_below(marked, distance, limit, near):
-    """List the marked vertices that are nearer than ``limit``, as far as they fit; how many these
-    are."""
+    """List the marked vertices that are nearer than ``limit``, as far as they fit. Returns how many
+    are nearer.
+    """
     count = 0
     for w in range(marked.shape[0]):
         word = marked[w]
@@ -223,7 +230,7 @@ def list_below(marked, distance, limit, near):
 
 @compiled
 def least_of(marked, distance):
-    """The least distance of the marked vertices: bits."""
+    """Return the least distance of the marked vertices, as bits."""
     least = FAR
     for w in range(marked.shape[0]):
         word = marked[w]
@@ -363,12 +370,13 @@ def adopt_piece(
 
 @kernel(PIECE, boolean, u64s, u32s, i64s)
 def adopt_rows(piece, floats, distance, parent, taken):
-    """The other way, where each edge stands in the rows of both its ends: rows that are reached and
-    have no parent take the first neighbour that is nearer and that a shortest path leads through.
-    Run by several threads at once: see turns.py. Returns (edges looked at, rows that found none).
+    """Give parents to rows the other way, where each edge stands in the rows of both its ends: rows
+    that are reached and have no parent take the first neighbour that is nearer and that a shortest
+    path leads through. Run by several threads at once: see turns.py. Returns (edges looked at, rows
+    that found no parent).
 
-    Of a subgraph as ``relax_alone`` has it. distance: bits. parent: uint32, UNREACHED of those
-    that have none.
+    The piece is a subgraph as for ``relax_alone``. distance: bits. parent: uint32, UNREACHED for
+    rows that have no parent.
     """
     offsets, targets, _, _, weights = piece
     rows = parent.shape[0]
@@ -401,8 +409,8 @@ def adopt_rows(piece, floats, distance, parent, taken):
 @kernel(u64s, u64s, u64, u64s, u64s)
 def take_below(marked, distance, limit, taken, left):
     """Move the vertices that are nearer than ``limit`` from one bitmap to another, which is
-    overwritten. ``left`` receives them, too. Returns how many these are, how many of them it had,
-    and the least distance of those that stay: its bits.
+    overwritten. ``left`` receives them, too. Returns the number of these vertices, the number of
+    them that ``left`` had already, and the least distance, as bits, of the vertices that stay.
 
     distance, limit: bits.
     """

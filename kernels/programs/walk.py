@@ -14,11 +14,11 @@ from ..pieces.piece import PIECE
 
 
 class Teleport(NamedTuple):
-    """How a walk goes on otherwise than along an edge.
+    """The ways in which a walk goes on otherwise than along an edge.
 
-    likely: float64, how likely at each vertex when it teleports; or (0,), and ``anywhere`` is by
-    vertex. damping: how likely it takes an edge. anywhere: how much teleports. keeps: whether it
-    does from vertices without edges.
+    likely: float64, the probability that a teleport ends at each vertex; or (0,), and ``anywhere``
+    is the amount for each vertex. damping: the probability that the walk takes an edge. anywhere:
+    the amount that teleports. keeps: whether the walk teleports from vertices without edges.
     """
 
     likely: NDArray[np.float64]
@@ -30,13 +30,14 @@ class Teleport(NamedTuple):
 TELEPORT = Struct(Teleport, (f64s, f64, f64, boolean))
 
 _TOGETHER = 256
-"""Vertices whose changes are kept before they are added up: what comes before is done several at a
-time then, and sums still do not depend on how many a processor takes."""
+"""Number of vertices whose changes are kept before they are added up. The steps before that are
+done several vertices at a time then, and sums still do not depend on how many a processor takes.
+"""
 
 
 @compiled
 def _sum(values):
-    """In four chains, as one would wait for each addition."""
+    """Sum the values in four chains, as a single chain would wait for each addition."""
     one = two = three = four = 0.0
     count = values.shape[0]
     whole = count - count % 4
@@ -81,12 +82,12 @@ def _advance(counted, came, share, degree, teleport, first, last):
 @kernel(booleans, f64s, f64s, u32s, TELEPORT)
 @kernel(booleans, f64s, f64s, f64s, TELEPORT)
 def advance(counted, came, share, degree, teleport):
-    """Make shares of what came, all of the same length; (change of all ranks, what is lost at
-    ends).
+    """Make new shares of what came to the vertices; all arrays have the same length. Returns (the
+    change of all ranks, the amount that is lost at ends).
 
-    A vertex has its share times its degree; without edges out of it, its share. counted: of which
-    vertices the numbers are added up; (0,) for all. came: sums of shares; receives new shares.
-    share: the old ones.
+    A vertex's PageRank is its share times its degree, or its share if no edge leads out of it.
+    counted: the vertices for which the numbers are added up; (0,) for all. came: sums of shares;
+    receives new shares. share: the old shares.
     """
     return _advance(counted, came, share, degree, teleport, 0, share.shape[0])
 
@@ -96,11 +97,12 @@ def advance(counted, came, share, degree, teleport):
 def gather_and_advance(
     operator, piece, places, starts, came, share, degree, teleport, rows, values, sums, taken
 ):
-    """``gather_turns`` of shares, and ``advance`` turn by turn, while what came is in the cache;
-    not of rows that are cut.
+    """Gather shares as ``gather_turns`` does, and ``advance`` turn by turn, while the sums are in
+    the cache. Rows that are cut do not advance.
 
-    Of a subgraph whose rows and targets are ``places`` as they are. starts: as ``starts_of_turns``
-    has them. came: whatever it has before. sums: (2 * turns,), of each what ``advance`` returns.
+    The piece is a subgraph whose rows and targets are ``places`` as they are. starts: as
+    ``starts_of_turns`` returns them. came: may have any content before. sums: (2 * turns,),
+    receives for each turn what ``advance`` returns.
     """
     everything = np.empty(0, np.bool_)
     turns = starts.shape[0] - 1

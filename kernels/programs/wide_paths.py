@@ -15,14 +15,14 @@ from ..base.compiled import compiled, f64s, i32s, i64, i64s, kernel, u32s
 from ..pieces.piece import PIECE
 
 DIGITS = 53
-"""Bits of the mantissa of a 64-bit float. A number that is less by more powers of two adds
-nothing.
+"""Number of bits of the mantissa of a 64-bit float. A number that is less by more powers of two
+adds nothing.
 """
 
 
 @compiled
 def _add(value, exponent, addend, addend_exponent):
-    """A sum of two numbers; a value of 0 is no number yet."""
+    """Return the sum of two numbers; a value of 0 is no number yet."""
     if value == 0.0:
         return addend, addend_exponent
     if addend_exponent > exponent:
@@ -38,8 +38,8 @@ def _add(value, exponent, addend, addend_exponent):
 def count_again(piece, number, places, paths, exponents, ends, levels):
     """Count paths from a source whose levels ``count_alone`` has found, with its arrays.
 
-    paths, exponents: by number, receive the paths to each vertex. ends: where levels begin, and the
-    last one ends. Returns the edges.
+    paths, exponents: by number, receive the paths to each vertex. ends: where levels begin, and
+    where the last one ends. Returns the edges.
     """
     offsets, targets, _, _, _ = piece
     edges = np.int64(0)
@@ -62,7 +62,8 @@ def count_again(piece, number, places, paths, exponents, ends, levels):
 
 @kernel(PIECE, u32s, u32s, f64s, i32s, f64s, i64s, i64)
 def depend_wide(piece, number, places, paths, exponents, share, ends, levels):
-    """Replace ``paths`` by each vertex's dependency on such a source; the source itself gets 0.
+    """Replace ``paths`` by each vertex's dependency on a source of ``count_again``; the source
+    itself gets 0.
 
     Returns the edges. share: room, by number: the value that a vertex sends to the vertices before
     it, divided by 2**exponent.
