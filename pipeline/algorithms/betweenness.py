@@ -1,8 +1,9 @@
-"""Betweenness centrality: how many shortest paths between other vertices lead through one.
+"""Betweenness centrality: the number of shortest paths between other vertices that lead through a
+vertex.
 
-Brandes (A Faster Algorithm for Betweenness Centrality, 2001): from each source shortest paths are
-counted level by level, and dependencies added up on the way back. Counts and sums are 64-bit
-floats; counts that leave their range have an exponent of their own (wide_paths.py). Of an
+Brandes (A Faster Algorithm for Betweenness Centrality, 2001): from each source, shortest paths are
+counted level by level, and dependencies are added up on the way back. Counts and sums are 64-bit
+floats; counts that leave their range have an exponent of their own (wide_paths.py). In an
 undirected graph each pair counts once. Some sources may stand for all: ``scale_factors``.
 """
 
@@ -63,19 +64,19 @@ are the same. Threads that share a level look at its edges three times. Chosen o
 """
 
 _MOST_APART = 1 << 22
-"""Edges of a level, up to which each source is one thread's, where there are several; of fewer,
-_FEW_EDGES. A larger level is looked through sooner by all threads.
+"""The most edges of a level with which each source is one thread's, if there are several sources;
+if there are fewer sources, _FEW_EDGES. All threads together look through a larger level sooner.
 """
 
 _SEVERAL = 4
 _TELLING = 8
-"""A source that reaches one in so many vertices says how large levels are."""
+"""A source tells how large levels are if it reaches one in so many vertices."""
 
 _AT_ONCE = 1 << 12
-"""Levels that a call counts at most."""
+"""The most levels that a call counts."""
 
 _ANY = 1 << 62
-"""Edges of a level."""
+"""A number of edges that no level exceeds."""
 
 _ALONE_BYTES = 3 * 4 + 3 * 8
 """Bytes for each vertex, for a source that one thread takes: with exponents, which few graphs
@@ -165,9 +166,10 @@ class BetweennessProgram:
 class _Paths:
     """The shortest paths from one source at a time.
 
-    reached, edge: words, of which a bit is used; edge: what was reached last. levels: the vertices
-    of each; found: a bitmap of those of one. paths: how many shortest ones lead to a vertex. share:
-    what a product combines; came: what it gives.
+    reached, edge: words, of which one bit is used. reached: vertices that were reached. edge: those
+    that were reached last. levels: the vertices of each level. found: a bitmap of the vertices of
+    one level. paths: the number of shortest paths that lead to a vertex. share: the vector that a
+    product combines. came: the result of the product.
     """
 
     def __init__(self, operations: Operations, score: Vector) -> None:
@@ -194,7 +196,7 @@ class _Paths:
         return 1
 
     def _count_from(self, source: np.uint32) -> None:
-        """Levels, and how many shortest paths lead to each vertex."""
+        """Find the levels, and count the shortest paths that lead to each vertex."""
         operations, edge, share = self._operations, self._edge, self._share
         here = np.array([source], np.uint32)
         for vector, value in ((self._reached, 1), (edge, 1), (self._paths, 1.0), (share, 1.0)):
@@ -206,7 +208,9 @@ class _Paths:
             pass
 
     def _count_small_levels(self) -> bool:
-        """Levels that one thread follows, as far as they are small; whether there may be more."""
+        """Count levels by one thread, as long as they are small. Returns whether there may be more
+        levels.
+        """
         levels, rows = self._levels, self._operations.whole
         if rows is None:
             return True
@@ -230,7 +234,7 @@ class _Paths:
         return False
 
     def _count_level(self) -> bool:
-        """The next level; whether there is one."""
+        """Count the next level. Returns whether there is one."""
         operations, edge, share, places = (
             self._operations,
             self._edge,
@@ -253,7 +257,7 @@ class _Paths:
         return True
 
     def _add_up(self) -> None:
-        """Dependencies of all levels on the ones before them."""
+        """Add up the dependencies of all levels on the levels before them."""
         operations, levels = self._operations, self._levels
         level = len(levels) - 1
         self._share.fill(0, levels[level])
@@ -280,7 +284,7 @@ class _Paths:
 
 
 class _Alone:
-    """One thread's source (paths.py). reached: vertices."""
+    """A source that one thread takes (paths.py). reached: the number of vertices reached."""
 
     def __init__(self, piece: Piece, vertices: int) -> None:
         self._piece = piece
@@ -292,8 +296,8 @@ class _Alone:
         self._source = -1
 
     def count(self, source: int, most: int) -> int:
-        """Paths, until a level has more than ``most`` edges, unless that is done; edges that were
-        looked at.
+        """Count paths from ``source`` until a level has more than ``most`` edges, unless they are
+        counted already. Returns the number of edges that were looked at.
         """
         if source == self._source:
             return 0
@@ -307,11 +311,13 @@ class _Alone:
 
     @property
     def counted(self) -> bool:
-        """Whether no level had too many edges."""
+        """Return whether no level had too many edges."""
         return self._levels > 0
 
     def add_up(self) -> int:
-        """Return the dependencies on each vertex, and edges that were looked at."""
+        """Add up the dependencies on each vertex. Returns the number of edges that were looked
+        at.
+        """
         found = self._piece, self._number, self._places, self._paths
         levels = self._ends, self._levels
         if self._most_paths <= MOST_PATHS:
@@ -323,14 +329,14 @@ class _Alone:
         return edges + wide_paths.depend_wide(*found, self._exponents, self._share, *levels)
 
     def move_to(self, score: NDArray[np.float64]) -> None:
-        """Add that to the score, and forget the source."""
+        """Add the dependencies to the score, and forget the source."""
         take_in(self._number, self._places, self._paths, self.reached, score)
         self._source = -1
 
 
 class _Apart:
-    """Several sources at once, each by one thread. What they add to the score is added in the order
-    of the sources, so it is the same for any number of threads.
+    """A way to take several sources at once, each by one thread. Their dependencies are added to
+    the score in the order of the sources, so the score is the same for any number of threads.
     """
 
     def __init__(self, operations: Operations, score: Vector, threads: list[_Alone]) -> None:
@@ -342,8 +348,8 @@ class _Apart:
     def of(
         cls, operations: Operations, sources: NDArray[np.uint32], score: Vector
     ) -> _Apart | None:
-        """None where threads share sources: where edges are not in memory as one subgraph, where
-        levels are large, or where there is no room.
+        """Return a new object of this class; or None if threads should share sources, because edges
+        are not in memory as one subgraph, levels are large, or there is no room.
         """
         rows, n = operations.whole, operations.graph.vertices
         threads = min(operations.team.threads, len(sources))
@@ -386,8 +392,8 @@ def _enter(paths: NDArray, share: NDArray, came: NDArray) -> None:
 
 
 def _depend(share: NDArray, score: NDArray, paths: NDArray, came: NDArray) -> None:
-    """Add the dependencies that came along edges from the level after this one, and tell the level
-    before.
+    """Add the dependencies that came along edges from the level after this one, and set the shares
+    for the level before.
     """
     dependency = paths * came
     score += dependency
@@ -416,7 +422,7 @@ def scale_factors(
 
 
 _UNKNOWN = -1.0
-"""Becomes null."""
+"""The value that becomes null in the result."""
 
 _ONLY_SOURCE = "paths are counted from one source only, so the value of the source itself is null"
 
@@ -470,5 +476,5 @@ def betweenness_of(sources: int | NamedVertices | None, seed: int, normalized: b
 
 
 def planned(info: GraphInfo) -> BetweennessProgram:
-    """For a plan: by paths from all vertices."""
+    """Return the program for a plan: paths from all vertices."""
     return BetweennessProgram(info.vertices, some_places(info.vertices))

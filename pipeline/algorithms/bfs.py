@@ -1,4 +1,4 @@
-"""Breadth-first search: hop distance and parent of every vertex from one."""
+"""Breadth-first search: hop distance and parent of every vertex, from one source."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ from .run import Answer, DeferredRecord, Run
 
 @dataclass(frozen=True)
 class Bfs:
-    """source: as typed. max_depth: levels to search at most, None for all. strategy: what one GPU
-    searches over; for a single search, auto is rows, as cutting slices takes longer than it saves.
+    """The question. source: as typed. max_depth: levels to search at most, None for all. strategy:
+    whether one GPU searches over rows or slices; for a single search, "auto" is rows, as cutting
+    slices takes longer than it saves.
     """
 
     source: str
@@ -92,7 +93,9 @@ def check_depth(max_depth: int | None) -> None:
 
 
 def find(names: Names, source: str) -> int:
-    """The place of a vertex as it was typed. InputError if there is none."""
+    """Return the place of a vertex as it was typed. Raises InputError if there is no such
+    vertex.
+    """
     value = parse_id(source, names.id_type)
     place = names.find(value)
     if place is None:

@@ -1,9 +1,10 @@
-"""Breadth-first search from several vertices, each for itself: a row for all that each reaches.
+"""Breadth-first search from several sources, each by itself: a row for each vertex that each source
+reaches.
 
-64 searches share a pass (many_sources.py). Of each vertex 64 bytes of distances are held, a bit of
-all searches in a word: distances of eight bits while no search goes deeper than that; then half as
-many searches at once have distances of twice as many bits. What a batch of searches finds is
-written before the next one begins.
+64 searches share a pass (many_sources.py). For each vertex 64 bytes of distances are held, one bit
+of all searches in a word: distances have eight bits while no search goes deeper than that; then
+half as many searches at once have distances of twice as many bits. The results of one batch of
+searches are written before the next batch begins.
 """
 
 from __future__ import annotations
@@ -62,21 +63,21 @@ from .run import Answer, Run, files_at_once
 from .searches import Searches, search_apart, sums_bytes
 
 _HELD_BITS = 512
-"""Bits for the distances of a vertex, of all searches together."""
+"""Number of bits for the distances of a vertex, of all searches together."""
 
 _SUMS = ("files", "reached", "depth", "edges", "read", "sent")
-"""Over batches; of depth the greatest."""
+"""Facts that are added up over batches; for depth, the greatest one is taken."""
 
 
 @dataclass(frozen=True)
 class DistanceBits:
     """The program: distances from each of ``sources`` (global ids, at most ``width(bits)``).
 
-    bits: that a distance may have; where there is one of which all are set, or a greater one,
-    nothing is given, and the record says ``deeper``. max_depth: levels at most; None for all.
-    apart: whether searches were, before. Gives ``reached``: words, by source a bit, and ``bit0``
-    and so on: of distances; or, of searches apart, which the record says, ``distance0`` and so on;
-    or nothing, where all have to search again: for more bits, or apart.
+    bits: the number of bits of a distance. If a distance has all bits set, or is greater, no values
+    are given, and the record says ``deeper``. max_depth: levels at most; None for all. apart:
+    whether searches were apart before. Values: ``reached``, words with a bit for each source, and
+    ``bit0``, ``bit1`` and so on, the bits of distances. If searches were apart, which the record
+    says: ``distance0`` and so on. If all have to search again, for more bits or apart: no values.
     """
 
     sources: NDArray[np.uint32]
@@ -104,7 +105,9 @@ class DistanceBits:
     def _together(
         self, operations: Operations, rows: Rows | None, tell: Tell
     ) -> ProgramResult | None:
-        """None where searches seldom meet and there are ``rows`` to search apart."""
+        """Search together. Returns None if searches seldom meet and there are ``rows`` to search
+        apart.
+        """
         searches = Searches(operations)
         bits: list[Vector] = []
         reached, depth = len(self.sources), 0
@@ -164,7 +167,7 @@ class DistanceBits:
         )
 
     def _together_on(self, searches: on_device.GpuSearches) -> ProgramResult | None:
-        """None where searches seldom meet."""
+        """Search together on a device. Returns None if searches seldom meet."""
         met = searches.together(self.sources, self.max_depth)
         if met.outcome == on_device.SELDOM_MEET:
             return None
@@ -191,7 +194,7 @@ class DistanceBits:
         return replace(self, sources=np.array_split(self.sources, ranks)[rank])
 
     def put_together(self, given: ProgramResult, next_result: ProgramResult) -> ProgramResult:
-        """next_result: of the sources that follow."""
+        """Join the results of two parts of the sources. next_result: of the sources that follow."""
         given_record, next_record = given.record, next_result.record
         record = {**given_record, "edges": given_record["edges"] + next_record["edges"]}
         if next_record.get("sources") == 0:
@@ -228,12 +231,12 @@ def _of_hops(hops: NDArray) -> dict[str, Any]:
 
 
 def first_batch(places: NDArray[np.uint32], max_depth: int | None) -> DistanceBits:
-    """No other one holds more."""
+    """Return the first batch. No other batch holds more memory."""
     return DistanceBits(places[: width(DIGITS)], DIGITS, max_depth)
 
 
 def width(bits: int) -> int:
-    """Searches at once, of distances of so many bits.
+    """Return the number of searches at once whose distances have ``bits`` bits.
 
     >>> [width(bits) for bits in (8, 16, 32)]
     [64, 32, 16]
@@ -258,7 +261,7 @@ def distances_bytes(counts: Counts) -> int:
 
 @dataclass(frozen=True)
 class BfsEach:
-    """Algorithm (run.py). max_depth: as of DistanceBits."""
+    """The algorithm (run.py) of searches from each source. max_depth: as in DistanceBits."""
 
     sources: NamedVertices
     max_depth: int | None = None
@@ -274,7 +277,7 @@ class BfsEach:
         return {"sources": named, "max_depth": self.max_depth}
 
     def check(self, names: Names) -> None:
-        """Sources are looked up with the program."""
+        """Check nothing: sources are looked up with the program."""
 
     def held_bytes(self, facts: Facts) -> int:
         counts = Counts(facts.vertices, facts.vertices, 0, 0)
@@ -313,8 +316,8 @@ class BfsEach:
         return first_batch(places, self.max_depth)
 
     def run(self, engine: ProgramEngine, checkpoint: Checkpoint, run: Run) -> Answer:
-        """Goes on after the last batch that was saved; files of later ones are written anew, and
-        all where one of an earlier batch is damaged.
+        """Go on after the last batch that was saved. Files of later batches are written anew, and
+        all files are if one of an earlier batch is damaged.
         """
         assert engine.subject is not None
         with run.clock.phase("load"):
@@ -352,11 +355,12 @@ class BfsEach:
         bits: int = DIGITS,
         extra_bytes: int = 0,
     ) -> Iterator[tuple[int, int, Callable[[], RowsBySource]]]:
-        """Sources done, bits of distances, and what a batch has found, which is put in the order of
-        a result when it is called, once; batch by batch.
+        """Yield, batch by batch, the number of sources done, the bits of distances, and a function.
+        The function, which may be called once, returns the results of the batch in the order of a
+        result.
 
-        ids, places: of all sources, by rising id. sums: over batches, go on. extra_bytes: bytes
-        that may be held beside what a batch holds.
+        ids, places: of all sources, by rising id. sums: facts over batches, which are continued.
+        extra_bytes: bytes that may be held beside the memory of a batch.
         """
         assert engine.subject is not None
         apart = False
@@ -385,13 +389,17 @@ class BfsEach:
 def _tell(
     progress: Progress | None, done: int, count: int, level: int, levels: int, last: str
 ) -> None:
-    """done: sources, of so many. level, levels: not told; a batch has as many as it takes."""
+    """Report progress. done: the number of sources done, of ``count``. level, levels: not told, as
+    a batch has as many levels as it takes.
+    """
     if progress:
         progress(f"search: sources {done}, {last}", done, count)
 
 
 def search_extra_bytes(subject: Subject, run: Run, beside: int) -> int:
-    """Bytes that are left once the graph is loaded. beside: what else is held."""
+    """Return the bytes that are left once the graph is loaded. beside: bytes held for other
+    purposes.
+    """
     n = subject.record["vertices"]
     held = distances_bytes(Counts(n, n, 0, 0)) + SOURCE_BYTES * n + beside
     return max(0, run.resources.limit - held_now() - held)
@@ -409,7 +417,9 @@ def _rows(names: Names, ids: pa.Array, given: ProgramResult) -> RowsBySource:
 
 
 def parts_are_whole(digests: list[str], run: Run) -> bool:
-    """Whether the files of an earlier attempt are as it has written them; else the user is told."""
+    """Return whether the files of an earlier attempt are as that attempt has written them. If they
+    are not, the user is told.
+    """
     parts = {part_name(number): wanted for number, wanted in enumerate(digests)}
     damage = find_damage(run.work.output, parts)
     if damage is not None:
@@ -418,7 +428,9 @@ def parts_are_whole(digests: list[str], run: Run) -> bool:
 
 
 def write_batch(subject: Subject, rows: RowsBySource, first: int, run: Run) -> list[str]:
-    """Write what a batch has found into files from number ``first`` on; gives their digests."""
+    """Write the results of a batch into files from number ``first`` on. Returns the files'
+    digests.
+    """
     run.work.disk_bytes = rows.count * (2 * id_width(subject.names.id_type) + 4)
     check_space([(run.work.output, run.work.disk_bytes)], scratch=False)
     at_once, need = files_at_once(subject, len(rows.parts), run)
@@ -427,6 +439,6 @@ def write_batch(subject: Subject, rows: RowsBySource, first: int, run: Run) -> l
 
 
 def planned(info: GraphInfo) -> DistanceBits:
-    """For a plan: of all vertices."""
+    """Return the program for a plan: a batch of all vertices."""
     load_functions()  # as where sources are looked up
     return first_batch(some_places(info.vertices), None)

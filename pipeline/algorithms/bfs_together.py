@@ -1,7 +1,9 @@
-"""Breadth-first search from several vertices together: hop distance to the nearest, and which one.
+"""Breadth-first search from several sources together: hop distance to the nearest source, and which
+source that is.
 
-Of several at the same distance the first by user id: a vertex takes the least of what its
-neighbours of the level before have taken, so that the result is the same however it is found.
+If several sources are at the same distance, the first by user id is taken. A vertex takes the least
+number that its neighbours of the level before have taken, so that the result is the same however it
+is found.
 """
 
 from __future__ import annotations
@@ -37,17 +39,19 @@ from .searches import lists_bytes
 
 _NOTHING = np.uint64(2**64 - 1)
 _DONE = np.uint64(0)
-"""The value of a vertex that has been reached: none is less, so its row is passed over."""
+"""The value of a vertex that has been reached. No value is less, so the vertex's row is passed
+over.
+"""
 
 _NUMBERS = VectorType(np.uint64, ghosts=True)
-"""Numbers of sources that vertices have taken."""
+"""The type of vectors with the numbers of sources that vertices have taken."""
 _DISTANCES = VectorType(np.int32)
 _NEAREST = VectorType(np.uint32)
 
 
 @dataclass(frozen=True)
 class NearestSourceProgram:
-    """The program. sources: global ids, of which the first that are as near as others are taken.
+    """The program. sources: global ids; if several are equally near, the first of these is taken.
     max_depth: levels at most; None for all.
     """
 
@@ -96,7 +100,9 @@ class NearestSourceProgram:
         return replace(self, sources=np.array_split(self.sources, ranks)[rank])
 
     def put_together(self, given: ProgramResult, next_result: ProgramResult) -> ProgramResult:
-        """next_result: from sources that follow, which are taken where they are nearer."""
+        """Join the results from two parts of the sources. next_result: from sources that follow,
+        which are taken where they are nearer.
+        """
         distance, nearest = (np.asarray(given.values[name]) for name in self.columns)
         next_distance, next_nearest = (
             np.asarray(next_result.values[name]) for name in self.columns
@@ -111,9 +117,10 @@ class NearestSourceProgram:
 
 
 class _Search:
-    """frontier: from 1 on the number of the source that a vertex of the last level has taken,
-    _NOTHING of others. came: what the least of its neighbours has taken. nearest: numbers of
-    sources, UNREACHED where there is none. places: of the frontier; None where it may be any.
+    """The vectors of a search. frontier: for vertices of the last level, the number of the source
+    that the vertex has taken, from 1 on; _NOTHING for other vertices. came: the least number that a
+    vertex's neighbours have taken. nearest: numbers of sources, UNREACHED where there is none.
+    places: of the frontier; None if it may be any vertices.
     """
 
     def __init__(self, operations: Operations, sources: NDArray[np.uint32]) -> None:
@@ -134,7 +141,9 @@ class _Search:
             operations.put(vector, sources, values)
 
     def begin(self) -> int:
-        """From what was saved, or from the sources; the last level that is done."""
+        """Begin from saved values, or else from the sources. Returns the last level that is
+        done.
+        """
         saved = self._operations.load(self.state())
         if saved is None:
             return 0
@@ -146,7 +155,7 @@ class _Search:
         return {"distance": self.distance, "nearest": self.nearest}
 
     def step(self, level: int) -> int:
-        """How many vertices that level has."""
+        """Search one level. Returns the number of its vertices."""
         operations, least = self._operations, Min(_NOTHING, _DONE)
         frontier = self._frontier
         if self._places is None:
@@ -168,7 +177,7 @@ def _advance(
     distance: NDArray,
     nearest: NDArray,
 ) -> int:
-    """Make the new vertices the frontier; return how many they are."""
+    """Make the new vertices the frontier, and return their number."""
     new = (came != _NOTHING) & (came != _DONE)
     frontier[:] = _NOTHING
     frontier[new] = nearest[new] = came[new]
@@ -191,7 +200,7 @@ def _count(counted: Any, distance: NDArray) -> int:
 
 
 def _name(sources: NDArray[np.uint32], nearest: NDArray) -> None:
-    """Numbers of sources become their global ids."""
+    """Replace the numbers of sources by the sources' global ids."""
     reached = nearest != UNREACHED
     nearest[reached] = sources[nearest[reached] - 1]
 
@@ -242,6 +251,8 @@ class BfsTogether:
 
 
 def planned(info: GraphInfo) -> NearestSourceProgram:
-    """For a plan: of one source, as their number makes no difference."""
+    """Return the program for a plan. It has one source, as the number of sources makes no
+    difference.
+    """
     load_functions()  # as where sources are looked up
     return NearestSourceProgram(some_places(1))

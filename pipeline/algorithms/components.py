@@ -1,6 +1,6 @@
 """Connected components: each vertex gets the least vertex of its component.
 
-Edges are taken both ways: of a directed graph these are its weakly connected components.
+Edges are taken both ways: in a directed graph these are its weakly connected components.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ class Components:
 
 
 def name_components(trees: NDArray[np.uint32], names: Names) -> int:
-    """Have each vertex's component called by its least vertex in the order of user ids; how many
-    components there are.
+    """Name each vertex's component by its least vertex in the order of user ids. Returns the number
+    of components.
 
     trees: any vertex of the component, the same for all of them; changes.
     """
@@ -137,5 +137,5 @@ def name_components(trees: NDArray[np.uint32], names: Names) -> int:
 
 
 def planned(info: GraphInfo) -> ComponentsProgram:
-    """For a plan."""
+    """Return the program for a plan."""
     return ComponentsProgram()

@@ -1,9 +1,9 @@
-"""Eccentricity: the distance to the farthest vertex that one reaches.
+"""Eccentricity: the distance from a vertex to the farthest vertex that it reaches.
 
-In a graph of several components it is that within the vertex's own. The greatest one of some
-vertices is a lower bound of the diameter; twice the least one, of vertices that reach all others of
-an undirected graph, an upper bound. Of all vertices, each of which reaches all others, the greatest
-one is the diameter.
+In a graph of several components it is the distance within the vertex's own component. If only some
+vertices were asked for, the greatest eccentricity is a lower bound of the diameter. Twice the least
+one is an upper bound, if these vertices reach all others and the graph is undirected. If all
+vertices were asked for, and each reaches all others, the greatest eccentricity is the diameter.
 """
 
 from __future__ import annotations

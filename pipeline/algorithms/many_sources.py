@@ -57,11 +57,12 @@ _MOST_TEXT = 1 << 14
 
 @dataclass(frozen=True)
 class DistanceSumsProgram:
-    """The program: of searches from each of ``sources`` (global ids) how many vertices are reached,
-    itself among them, the sum of their distances, and the greatest one.
+    """The program: searches from each of ``sources`` (global ids). It gives the number of vertices
+    that each search reaches, the source among them, the sum of their distances, and the greatest
+    distance.
 
-    along: edges are followed so, or against their direction. dealt: which rank's part this is, of
-    how many ranks.
+    along: whether edges are followed in their direction, or against it. dealt: which rank's part
+    this is, of how many ranks.
     """
 
     sources: NDArray[np.uint32]
@@ -156,15 +157,16 @@ def nothing_answered(sources: NDArray[np.uint32]) -> NDArray[np.bool_]:
 
 
 def left_of(answered: NDArray[np.bool_], rank: int = 0, ranks: int = 1) -> NDArray[np.int64]:
-    """Which sources are left, of those a rank's part."""
+    """Return which sources are left. With several ranks, return one rank's part of these."""
     return np.flatnonzero(~answered)[rank::ranks]
 
 
 def _sums_together(
     searches: Searches, sources: NDArray[np.uint32], along: bool, rows: Rows | None
 ) -> NDArray[np.int64] | None:
-    """Vertices reached, the sum of their distances, and the greatest one, by source; None where
-    searches seldom meet and there are ``rows`` to search apart.
+    """Search together. Returns the numbers of vertices reached, the sums of their distances, and
+    the greatest distances, by source; or None if searches seldom meet and there are ``rows`` to
+    search apart.
     """
     reached, total, farthest = sums = np.zeros((3, len(sources)), np.int64)
     reached += 1
@@ -179,9 +181,9 @@ def _sums_together(
 
 @dataclass(frozen=True)
 class Sources:
-    """Which vertices to start from: so many at random, those that are named, or all.
+    """The vertices to start from: a number of random ones, named ones, or all.
 
-    seed: of random ones.
+    seed: for the random choice.
     """
 
     count: int | None
@@ -189,7 +191,7 @@ class Sources:
     named: NamedVertices | None = None
 
     def told(self, id_type: pa.DataType) -> dict[str, str | int | None]:
-        """For the options that decide a result."""
+        """Return the sources as options that decide a result."""
         if self.named is not None:
             return {"sources": self.named.read(id_type).digest}
         if self.count is None:
@@ -215,7 +217,9 @@ class Sources:
         return vertices if self.count is None else self.count
 
     def places(self, names: Names) -> NDArray[np.uint32]:
-        """In the arrays of a graph. InputError: more than there are, or of another one."""
+        """Return the places of the sources in the arrays of a graph. Raises InputError if there are
+        more sources than vertices, or if a named source is not in the graph.
+        """
         n = sum(names.pieces)
         if self.named is not None:
             return self.named.read(names.id_type).places(names)
@@ -251,7 +255,8 @@ class Distances(NamedTuple):
 @dataclass(frozen=True)
 class DistancesQuestion:
     """The question that is answered for each source by its distances. sources: the vertices to tell
-    of. along: as in DistanceSumsProgram. value: of each of them, and what the record says besides.
+    of. along: as in DistanceSumsProgram. value: the answer for each source, and other facts for the
+    record.
     """
 
     name: str
@@ -296,7 +301,9 @@ def sources_record(sources: int, method: str, given: ProgramResult) -> SourcesRe
 
 
 def sources_by_id(named: NamedVertices, names: Names) -> tuple[pa.Array, NDArray[np.uint32]]:
-    """User ids, rising, and their places in the arrays of a graph. InputError for others."""
+    """Return user ids of the sources, rising, and their places in the arrays of a graph. Raises
+    InputError for ids that the graph does not have.
+    """
     given = named.read(names.id_type)
     order = compute("array_sort_indices", given.vertex)
     return given.vertex.take(order), given.places(names)[as_numpy(order)]
@@ -314,10 +321,12 @@ def searches_record(
 
 
 def some_places(count: int) -> NDArray[np.uint32]:
-    """Places of this many sources, for a plan, to which it makes no difference which they are."""
+    """Return the places of ``count`` sources for a plan. It makes no difference to a plan which
+    vertices they are.
+    """
     return np.broadcast_to(np.uint32(0), count)
 
 
 def planned(info: GraphInfo) -> DistanceSumsProgram:
-    """For a plan: of all vertices."""
+    """Return the program for a plan: searches from all vertices."""
     return DistanceSumsProgram(some_places(info.vertices), along=True)

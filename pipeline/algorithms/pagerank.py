@@ -2,11 +2,12 @@
 
     pagerank = (1 - damping) * teleport + damping * (sum over in-neighbours of pagerank / degree)
 
-In 64-bit floats, unless single precision is asked for; the degree is of kept neighbours, each once.
-Where edges have weights, a neighbour's share is its edge's weight over those of all edges that
-leave it. What vertices without any would lose is spread as the walk teleports: evenly, or over the
-vertices it is personalised to, as NetworkX does it; or, as the GAP suite does it, dropped (Page,
-Brin, Motwani, Winograd: The PageRank Citation Ranking, 1999).
+Numbers are 64-bit floats, unless single precision is asked for. The degree counts kept neighbours,
+each once. If edges have weights, a neighbour's share is its edge's weight over the weights of all
+edges that leave it. The share that vertices without edges would lose is spread as the walk
+teleports: evenly, or over the vertices that the walk is personalised to, as NetworkX does it; or it
+is dropped, as the GAP suite does it (Page, Brin, Motwani, Winograd: The PageRank Citation Ranking,
+1999).
 """
 
 from __future__ import annotations
@@ -54,10 +55,12 @@ SINGLE_TELLS = 1e-7
 """The least change that shares in single precision tell from their rounding."""
 
 SINGLE_DAMPING = 0.94
-"""Up to which they are off by 1e-6 at most: by 6e-8 in each step, of which so much goes on."""
+"""The greatest damping for which shares in single precision are off by 1e-6 at most: each step adds
+an error of 6e-8, and this part of it goes on to the next step.
+"""
 
 SINGLE_WEIGHTS = 1e-12, 1e12
-"""From which to which a sum of weights leaves shares within what single precision holds."""
+"""The least and the greatest sum of weights for which single precision can hold the shares."""
 
 _SHARES = _WEIGHTS = VectorType(np.float64, ghosts=True)
 _LIKELY = VectorType(np.float64)
@@ -69,9 +72,10 @@ EVERY = np.empty(0, np.bool_)
 @dataclass(frozen=True)
 class PageRankProgram:
     """The program. vertices: of the graph. tolerance: of the L1 change of an iteration; None: as
-    many iterations as ``most``. teleport: where to, by global id, and how likely; None: anywhere.
-    weights: of what type those of the edges are that say how likely each is; None: all alike.
-    single: whether a device holds shares in 32 bits; CPUs compute in 64 all the same.
+    many iterations as ``most``. teleport: the vertices that the walk teleports to, by global id,
+    and how likely each is; None: anywhere. weights: the type of edges' weights, which say how
+    likely each edge is; None: all edges are alike. single: whether a device holds shares in 32
+    bits; CPUs compute in 64 bits all the same.
     """
 
     vertices: int
@@ -171,7 +175,7 @@ class PageRankProgram:
     def _record(
         self, iterations: list[IterationRecord], done: Sequence[Any], edges: int, sent: int
     ) -> None:
-        """Iterations of devices follow others. edges, sent: by each."""
+        """Add the records of iterations on devices. edges, sent: counts for each iteration."""
         for change, seconds in done:
             iterations.append(
                 IterationRecord(
@@ -185,16 +189,20 @@ class PageRankProgram:
             )
 
     def _over(self, iterations: Sequence[IterationRecord]) -> bool:
-        """Whether the last one has changed little enough."""
+        """Return whether the last iteration has changed little enough."""
         return self.tolerance is not None and iterations[-1]["change"] < self.tolerance
 
     def _given(self, share: NDArray[np.float64] | None) -> tuple[Any, ...]:
-        """Return the arguments of walks on devices. share: to go on from, if there is any."""
+        """Return the arguments of walks on devices. share: the shares to go on from, if there are
+        any.
+        """
         keeps = self.dangling == "even"
         return self.damping, self.tolerance, keeps, self._likely(), share, self.single
 
     def _likely(self) -> NDArray[np.float64] | None:
-        """By vertex, how likely a walk is there when it teleports; None: everywhere alike."""
+        """Return, by vertex, the probability that a teleport ends there; None if it is the same
+        everywhere.
+        """
         if self.teleport is None:
             return None
         likely = np.zeros(self.vertices)
@@ -202,7 +210,9 @@ class PageRankProgram:
         return likely
 
     def _expected(self, iterations: Sequence[IterationRecord]) -> int:
-        """Iterations in all, as the change falls by the same factor each time."""
+        """Return the expected number of iterations in all, if the change falls by the same factor
+        each time.
+        """
         last = [record["change"] for record in iterations[-2:]]
         if self.tolerance is None or len(last) < 2 or not 0 < last[1] < last[0]:
             return self.most
@@ -211,11 +221,12 @@ class PageRankProgram:
 
 
 class _Walk:
-    """A rank's part of a random walk, in as few vectors as do: the limit is met by these.
+    """A rank's part of a random walk. It uses as few vectors as possible, since the vectors meet
+    the memory limit.
 
-    degree: uint32, or float64: weights of the edges out of a vertex, added up. share: what each of
-    these carries, by its weight; of vertices without any, all that they have. So what a vertex has
-    is its share times its degree, or once. came: sums of shares.
+    degree: uint32; or float64, the sum of the weights of the edges out of a vertex. share: what
+    each edge out of a vertex carries for a weight of 1; for a vertex without edges, all that it
+    has. So a vertex has its share times its degree, or its share alone. came: sums of shares.
     """
 
     def __init__(self, of: PageRankProgram, operations: Operations) -> None:
@@ -243,7 +254,9 @@ class _Walk:
         return degree
 
     def begin(self) -> list[IterationRecord]:
-        """From what was saved, or from everywhere alike; what has been done."""
+        """Begin from saved shares, or else with the same for every vertex. Returns the records of
+        the iterations that are done.
+        """
         done: list[IterationRecord] = []
         saved = self.operations.load({"share": self.share})
         if saved:
@@ -255,7 +268,7 @@ class _Walk:
         return done
 
     def step(self) -> float:
-        """One iteration; its change."""
+        """Do one iteration. Returns its change."""
         rows = self.operations.rows_along(False)
         if rows is not None and len(rows.targets):
             sums = self._step_whole(rows)
@@ -268,9 +281,7 @@ class _Walk:
         return change
 
     def _step_whole(self, rows: Rows) -> NDArray[np.float64]:
-        """Step in one call, where all edges are in memory as one subgraph; return what it
-        adds up.
-        """
+        """Step in one call, if all edges are in memory as one subgraph. Returns the sums."""
         if self._starts is None:
             self._starts = starts_of_turns(rows.offsets)
         turns = len(self._starts) - 1
@@ -291,7 +302,7 @@ class _Walk:
         return sums.reshape(-1, 2).sum(axis=0) + cut_sums
 
     def ranks(self) -> Vector:
-        """The end: ``came`` is used for it."""
+        """Return the PageRank, once the walk is over: ``came`` is used for it."""
         self.operations.each(_multiply, self.share, self.degree, self.came)
         return self.came
 
@@ -316,7 +327,7 @@ class _Walk:
 
 
 def _some(counted: Any) -> NDArray[np.bool_]:
-    """Return the choice of vertices as kernels take it: none for all of them."""
+    """Return a choice of vertices as kernels take it: an empty array for all vertices."""
     return EVERY if counted is True else counted
 
 
@@ -329,7 +340,9 @@ def calls_of(weighted: bool) -> Calls:
 
 
 def _shares(degree: NDArray) -> NDArray[np.float64]:
-    """That a vertex divides what it has into."""
+    """Return, for each vertex, the number by which the amount that it has is divided: its degree,
+    or 1 if that is 0.
+    """
     shares = degree.astype(np.float64)
     shares[degree == 0] = 1.0
     return shares
@@ -355,10 +368,11 @@ def pagerank_bytes(counts: Counts, personalized: bool, weighted: bool) -> int:
 
 @dataclass(frozen=True)
 class PageRank:
-    """The question. tolerance: stops once an iteration changes less, in L1. iterations: instead, so
-    many. personalize: vertices and weights. unweighted: whether edges are alike, even where they
-    have weights. precision: of what is given; where it is single, a device holds shares so, and
-    what is given after as many iterations is within 1e-6 of the other, relatively.
+    """The question. tolerance: the run stops once an iteration changes less than this, in L1.
+    iterations: a number of iterations to do instead. personalize: vertices and weights. unweighted:
+    whether edges are alike, even where they have weights. precision: of the result; if it is
+    single, a device holds shares in single precision, and the result after as many iterations is
+    within 1e-6 of the double one, relatively.
     """
 
     damping: float = 0.85
@@ -459,5 +473,5 @@ class PageRank:
 
 
 def planned(info: GraphInfo) -> PageRankProgram:
-    """For a plan: with default options."""
+    """Return the program for a plan, with default options."""
     return PageRank().walk(info)

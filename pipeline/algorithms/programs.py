@@ -1,4 +1,6 @@
-"""Algorithms that are written as programs over operations: how a command runs them."""
+"""Algorithms that are written as programs over operations, and the way in which a command runs
+them.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ from .run import Answer, Run
 
 
 class ProgramQuestion(Protocol):
-    """name: the command's. step: of what its run goes on from, if it is cut off. weighted: whether
-    the graph has to have weights.
+    """A question that a program answers. name: the command's. step: the name of what a run goes on
+    from after it was cut off. weighted: whether the graph has to have weights.
     """
 
     @property
@@ -48,11 +50,13 @@ class ProgramQuestion(Protocol):
         ...
 
     def program(self, names: Names, info: GraphInfo) -> Program:
-        """InputError for what does not suit this graph."""
+        """Return the program for a graph. Raises InputError for options that do not suit this
+        graph.
+        """
         ...
 
     def held_bytes(self, counts: Counts) -> int:
-        """That its program holds."""
+        """Return the bytes that the question's program holds."""
         ...
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer: ...
@@ -60,7 +64,7 @@ class ProgramQuestion(Protocol):
 
 @runtime_checkable
 class ScansEdges(Protocol):
-    """A question that edges answer as they come."""
+    """A question that can be answered from edges as they come."""
 
     def engines_of_edges(
         self, edges: EdgeList, choices: BuildOptions, executor: Executor
@@ -69,7 +73,7 @@ class ScansEdges(Protocol):
 
 @dataclass(frozen=True)
 class ProgramAlgorithm:
-    """Algorithm (run.py) that asks a question."""
+    """The algorithm (run.py) that asks a question."""
 
     question: ProgramQuestion
 
@@ -126,7 +130,9 @@ class ProgramAlgorithm:
 
 
 def program_extra_bytes(question: ProgramQuestion, subject: Subject, limit: int) -> int:
-    """That a program may hold beyond what it has said, once its graph is loaded."""
+    """Return the bytes that a program may hold beyond its declared ones, once its graph is
+    loaded.
+    """
     n = subject.record["vertices"]
     return max(0, limit - held_now() - question.held_bytes(Counts(n, n, 0, 0)))
 

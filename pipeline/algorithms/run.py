@@ -62,8 +62,8 @@ CHECKPOINT_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class RunOptions:
-    """threads: cores to use. checkpoint_seconds: how often a long run saves its state. top: how
-    many vertices or groups the record names, if that is more than usual.
+    """Options of a run. threads: cores to use. checkpoint_seconds: seconds between two saves of a
+    long run. top: how many vertices or groups the record names, if that is more than usual.
     """
 
     threads: int = 1
@@ -99,12 +99,13 @@ class DeferredRecord(Mapping[str, Any]):
 
 
 class Answer(NamedTuple):
-    """The result of a run. record: what its record says of it beside all else (records.py).
+    """The answer of a run. record: facts of the answer that the run's record has beside all others
+    (records.py).
 
-    columns: none where a run has written its result itself. supersteps: gives those of a search;
-    None of what has none. only: places of the vertices that are told of; None for all. notes: for
-    the user. group_sizes: of a result that names a group for each vertex: at the vertex that names
-    a group, the group's size, and else 0.
+    columns: none if the run has written its result itself. supersteps: returns those of a search;
+    None if the run has none. only: places of the vertices that are told of; None for all. notes:
+    for the user. group_sizes: for a result that names a group for each vertex: at the vertex that
+    names a group, the group's size, and else 0.
     """
 
     columns: Columns
@@ -116,8 +117,8 @@ class Answer(NamedTuple):
 
 
 class Algorithm(Protocol[E]):
-    """A question of a command. name: the command's. step: what a run goes on from. weighted:
-    whether the graph has to have weights.
+    """The question of a command. name: the command's. step: the name of what a run goes on from.
+    weighted: whether the graph has to have weights.
     """
 
     @property
@@ -128,13 +129,15 @@ class Algorithm(Protocol[E]):
     def weighted(self) -> bool: ...
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
-        """Return the options that decide the result beside the graph. InputError for what suits no
-        such graph.
+        """Return the options that decide the result beside the graph. Raises InputError for options
+        that suit no such graph.
         """
         ...
 
     def check(self, names: Names) -> None:
-        """Before anything large is read. InputError for what does not suit this graph."""
+        """Check the question before anything large is read. Raises InputError for a question that
+        does not suit this graph.
+        """
         ...
 
     def held_bytes(self, facts: Facts) -> int:
@@ -148,13 +151,13 @@ class Algorithm(Protocol[E]):
     def engines_of_edges(
         self, edges: EdgeList, choices: BuildOptions, device: Device | None, executor: Executor
     ) -> Sequence[E]:
-        """None where an edge list has to become a store."""
+        """Return the engines for an edge list; None if the edge list has to become a store."""
         ...
 
     def on_workers(self, store: Store, subject: Subject, run: Run) -> E: ...
 
     def run(self, engine: E, checkpoint: Checkpoint, run: Run) -> Answer:
-        """On a loaded engine."""
+        """Run on a loaded engine."""
         ...
 
 
@@ -188,8 +191,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Run:
-    """One call. info: of the result. making: its output; None where nothing is written. inputs: of
-    an edge list, its files. notes: for the user.
+    """A call of a command. info: of the result. making: the output in the making; None if nothing
+    is written. inputs: the files of an edge list. notes: for the user.
     """
 
     options: RunOptions
@@ -282,7 +285,7 @@ def run_to_result(
 
 
 def open_graph(path: str | Path, build_options: BuildOptions | None) -> Store | EdgeList:
-    """A store, which refuses build_options, or an edge list."""
+    """Open a store, which refuses build_options, or an edge list."""
     if is_store(path):
         if build_options is not None:
             usual = BuildOptions()
@@ -298,13 +301,15 @@ def open_graph(path: str | Path, build_options: BuildOptions | None) -> Store | 
 
 
 def weight_notes(graph: EdgeList, info: ResultInfo) -> tuple[str, ...]:
-    """Return a line for the user if weights are not read by which the question could go."""
+    """Return a line for the user if the graph has weights that are not read, and the question could
+    use weights.
+    """
     asks = FORMS[info.algorithm].weights and not info.options.get("unweighted")
     return graph.weight_notes if asks else ()
 
 
 def check_weights(graph: Store | EdgeList, path: str | Path) -> None:
-    """InputError where there are none."""
+    """Raise InputError if the graph has no weights."""
     if isinstance(graph, Store):
         if graph.info.weights is None:
             raise InputError(f"{path} has no weights: build it again with --weight COL")
@@ -373,9 +378,10 @@ def _saved(graph: str, info: ResultInfo) -> str:
 def _run_by(
     algorithm: Algorithm[E], engines: Sequence[E], saved: str, run: Run
 ) -> tuple[EngineFacts, Answer]:
-    """By the first engine that fits; by the next one where a device turns out to be too small.
+    """Run the algorithm on the first engine that fits, or on the next one if a device turns out to
+    be too small.
 
-    saved: says what a checkpoint is of. Raises LimitError where none fits.
+    saved: says what a checkpoint is of. Raises LimitError if no engine fits.
     """
 
     def choosing(left: Sequence[E]) -> tuple[E, Need]:
@@ -455,7 +461,7 @@ def write(subject: Subject, answer: Answer, run: Run) -> FoundRecord:
 
 
 def chosen(answer: Answer, names: Names) -> NDArray[np.bool_] | None:
-    """By place, the vertices that are told of; None for all."""
+    """Return, by place, which vertices are told of; None for all."""
     if answer.only is None:
         return None
     some = np.zeros(sum(names.pieces), np.bool_)
@@ -464,7 +470,9 @@ def chosen(answer: Answer, names: Names) -> NDArray[np.bool_] | None:
 
 
 def files_at_once(subject: Subject, files: int, run: Run) -> tuple[int, int]:
-    """How many of a result's files are written at the same time, and what is held then."""
+    """Return the number of a result's files that are written at the same time, and the bytes that
+    are held then.
+    """
     at_once = min(run.options.threads, max(1, files))
     while at_once > 1 and not fits(subject.writing_bytes(at_once), run.resources.limit):
         at_once -= 1

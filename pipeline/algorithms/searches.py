@@ -1,10 +1,10 @@
-"""Searches from many vertices: 64 in one pass over the edges, a bit of a word each, or, where they
-seldom meet, each for itself.
+"""Searches from many vertices: 64 in one pass over the edges, with a bit of a word each; or, where
+they seldom meet, each by itself.
 
-What a vertex has been reached from, and what it was reached from last, are words; a level combines
-the words of neighbours by or (Then et al., The More the Merrier: Efficient Multi-Source Graph
-Traversal, VLDB 2014). That pays where a word has many bits. On roads it has few, and a search by
-one thread takes less for a vertex than a pass takes for a word.
+A vertex has two words: the searches that have reached it, and the searches that reached it last. A
+level combines the words of neighbours by "or" (Then et al., The More the Merrier: Efficient
+Multi-Source Graph Traversal, VLDB 2014). That pays if a word has many bits. On roads a word has
+few, and a search by one thread takes less time for a vertex than a pass takes for a word.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ _WORDS = _SEEN, _FRONTIERS, _FRONTIERS
 class Searches:
     """Searches from some vertices at once.
 
-    seen, frontier: words by vertex, of bits by source: what each has been reached from, and what on
-    the last level. reached: the vertices that may be in ``frontier``; None for any. meet: whether
-    searches have been in the same vertices often enough for this to pay.
+    seen, frontier: words by vertex, with a bit for each source: the searches that have reached the
+    vertex, and those that reached it on the last level. reached: the vertices that may be in
+    ``frontier``; None if any may be. meet: whether searches have been in the same vertices often
+    enough for this to pay.
     """
 
     def __init__(self, operations: Operations) -> None:
@@ -56,8 +57,8 @@ class Searches:
     def levels(
         self, sources: NDArray[np.uint32], along: bool
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Each level, from 1 on, and how many vertices each search reaches there, until none does:
-        it is searched as it is asked for.
+        """Yield each level, from 1 on, with the number of vertices that each search reaches there,
+        until no search reaches any. A level is searched when it is asked for.
 
         sources: global ids, each once, WIDTH of them at most; they are reached from now on.
         """
@@ -102,7 +103,9 @@ class Searches:
             yield level, new.astype(np.int64)
 
     def _aside(self, slow: NDArray[np.uint64], searching: NDArray[np.uint64]) -> SlowBits | None:
-        """Return what ``slow`` searches have found, unless all are."""
+        """Return the bits of ``slow`` searches as SlowBits; None if no search is slow, or if all
+        are.
+        """
         if not 0 < len(slow) < len(searching):
             return None
         fast_bits = np.bitwise_or.reduce(searching) & ~np.bitwise_or.reduce(slow)
@@ -111,13 +114,13 @@ class Searches:
 
 
 def _grows(frontiers: list[int]) -> bool:
-    """Whether the frontier may come to be much larger. frontiers: how large it was, by level."""
+    """Return whether the frontier may come to be much larger. frontiers: its size, by level."""
     levels = len(frontiers)
     return levels < LEVELS_TO_SEE_GROWTH or frontiers[-1] >= 4 * frontiers[levels // 2 - 1]
 
 
 def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> NDArray[np.int64]:
-    """Make the new vertices the frontier; return how many they are, by source."""
+    """Make the new vertices the frontier, and return their numbers by source."""
     np.bitwise_xor(came, seen, out=frontier)
     seen[:] = came
     counts = np.zeros(WIDTH, np.int64)
@@ -126,8 +129,8 @@ def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> N
 
 
 class Hops(NamedTuple):
-    """Facts of a search by itself. reached: vertices, itself among them. total, farthest: of their
-    distances.
+    """Facts of a search by itself. reached: the number of vertices reached, the source among them.
+    total, farthest: the sum of their distances, and the greatest distance.
     """
 
     reached: int
@@ -143,13 +146,13 @@ def search_apart(
     most: int | None = None,
     tell: Callable[[int], None] = lambda done: None,
 ) -> list[Hops] | None:
-    """From each of ``sources`` by itself, so many at a time as there is room for instead of
-    ``Searches``, and in what is spare. None where a distance is too great for the numbers that are
-    kept: then no more searches begin.
+    """Search from each of ``sources`` by itself. As many searches run at a time as fit in the room
+    of ``Searches`` and in spare memory. Returns None if a distance is too great for the numbers
+    that are kept; then no more searches begin.
 
-    rows: as ``operations.rows_along`` gives them. distances: of each a place for them (hops.py);
-    None where nobody wants them. most: levels; None for all. tell: called with how many are done,
-    by any thread.
+    rows: as ``operations.rows_along`` gives them. distances: for each search an array for its
+    distances (hops.py); None if nobody wants them. most: levels; None for all. tell: called with
+    the number of searches that are done, by any thread.
     """
     here, kept = operations.graph.vertices, distances is not None
     levels = here if most is None else min(most, here)

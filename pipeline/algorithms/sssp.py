@@ -1,14 +1,14 @@
 """Shortest paths from one vertex along weighted edges, none of them negative.
 
 Delta-stepping (Meyer, Sanders: Delta-stepping: a parallelizable shortest path algorithm, 2003):
-vertices leave by buckets of distances. What is in a bucket shortens distances along its edges, time
-and again, until the bucket is empty; then the next one begins at the least distance that is left.
-How wide a bucket is follows from what is seen: wider, where one has little to do; narrower, where
-vertices leave it more than once.
+vertices leave by buckets of distances. The vertices in a bucket shorten distances along their
+edges, time and again, until the bucket is empty; then the next bucket begins at the least distance
+that is left. The width of a bucket follows from the bucket before: wider, if that one had little to
+do; narrower, if vertices left it more than once.
 
-Parents follow from the distances: an edge that ends a shortest path leads to its target from a
-vertex that is nearer; or, where it weighs nothing, from one as near that has a parent already. So
-they are a tree.
+Parents follow from the distances: the last edge of a shortest path leads to its target from a
+vertex that is nearer; or, if the edge weighs nothing, from a vertex as near that has a parent
+already. So parents form a tree.
 """
 
 from __future__ import annotations
@@ -64,29 +64,34 @@ from .bfs import find
 from .run import Answer
 
 LITTLE = 1 << 12
-"""Edges of a bucket that are no work: the next one is wider."""
+"""Number of edges of a bucket below which the next bucket is wider, as so few edges are no work."""
 
 AGAIN = 0.25
-"""Vertices that leave a bucket again, of all that do, from which on the next one is narrower."""
+"""Share of vertices that leave a bucket again, among all that leave it, from which on the next
+bucket is narrower.
+"""
 
 _FEW_VERTICES = EDGES_A_TURN
-"""Most vertices of a frontier that one thread follows alone. It has a turn's edges at most, too."""
+"""The most vertices of a frontier that one thread follows alone. The frontier has a turn's edges at
+most, too.
+"""
 
 _WORK_AT_ONCE = 1 << 22
-"""Edges, and words of bitmaps, between two looks at the clock."""
+"""Number of edges and words of bitmaps between two looks at the clock."""
 
 _DISTANCES = VectorType(np.float64, ghosts=True)
 _PARENTS = VectorType(np.uint32)
 _OFFERS = VectorType(np.uint32, ghosts=True)
-"""Parents that are offered to vertices without one."""
+"""The type of a vector with parents that are offered to vertices without one."""
 
 _EXACT = 2.0**53
-"""Whole numbers below it are floats of 64 bits."""
+"""The limit below which floats of 64 bits hold all whole numbers exactly."""
 
 
 @dataclass(frozen=True)
 class DeltaStepping:
-    """The program. source: global id. weights: of the store. most: paths are no longer than that.
+    """The program. source: global id. weights: the type of the store's weights. most: the greatest
+    length of paths.
 
     mean_degree: of the vertices; with the mean weight it says how wide the first bucket is.
     """
@@ -177,7 +182,7 @@ class DeltaStepping:
         return saved.done, width, (distance, begin)
 
     def _record(self, done: int, paths: on_device.GpuPaths) -> dict[str, Any]:
-        """done: rounds, before these."""
+        """Return the record's facts. done: the number of rounds before the rounds of ``paths``."""
         return {
             "rounds": done + paths.rounds,
             "buckets": paths.buckets,
@@ -186,7 +191,7 @@ class DeltaStepping:
 
     @property
     def first_width(self) -> float:
-        """The width of the first bucket."""
+        """Return the width of the first bucket."""
         return max(self.weights.mean / max(1.0, self.mean_degree), NARROWEST)
 
 
@@ -215,7 +220,9 @@ class _Paths:
         self._lists = np.empty((2, few), np.uint32)
 
     def begin(self) -> int:
-        """From what was saved, or from the source; rounds done."""
+        """Begin from saved distances, or else from the source. Returns the number of rounds
+        done.
+        """
         saved = self._operations.load({"distance": self.distance})
         if saved:
             begin, width = saved.facts
@@ -235,7 +242,9 @@ class _Paths:
         mark_where(marks.shared, np.isfinite(self.distance.shared))
 
     def next_frontier(self) -> bool:
-        """Take what is in the bucket, or in the next one that holds anything; whether any is."""
+        """Take the vertices in the bucket, or in the next bucket that holds any, as the frontier.
+        Returns whether there are any.
+        """
         while True:
             self._count, least = self._take()
             if self._count:
@@ -245,7 +254,9 @@ class _Paths:
             self._next_bucket(least)
 
     def _take(self) -> tuple[float, float]:
-        """How many vertices, over all ranks, and the least distance of the others."""
+        """Take the pending vertices in the bucket as the frontier. Returns their number, over all
+        ranks, and the least distance of the other pending vertices.
+        """
         communicator = self._operations.communicator
         bits = self._limit_bits()
         taken, again, least = 0, 0, FAR
@@ -274,7 +285,9 @@ class _Paths:
         self._left.clear()
 
     def relax(self) -> int:
-        """Let the frontier's edges shorten distances, on all ranks; rounds done."""
+        """Let the frontier's edges shorten distances, on all ranks. Returns the number of rounds
+        done.
+        """
         rows = self._operations.whole
         rounds = 0
         if rows is not None and self._count <= _FEW_VERTICES:
@@ -284,7 +297,7 @@ class _Paths:
         return rounds or 1
 
     def _relax_small(self, rows: Rows) -> int:
-        """Rounds that one thread does; none where this one is large."""
+        """Do rounds by one thread. Returns their number, which is 0 if this round is large."""
         self.bucket, rounds, edges = relax_alone(
             rows.piece,
             self.floats,
@@ -325,7 +338,7 @@ class _Paths:
         self._better.clear()
 
     def _bits(self, side: Side) -> NDArray[np.uint64]:
-        """Return the bits of distances."""
+        """Return the distances at one end of a subgraph, as bits."""
         return self.distance.at(side.segment, self._operations.graph).view(np.uint64)
 
     def leave_out(self) -> None:
@@ -337,7 +350,7 @@ class _Paths:
         distance[distance > self._of.most] = np.inf
 
     def parents(self) -> Vector:
-        """Once distances are what they are."""
+        """Return the parents. Call this once distances do not change any more."""
         operations, distance = self._operations, self.distance
         operations.links.expand(distance)
         parent = operations.vector(_PARENTS, UNREACHED)
@@ -355,14 +368,18 @@ class _Paths:
         return parent
 
     def _look_back(self, rows: Rows, parent: NDArray[np.uint32]) -> float:
-        """Vertices look for a parent in their rows, as edges lead both ways; how many find none."""
+        """Let vertices look for a parent in their rows, as edges lead both ways. Returns the number
+        of vertices that find none.
+        """
         team, bits = self._operations.team, self.distance.own.view(np.uint64)
         found = team.run(adopt_rows, rows.piece, self.floats, bits, parent, no_turns(team.threads))
         self._operations.note(sum(edge_counts for edge_counts, _ in found))
         return sum(orphans for _, orphans in found)
 
     def _take_offers(self, parent: Vector, ids: dict[int, Numbering]) -> float:
-        """Vertices offer themselves to those that are farther; how many have no parent then."""
+        """Let vertices offer themselves as parents to vertices that are farther. Returns the number
+        of vertices that have no parent afterwards.
+        """
         operations = self._operations
         offered = operations.vector(_OFFERS, UNREACHED)
         self._mark_reached(self._frontier)
@@ -390,7 +407,9 @@ class _Paths:
                 offered.ghosts[ghost][places] = UNREACHED
 
     def _offer(self, offered: Vector, ids: dict[int, Numbering], alike: bool) -> None:
-        """The frontier to its neighbours, as parents. ids: global ones of rows, by subgraph."""
+        """Offer the vertices of the frontier as parents to their neighbours. ids: numberings from
+        rows to global ids, by subgraph.
+        """
         operations, distance, graph = self._operations, self.distance, self._operations.graph
 
         def follow(
@@ -406,8 +425,8 @@ class _Paths:
         operations.follow(distance, self._frontier, follow)
 
     def _adopt(self, parent: Vector, offered: Vector) -> float:
-        """Those that had no parent take what they are offered, and are the next frontier; how many
-        these are.
+        """Let vertices that had no parent take the parent that they are offered, and make these
+        vertices the next frontier. Returns their number.
         """
         count = 0
         counts = True, self._operations.communicator.rank == 0
@@ -436,7 +455,7 @@ def _orphans(counted: Any, distance: NDArray[np.float64], parent: NDArray[np.uin
 
 
 def paths_bytes(counts: Counts) -> int:
-    """Vectors, bitmaps, and the rows of a frontier; what ranks tell each other."""
+    """Return the bytes of vectors, bitmaps, the rows of a frontier, and messages between ranks."""
     here, ghosts, ranks = counts.own + counts.shared, counts.ghosts, counts.ranks
     vectors = vectors_bytes(counts, (_DISTANCES, _PARENTS, _OFFERS))
     told = links_bytes(ghosts) + 2 * 12 * counts.shared * (ranks if ranks > 1 else 0)
@@ -453,7 +472,9 @@ def _program(source: int, info: GraphInfo, most: float) -> DeltaStepping:
 
 
 def planned(info: GraphInfo) -> DeltaStepping:
-    """For a plan, for which any source will do. InputError without weights."""
+    """Return the program for a plan, with any source. Raises InputError if the graph has no
+    weights.
+    """
     if info.weights is None:
         raise InputError("the store has no weights: build it again with --weight COL")
     return _program(0, info, math.inf)

@@ -109,8 +109,8 @@ _KERNELS = check, distances, programs
 def compile_judging(
     offset_types: Iterable[np.dtype], kernels: Sequence[ModuleType] = _KERNELS
 ) -> None:
-    """Compile, or load from the cache, what judging calls. offset_types: of the subgraphs.
-    kernels: that some judge needs; else all of them.
+    """Compile, or load from the cache, the kernels that judging calls. offset_types: of the
+    subgraphs. kernels: modules of kernels that some judge needs; by default all of them.
     """
     compile_kernels(*kernels, lookup, offsets=set(offset_types))
 
@@ -167,7 +167,7 @@ def _judge_edges(
     threads = executor.threads
 
     def needed(closely: bool) -> tuple[Facts, int, int]:
-        """Facts of the edges, and bytes: in all, and to judge."""
+        """Return facts of the edges, and two numbers of bytes: in all, and to judge."""
         facts = facts_of(edges, dense_domain(edges), choices.directed, True, 1, ONE, closely)
         texts = facts.reading.distinct
         judging = judging_bytes(facts.domain, edges.id_type, texts, result, threads)
@@ -209,7 +209,7 @@ def _judge_edges(
 
 
 def _checks_of(dense: DenseEdges, directed: bool) -> list[Callable[..., check.Violations]]:
-    """Checks of a search's rules, each by some of the edges."""
+    """Return checks of a search's rules. Each check covers some of the edges."""
     return [
         partial(_check_some, batch, start, directed)
         for batch in dense.batches
@@ -237,8 +237,8 @@ def _check_some(
 def _sources_of(
     graph: JudgedEdges, result: Result, named: NamedVertices | None
 ) -> NDArray[np.uint32] | None:
-    """The vertices that a result was asked for with, as far as it says, or as they are named; None
-    where that is not known.
+    """Return the vertices that a result was asked for with, as far as the result says, or as they
+    are named; None if they are not known.
     """
     if result.info is None:
         return None

@@ -20,9 +20,9 @@ QUESTIONS: dict[str, Question] = {
     question.name: question
     for question in (BFS, COMPONENTS, PAGERANK, SSSP, BETWEENNESS, CLOSENESS, ECCENTRICITY)
 }
-"""By the command's name."""
+"""Questions by the command's name."""
 
 FORMS: dict[str, Form] = {
     form.name: form for question in QUESTIONS.values() for form in question.forms
 }
-"""By the name in a result's metadata."""
+"""Forms of questions by the name in a result's metadata."""

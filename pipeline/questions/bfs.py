@@ -24,7 +24,9 @@ class SuperstepRecord(TypedDict):
 
 
 class BetweenRecord(TypedDict):
-    """Sums over supersteps in a row. directions: how many supersteps took each, by subgraph."""
+    """Sums over several supersteps in a row. directions: how many supersteps took each direction,
+    by subgraph.
+    """
 
     supersteps: int
     first_level: int

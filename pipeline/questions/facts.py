@@ -16,7 +16,7 @@ class SourcesRecord(TypedDict):
 
 
 def several(count: int, singular: str, plural: str) -> str:
-    """A number with its noun.
+    """Return a number with its noun.
 
     >>> several(1, "vertex", "vertices"), several(2000, "vertex", "vertices")
     ('1 vertex', '2,000 vertices')
@@ -25,7 +25,8 @@ def several(count: int, singular: str, plural: str) -> str:
 
 
 def tell_number(value: float) -> str:
-    """
+    """Return a number as text.
+
     >>> tell_number(45612.0), tell_number(0.5), tell_number(12884901885.0)
     ('45,612', '0.5', '12,884,901,885')
     """
@@ -33,12 +34,14 @@ def tell_number(value: float) -> str:
 
 
 def tell_recomputed(verdict: Any) -> str:
-    """A verdict on values of which some were computed again."""
+    """Return the words for a verdict on values of which some were computed again."""
     rows = f"{verdict['rows']:,} of {verdict['vertices']:,} vertices"
     return f"{rows}, {verdict['found_anew']:,} of them computed again{tell_rest(verdict, 'range')}"
 
 
 def tell_rest(verdict: Any, quantity: str) -> str:
-    """The values that were not computed again, and the quantity that they were judged by."""
+    """Return the words for the values that were not computed again, with the quantity that they
+    were judged by.
+    """
     unjudged = verdict["unjudged"]
     return f"; {unjudged:,} values are judged by their {quantity} only" if unjudged else ""

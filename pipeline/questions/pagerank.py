@@ -18,7 +18,7 @@ class PageRankRecord(TypedDict):
 
 
 class IterationRecord(TypedDict):
-    """One iteration. change: L1. seconds: how long it took."""
+    """An iteration. change: L1. seconds: how long the iteration took."""
 
     iteration: int
     change: float

@@ -27,7 +27,7 @@ class Flag(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """One of some words."""
+    """A choice of one of several words."""
 
     words: tuple[str, ...]
 
@@ -86,12 +86,12 @@ class Parameter(NamedTuple):
 
     @property
     def option(self) -> str:
-        """The command's option, such as ``--max-depth``."""
+        """Return the command's option, such as ``--max-depth``."""
         return "--" + self.name.replace("_", "-")
 
 
 def sources_and_seed(purpose: str, python: str) -> tuple[Parameter, Parameter]:
-    """The parameters of a question about many vertices that may be asked about some of them.
+    """Return the parameters of a question about many vertices that may be asked about some of them.
 
     purpose: what the vertices are for, in the help of the command; python: in Python.
     """

@@ -17,7 +17,7 @@ ColumnType = Literal["id", "integer", "float", "number"]
 
 
 class Form(NamedTuple):
-    """One form of a question, with a result of its own.
+    """A form of a question, with a result of its own.
 
     name: in a result's metadata, and in ``plan --algorithm``. title: for people.
     takes: names of the parameters of this form; none where it takes all of the question's.
@@ -59,12 +59,12 @@ class Form(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key of the run record that holds the main facts."""
+        """Return the key of the run record that holds the main facts."""
         return next(iter(self.facts))
 
 
 def only_form(given: Collection[str]) -> int:
-    """The number of the form, of a question that has one."""
+    """Return the number of the form, for a question that has only one."""
     return 0
 
 
