@@ -496,10 +496,10 @@ def bench_algorithm_across(
     progress: Progress | bool | None = None,
     **options: Unpack[ResourceOptions],
 ) -> list[AlgorithmRow]:
-    """``bench_algorithm`` across workers: of a store, or of a generated graph, of which a temporary
-    one is built.
+    """Run ``bench_algorithm`` across workers, over a store, or over a generated graph, for which a
+    temporary store is built.
 
-    scaling: as of ``bench_across``.
+    scaling: as in ``bench_across``.
     """
     from .bench.algorithms_across import bench_algorithm_by_workers
     from .bench.protocol import BenchOptions
@@ -520,11 +520,12 @@ def bench_across(
     progress: Progress | bool | None = None,
     **options: Unpack[AllOptions],
 ) -> list[ScalingRow]:
-    """``bench`` across workers: of a store, or of a generated graph, which takes a GPU each.
+    """Run ``bench`` across workers, over a store, or over a generated graph, for which each worker
+    takes a GPU.
 
-    scaling: by 1, 2, 4, ... of the workers: "strong", of the same graph; "weak", of generated ones
-    with as large a share for each; None: by all of them. layout, grid, threshold: of a generated
-    graph. memory_limit: of a store.
+    scaling: None measures all of the workers. The other values measure 1, 2, 4, ... of the workers:
+    "strong" on the same graph; "weak" on generated graphs with as large a share for each worker.
+    layout, grid, threshold: of a generated graph. memory_limit: of a store.
     """
     from .bench.across import bench_by_workers
     from .bench.protocol import BenchOptions
@@ -542,7 +543,7 @@ def _reading(
     weight: str | None = None,
     duplicates: Duplicates | None = None,
 ) -> BuildOptions | None:
-    """How an edge list is read, if that is said at all."""
+    """Return the options by which an edge list is read; None if no option is given."""
     given = {"directed": directed, "src": src, "dst": dst}
     given |= {"weight": weight, "duplicates": duplicates}
     given = {name: value for name, value in given.items() if value is not None}
@@ -563,7 +564,9 @@ def with_choices_of(graph: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sorted_options(options: Any) -> tuple[Resources, BuildOptions]:
-    """TypeError for one that is neither's."""
+    """Sort options into those of resources and those of building. Raises TypeError for an option
+    that is neither.
+    """
     shape = {name: value for name, value in options.items() if name in StoreOptions.__annotations__}
     resource_options = {name: value for name, value in options.items() if name not in shape}
     unknown = resource_options.keys() - ResourceOptions.__annotations__

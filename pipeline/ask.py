@@ -114,7 +114,9 @@ def ask_to_output(
 
 
 def _checked(name: str, values: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[Form, Any]:
-    """The form and the algorithm that values ask for; TypeError for an unknown option."""
+    """Return the form and the algorithm that values ask for. Raises TypeError for an unknown
+    option.
+    """
     unknown = options.keys() - AskingOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"no such option: {', '.join(sorted(unknown))}")
@@ -135,7 +137,7 @@ def _on_cpus(form: Form, options: Mapping[str, Any]) -> dict[str, Any]:
 def _check_in_memory(
     question: Question, values: Mapping[str, Any], options: Mapping[str, Any]
 ) -> None:
-    """InputError for parameters and options that need an output."""
+    """Raise InputError for parameters and options that need an output."""
     written = {parameter.name for parameter in question.parameters if parameter.written}
     needing = [
         *(given_values(question, values).keys() & written),

@@ -132,7 +132,7 @@ class Graph(QuestionMethods):
             names.keep(int(part * max(0, self._resources.limit - held_now())))
 
     def _first(self, engines: Sequence[E]) -> E:
-        """The first one that can load, and has."""
+        """Return the first engine that can load, once it has loaded."""
 
         def load(engine: E, need: Need) -> E:
             try:
@@ -228,7 +228,7 @@ class Graph(QuestionMethods):
 
     @property
     def _subject(self) -> Subject:
-        """The subject of the graph as it was opened."""
+        """Return the subject of the graph as it was opened."""
         assert self._open.subject is not None
         return self._open.subject
 
@@ -329,7 +329,7 @@ class Graph(QuestionMethods):
     def _ready(
         self, program_of: Callable[[Names, GraphInfo], Program], reserved_bytes: int = 0
     ) -> ProgramEngine:
-        """An engine that has loaded the graph, for a program.
+        """Return an engine that has loaded the graph, for a program.
 
         reserved_bytes: bytes that are held with what is found.
         """
@@ -357,7 +357,7 @@ class Graph(QuestionMethods):
         return self._first_ready(engines)
 
     def _held_rows(self) -> HeldGraph | HeldRows:
-        """The rows of an edge list that is open."""
+        """Return the rows of an edge list that is open."""
         loader = getattr(self._open, "loader", None)
         assert isinstance(loader, KeepsRows)
         assert loader.held is not None
@@ -365,7 +365,7 @@ class Graph(QuestionMethods):
 
     @property
     def _graph_info(self) -> GraphInfo | None:
-        """The facts of the graph; None of an edge list that is not held as rows."""
+        """Return the facts of the graph; None for an edge list that is not held as rows."""
         if isinstance(self._graph, Store):
             return self._graph.info
         loader = getattr(self._open, "loader", None)
@@ -379,7 +379,7 @@ class Graph(QuestionMethods):
         return replace(device, memory_bytes=device.memory_bytes - self._on_device)
 
     def _build(self) -> tuple[Store, Subject]:
-        """A temporary store of an edge list."""
+        """Build a temporary store of an edge list. Returns the store and its subject."""
         assert isinstance(self._graph, EdgeList)
         with ExitStack() as stack:
             folder = stack.enter_context(TemporaryFolder())
@@ -398,7 +398,9 @@ class Graph(QuestionMethods):
         return store, replace(subject, writing_bytes=lambda tasks: one + (tasks - 1) * (two - one))
 
     def _first_ready(self, engines: Sequence[ProgramEngine]) -> ProgramEngine:
-        """The first engine that can load; what the last one has loaded stays, where it serves."""
+        """Return the first engine that can load. The parts that the last engine has loaded stay,
+        where they serve.
+        """
         last, self._programs = self._programs, None
         hand_over(last, engines, self._resources.limit)
         self._programs = self._first(engines)
@@ -442,8 +444,8 @@ def open_graph(
     resources: Resources,
     temporary: ExitStack,
 ) -> Graph:
-    """choices: how an edge list is read; a store refuses them. temporary: what is put away when the
-    graph is closed, as it is where it cannot be opened.
+    """Open a graph. choices: how an edge list is read; a store refuses them. temporary: things that
+    are put away when the graph is closed, or when it cannot be opened.
     """
     # Wherever this process may be when more of it is read.
     graph, choices = run.open_graph(rooted(path), choices), choices or BuildOptions()

@@ -354,7 +354,7 @@ class BfsResult(Result):
 
     @property
     def reached(self) -> int:
-        """How many vertices the search reached, the source included."""
+        """Number of vertices that the search reached, the source included."""
         return self._answer.record["search"]["reached"]
 
     @property

@@ -195,7 +195,8 @@ def distribution_rows(
 
 
 def range_name(low: float, high: float) -> str:
-    """
+    """Return the name of a range of numbers.
+
     >>> range_name(3, 3), range_name(1000, 1999), range_name(0.5, 0.625)
     ('3', '1,000 to 1,999', '0.5 to 0.625')
     """
@@ -212,7 +213,8 @@ def degree_range(bucket: int) -> str:
 
 
 def shown(value: float) -> str:
-    """
+    """Return a number as text.
+
     >>> shown(2048), shown(2048.0), shown(0.0625), shown(4e6)
     ('2,048', '2,048', '0.0625', '4e+06')
     """

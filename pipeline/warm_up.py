@@ -46,7 +46,7 @@ class _Graph(NamedTuple):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options with which it is read."""
+        """Return the options with which the graph is read."""
         weight = {"weight": "weight"} if self.weighted else {}
         return {"directed": self.directed, **weight}
 

@@ -93,7 +93,7 @@ class Entry(NamedTuple):
 
 
 class Try(NamedTuple):
-    """One try of a job; its facts as in Entry."""
+    """A try of a job; its facts have the same meaning as in Entry."""
 
     name: str
     state: TryState

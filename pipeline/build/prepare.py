@@ -293,7 +293,7 @@ def facts_ahead(edges: EdgeList, options: BuildOptions, closely: bool = True) ->
 
 
 def fits_in_memory(rows: int, threads: int) -> bool:
-    """Return whether so many rows are prepared in memory, if the limit allows it.
+    """Return whether this many rows are prepared in memory, if the limit allows it.
 
     >>> [fits_in_memory(1 << 28, threads) for threads in (1, 2)], fits_in_memory(1 << 31, 64)
     ([False, True], False)

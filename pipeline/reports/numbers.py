@@ -68,7 +68,8 @@ def figure(value: float | None) -> str:
 
 
 def _powers(written: str) -> str:
-    """
+    """Write the exponent of a number in text as a power of ten.
+
     >>> _powers("8.183e-09"), _powers("1e-05"), _powers("0.25")
     ('8.183·10⁻⁹', '10⁻⁵', '0.25')
     """
@@ -102,7 +103,8 @@ def _three(value: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """
+    """Return a share as a percentage in text.
+
     >>> share(1, 8), share(1, 3000), share(1, 10**9), share(0, 0)
     ('12.5%', '0.03%', 'less than 0.01%', '0%')
     >>> share(9999, 10_000), share(1, 1)
@@ -120,7 +122,8 @@ def share(part: float, whole: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """
+    """Return a duration as text.
+
     >>> duration(0.0000123), duration(0.25), duration(1.5), duration(75), duration(3725)
     ('12.3 µs', '250 ms', '1.50 s', '1 min 15 s', '1 h 02 min')
     """

@@ -41,7 +41,8 @@ def project(store: Store, ranks: int) -> dict[str, Any]:
 def sent(
     ranks: int, grid: Grid, vertices: int, delegates: int, entries: int, nn: int
 ) -> dict[str, dict[str, float | None]]:
-    """By layout: what a superstep sends at most, push and pull, and the papers' models.
+    """Return, by layout, the most bytes that a superstep sends, push and pull, and the papers'
+    models.
 
     grid: of the layout 2d. entries: edges in both directions; nn: those along nn, of the delegate
     layout.

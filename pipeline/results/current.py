@@ -29,7 +29,8 @@ def wanted_of(info: ResultInfo) -> dict[str, str]:
 
 
 def _option_text(value: Option) -> str:
-    """
+    """Return the value of an option as text.
+
     >>> [_option_text(value) for value in (None, True, False, 0.85)]
     ['none', 'given', 'not given', '0.85']
     """

@@ -33,7 +33,7 @@ _PARTS = 4
 """Ranges between two powers of two."""
 
 _STEPS = 128
-"""Equal ranges."""
+"""The most equal ranges."""
 
 _WINDOW = 1 << 14
 """Rows that are looked at together: after the first ones, few are above the least at the top."""
@@ -99,7 +99,7 @@ class TopRows:
 
 
 class Integers:
-    """How many values are 0, 1, 2, ..."""
+    """A count of values that are 0, 1, 2, ..."""
 
     def __init__(self) -> None:
         self.counts = np.zeros(0, np.int64)
@@ -123,8 +123,8 @@ class Integers:
 
 
 class Steps:
-    """How many values are in each of at most 128 equal ranges, which begin at 0. Their length is a
-    power of two: the order in which values come changes nothing.
+    """A count of values in each of at most 128 equal ranges, which begin at 0. The length of the
+    ranges is a power of two, so that the order in which values come changes nothing.
     """
 
     def __init__(self) -> None:
@@ -163,7 +163,9 @@ class Steps:
 
 
 class Octaves:
-    """How many values are 0, and in each of four ranges between two powers of two."""
+    """A count of values that are 0, and of values in each of the four ranges between two
+    neighbouring powers of two.
+    """
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
@@ -252,7 +254,7 @@ class Findings:
             self.distribution.add(there)
 
     def merge(self, later: Findings) -> None:
-        """Add those of another part, whose vertices are greater."""
+        """Add the findings of another part, whose vertices are greater."""
         self._rows += later._rows
         self._missing += later._missing
         self._alone += later._alone

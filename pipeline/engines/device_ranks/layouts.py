@@ -89,7 +89,7 @@ class LayoutOfRank(Protocol):
 
 @dataclass(frozen=True)
 class RankOnDevice:
-    """One of ``ranks`` ranks that search a store on devices."""
+    """A rank, one of ``ranks`` ranks that search a store on devices."""
 
     store: Store
     rank: int

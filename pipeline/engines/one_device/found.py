@@ -44,7 +44,7 @@ class Tree:
 
     @property
     def device_bytes(self) -> int:
-        """The bytes of values that are only on the device."""
+        """Count the bytes of values that are only on the device."""
         return sum(array.nbytes for array in list(self._on_device.values()))
 
     def fetch(self, name: Name) -> NDArray:
@@ -78,7 +78,7 @@ class Tree:
 
     @property
     def supersteps(self) -> SuperstepLog:
-        """The records of the search's supersteps."""
+        """Return the records of the search's supersteps."""
         with self._lock, device_errors():
             if self._supersteps is None:
                 self._count()

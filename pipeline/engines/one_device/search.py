@@ -253,7 +253,7 @@ class Room:
 
     @property
     def offset_type(self) -> str:
-        """The type of the graph's offsets, in C++."""
+        """Return the type of the graph's offsets, in C++."""
         return offset_type(self.entries)
 
     @property
@@ -262,7 +262,7 @@ class Room:
 
 
 def offset_type(entries: int) -> str:
-    """Return the type of offsets of rows with so many entries, in C++."""
+    """Return the type of the offsets of rows with this many entries, in C++."""
     return "u32" if entries < MOST_SHORT else "u64"
 
 

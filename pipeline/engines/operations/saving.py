@@ -179,7 +179,7 @@ class VectorSaving:
             yield window
 
     def _fill(self, vector: Vector, saved: SavedArray | None) -> None:
-        """saved: on rank 0."""
+        """Fill a vector with saved values, on all ranks together. saved: on rank 0."""
         pieces = saved and saved.pieces()
         unknown = self._graph.delegates_here
         before = vector.own[unknown]

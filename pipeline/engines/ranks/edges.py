@@ -58,7 +58,8 @@ class EdgeCounts(NamedTuple):
 
 
 def total(looks: Iterable[EdgeCounts]) -> EdgeCounts:
-    """
+    """Return the sums of several counts.
+
     >>> total([EdgeCounts(1, 20), EdgeCounts(3, 40, 5)])
     EdgeCounts(edges=4, read=60, skipped=5)
     """

@@ -40,9 +40,9 @@ from .state import Ghosts, Vertices
 
 @dataclass
 class Side:
-    """One end of a subgraph. places: numbering from the subgraph's ``count`` numbers to places in
-    the segment. frontier: the part of the frontier that is known here, made anew in every
-    superstep.
+    """An end of a subgraph, its rows or its targets. places: numbering from the subgraph's
+    ``count`` numbers to places in the segment. frontier: the part of the frontier that is known
+    here, made anew in every superstep.
     """
 
     segment: Vertices | Ghosts

@@ -218,8 +218,8 @@ class _RankSearch:
 
 
 class _Done:
-    """This rank's work in each superstep, stored compactly since there may be many. kinds: the
-    kinds of messages.
+    """A record of this rank's work in each superstep, stored compactly since there may be many.
+    kinds: the kinds of messages.
     """
 
     def __init__(self) -> None:

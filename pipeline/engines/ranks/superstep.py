@@ -1,4 +1,4 @@
-"""One superstep of a rank, in any layout: look, expand, visit and fold, as the layout's table of
+"""A superstep of a rank, in any layout: look, expand, visit and fold, as the layout's table of
 routes says.
 
     look     find the frontier's rows in every subgraph, and take them out of the rows that a pull

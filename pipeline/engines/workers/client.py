@@ -114,7 +114,7 @@ class WorkersEngine:
 
     @property
     def _how(self) -> tuple[Any, ...]:
-        """The choices that decide which workers are opened."""
+        """Return the choices that decide which workers are opened."""
         return self._resources.cluster, self._resources.device, self._threads
 
     def search(

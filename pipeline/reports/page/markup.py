@@ -19,7 +19,8 @@ _ESCAPES = {code: f"\\x{code:02x}" for code in _CONTROLS} | {
 
 
 def tag(name: str, /, *content: Content, **attributes: Attribute) -> Element:
-    """An element. None is left out; ``class_`` is the attribute class, ``text_anchor`` text-anchor.
+    """Return an element. None is left out; ``class_`` is the attribute class, ``text_anchor``
+    text-anchor.
 
     >>> encode(tag("p", "1 < 2", class_="note"))
     b'<p class="note">1 &lt; 2</p>'

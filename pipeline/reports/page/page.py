@@ -12,7 +12,7 @@ from ...._version import __version__
 from .markup import Content, encode, tag
 
 GENERATOR = "delegraph report"
-"""By what a page is known for one of ours."""
+"""The name by which a page is recognized as one of ours."""
 
 
 class Figure(NamedTuple):

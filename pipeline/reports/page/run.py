@@ -30,7 +30,7 @@ from .tables import Bar, bars, facts
 Record = dict[str, Any]
 
 _FAR = 4
-"""How many times the largest bar a limit may be and still be drawn to scale."""
+"""The greatest multiple of the largest bar at which a limit is still drawn to scale."""
 
 
 _WHAT = "What ran, and for how long:"

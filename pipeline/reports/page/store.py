@@ -243,7 +243,8 @@ def _files(store: Store) -> Section:
 
 
 def _file_kind(name: str) -> str:
-    """
+    """Return the kind of a store's file by its name.
+
     >>> _file_kind("partition-0000/nn.targets-0000.npy"), _file_kind("vertices.parquet")
     ('targets', 'vertices')
     """
