@@ -1,4 +1,4 @@
-"""Arrays that are declared once: what they hold is known before they are made.
+"""Arrays that are declared once, so that their contents are known before they are made.
 
 What a run allocates, what its plan counts and what its checkpoint saves follow from the same
 declarations, so that none of them can drift from the others.

@@ -42,7 +42,7 @@ from . import shipped
 
 
 class Several(NamedTuple):
-    """Arrays of whatever type ``compile_kernels`` is told for ``name``, in one dimension."""
+    """Arrays with one dimension, of the type that ``compile_kernels`` is told for ``name``."""
 
     name: str
     read_only: bool = False

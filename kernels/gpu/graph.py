@@ -1,7 +1,7 @@
 """A graph on a device: its rows, and the forms of them that searches read (cuda/bfs/derive.cu).
 
-Targets that are not to stand on the device are read in place from pinned host memory; what is
-read most, each row's first entry, is on the device in any case.
+Targets that are not to stand on the device are read in place from pinned host memory. Each row's
+first entry, which is read most, is on the device in any case.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Rows:
     """Compressed sparse rows on a device, in two tiers.
 
     offsets: uint32 or uint64 (n + 1,), on the device. near: uint32, the first entries, on the
-    device. far: uint32, those after them, in pinned host memory; None where there are none.
+    device. far: uint32, the entries after them, in pinned host memory; None if there are none.
     """
 
     offsets: Array
@@ -91,11 +91,11 @@ class DeviceGraph:
     """A graph on a device, in the forms that searches read. forward, reverse: its rows, which are
     the same in an undirected graph.
 
-    used: vertices from there on have no edges. first: uint32 (used,), first entry of each reverse
-    row; next: uint32 (used, NEXT), those after it. long_rows: reverse rows of more entries than
-    SHORT_ROW. padded: uint32 (used, width), rows of low degree; None where too many are longer.
-    looks: float32 (LOOKS,), entries of a reverse row looked at, on average, until one is found, if
-    each is with probability 2^-k.
+    used: vertices from this number on have no edges. first: uint32 (used,), the first entry of each
+    reverse row. next: uint32 (used, NEXT), the entries after it. long_rows: the number of reverse
+    rows of more entries than SHORT_ROW. padded: uint32 (used, width), rows of low degree; None if
+    too many rows are longer. looks: float32 (LOOKS,), the mean number of entries of a reverse row
+    that a search looks at until it finds one, if each entry is one with probability 2^-k.
     """
 
     vertices: int

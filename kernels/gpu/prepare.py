@@ -45,7 +45,7 @@ def bytes_needed(
 ) -> int:
     """Return the bytes that preparing a graph holds on the device at most, its result included.
 
-    rows: of the input. domain: dense ids lie below it, vertices are as many at most.
+    rows: of the input. domain: dense ids lie below it, so there are at most as many vertices.
     subgraph_rows: of all subgraphs together, if there are several. weighted: whether weights go
     along.
 
@@ -378,11 +378,12 @@ def offsets_of(device: Device, counts: Any, edges: int) -> Any:
 class DeviceRows:
     """A graph on the device, numbered by position: compressed sparse rows, neighbours hub first.
 
-    offsets, reverse_offsets: uint32 or uint64 (n + 1,). targets, reverse_targets: uint32. Of an
-    undirected graph, the reverse is the same arrays. degree: by position, the input rows that touch
-    each vertex; rows_from: those that leave it (undirected: the same array). position: uint32 by
-    dense id, UNREACHED where the id is no vertex. id_of_position: uint32. self_loops: of the input.
-    weights, reverse_weights: uint32, bits of each target's; None where there are none.
+    offsets, reverse_offsets: uint32 or uint64 (n + 1,). targets, reverse_targets: uint32. In an
+    undirected graph, the reverse ones are the same arrays. degree: by position, the number of input
+    rows that touch each vertex. rows_from: by position, the number of input rows that leave it
+    (undirected: the same array). position: uint32 by dense id, UNREACHED where the id is no vertex.
+    id_of_position: uint32. self_loops: of the input. weights, reverse_weights: uint32, bits of each
+    target's weight; None if there are none.
     """
 
     offsets: Any

@@ -168,8 +168,9 @@ def compile_slice_search(device: Device) -> Any:
 class SliceSearch:
     """Searches over slices, one at a time, in arrays that are made once.
 
-    swept: large levels are swept after, so that finding takes no atomic operation; else all that
-    is found is queued at once. distance, parent: receive what is found, as for GpuSearch.
+    swept: whether large levels are swept after, so that finding a vertex takes no atomic operation;
+    else all vertices found are queued at once. distance, parent: receive the results, as for
+    GpuSearch.
     """
 
     def __init__(

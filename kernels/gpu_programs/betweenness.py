@@ -63,7 +63,7 @@ class GpuBrandes:
                 self._trees["score"][0].set(score)
 
     def _allocate(self, count: int) -> dict[str, Any]:
-        """Allocate the arrays of so many gangs, by name: each gang has a row of an array."""
+        """Allocate the arrays of ``count`` gangs, by name. Each gang has a row of an array."""
         declared = _arrays(self._graph.vertices, self._graph.cut.rows.edges)
         return allocate_gangs(self._graph.device, declared, count)
 

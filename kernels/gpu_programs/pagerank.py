@@ -63,14 +63,15 @@ def share_type(single: bool) -> type[np.floating]:
 
 
 class GpuWalk:
-    """Iterations over one graph. degree, weights of which are there; see Walk of pagerank.cuh.
+    """Iterations of a walk over one graph, whose degree and weights are there; see Walk of
+    pagerank.cuh.
 
-    share: float64 (n,), what each vertex begins with, in host memory, or None for everywhere alike.
-    single: whether shares are held in 32 bits.
-    tolerance: of the change of an iteration, after which none follows; None: none. likely: float64
-    (n,), in host memory, how likely a walk is where when it teleports; None: everywhere alike.
-    keeps: whether walks teleport from vertices that no edge leaves, rather than end there.
-    cut: rows to gather along, where these are not the graph's own.
+    share: float64 (n,), the shares that vertices begin with, in host memory; or None for the same
+    everywhere. single: whether shares are held in 32 bits. tolerance: the change of an iteration
+    below which no other iteration follows; None for no such limit. likely: float64 (n,), in host
+    memory, the probability that a teleport ends at each vertex; None if it is the same everywhere.
+    keeps: whether walks teleport from vertices that no edge leaves, rather than end there. cut:
+    rows to gather along, if these are not the graph's own.
     """
 
     source = _SOURCE

@@ -97,11 +97,12 @@ class CutRows:
 class ProgramGraph:
     """The graph that a program goes through on a device: the rows of all vertices, by global id.
 
-    weights: uint32, by entry, the bits of weights of this type of ``weight_type``; None where they
-    are not asked for. degree: float64, by vertex, the edges that leave it, or their weights added
-    up; None where it is not asked for. twice: whether every edge stands in the rows of both ends,
-    whatever rank has them. extra_bytes: bytes of the device that a program may hold beyond what it
-    has said. ranks: with a share of the edges each; then the degree is over all of them.
+    weights: uint32, by entry, the bits of weights of type ``weight_type``; None if they are not
+    asked for. degree: float64, by vertex, the number of edges that leave it, or the sum of their
+    weights; None if it is not asked for. twice: whether every edge stands in the rows of both ends,
+    whatever rank has these rows. extra_bytes: bytes of the device that a program may hold beyond
+    its declared ones. ranks: the number of ranks with a share of the edges each; then the degree is
+    over all of them.
     """
 
     device: Device

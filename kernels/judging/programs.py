@@ -1,29 +1,32 @@
 """Rules that show whether results of programs are right, from the edges in any order.
 
-They are written apart from the programs: one thread, and no sampling, sharing or cutting.
+The rules are written apart from the programs: one thread, and no sampling, sharing or cutting.
 
-Components: (1) each is called by a vertex of its own; (2) an edge joins vertices of one component;
-(3) no vertex of it comes before the one it is called by; (4) there are as many as the edges leave.
-By (2) a component is made of whole ones, and by (4) of a single one.
+Components: (1) each component is named by one of its own vertices; (2) an edge joins vertices of
+one component; (3) no vertex of a component comes before the vertex that names it; (4) there are as
+many components as the edges leave. By (2) a component of the result is made of whole components,
+and by (4) of a single one.
 
 Betweenness: (1) no value is negative; (2) no path leads through a vertex that edges lead only to,
 or only from, or that has one neighbour; (3) all values together are what lies between the ends of
-shortest paths, by distances that are found anew; (4) each is what counts of the paths give that are
-found anew. Of a source that is the only one the value is null, and no other one.
+shortest paths, by distances that are found anew; (4) each value is the one that follows from counts
+of paths that are found anew. If there is only one source, its value is null, and no other value is.
 
-Closeness and eccentricity: (1) every value is a number that it may be; (2) it is what distances
-give that are found anew (distances.py); (3) who was asked for has a row, and nobody else.
+Closeness and eccentricity: (1) every value is a number that it may be; (2) it is the value that
+follows from distances that are found anew (distances.py); (3) the vertices that were asked for have
+a row, and no others.
 
 Shortest paths (Graph500's rules for its third kernel): (1) the parents form a tree; (2) distances
-are numbers in their range; (3) no edge is a shortcut; (4) no edge leads from what is reached to
-what is not; (5) every vertex but the source has its distance by an edge from its parent.
+are numbers in their range; (3) no edge is a shortcut; (4) no edge leads from a vertex that is
+reached to one that is not; (5) every vertex but the source has its distance by an edge from its
+parent.
 
-Several searches: (1) every distance is one that it may be; (2) the sources asked for, and they
-alone, are at 0; (3) every other distance is one more than the least of those of the vertices that
-edges come from. Distances alone are such: each has one less before it, down to 0, and none is less
-than its path. Together: (3) an edge leads one level
-on at most; (4) what is no source has edges from the level before, and of the nearest sources of
-the vertices that these come from the first one.
+Several searches, each by itself: (1) every distance is one that it may be; (2) the sources asked
+for, and they alone, are at 0; (3) every other distance is one more than the least distance of the
+vertices that edges come from. Only true distances obey these rules: each has one less before it,
+down to 0, and none is less than its path. Several searches together: (3) an edge leads one level on
+at most; (4) a vertex that is no source has edges from the level before, and its nearest source is
+the first of the nearest sources of the vertices that these edges come from.
 
 PageRank: (1) every value is a share; (2) they add up to 1; (3) one more iteration changes no more
 than the walk's damping allows after the last one; (4) no value is less than jumps make it.

@@ -33,8 +33,8 @@ class Piece(NamedTuple):
 class Start(NamedTuple):
     """The vertices that a visit leads from.
 
-    ids: from places to global ids. bits: bitmap by place: of a push, the frontier; of a pull, those
-    that are taken for a parent.
+    ids: numbering from places to global ids. bits: bitmap by place; for a push, the frontier; for a
+    pull, the vertices that may become a parent.
     """
 
     places: Numbering

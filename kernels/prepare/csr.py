@@ -140,9 +140,9 @@ def range_of(row, table, shift, starts):
 def cut_rows(edges, repeats, most_edges, most_rows, starts):
     """Cut rows into ranges of at most ``most_rows`` rows and ``most_edges`` edges.
 
-    A row of more edges is a range of its own. edges: of each row; with ``repeats`` (not empty),
-    of as many rows each. starts: int64, receives the first row of each range and, after the last
-    one, the number of rows. Returns the number of ranges.
+    A row of more edges is a range of its own. edges: the number of edges of each row; or, if
+    ``repeats`` is not empty, of as many rows each as it says. starts: int64, receives the first row
+    of each range and, after the last one, the number of rows. Returns the number of ranges.
     """
     ranges = 0
     row = np.int64(0)
@@ -231,13 +231,13 @@ def _row(partitions, columns, delegates, global_id, u):
 def scatter(u, v, weights, placement, directed, offsets, rows, targets, placed):
     """Turn edges between positions u[i] and v[i] into keys grouped by bucket, without self-loops.
 
-    A row of the input becomes two keys: undirected, an edge each way; directed, the edge and,
-    where the store keeps one, its entry in the transpose of the same subgraph (of a grid, of that
-    which has the edge the other way).
+    A row of the input becomes two keys. If undirected, these are an edge each way; if directed, the
+    edge and, where the store keeps one, its entry in the transpose of the same subgraph (in a grid,
+    of the subgraph that has the edge the other way).
 
     weights: uint32, of each edge, or (0,). offsets: int64 (buckets + 1,), overwritten: bucket b's
-    keys are offsets[b] .. offsets[b + 1]. rows (uint16), targets, placed (uint32): of at least
-    twice as many as there are edges; receive of each key its row within the bucket's range, its
+    keys are offsets[b] .. offsets[b + 1]. rows (uint16), targets, placed (uint32): at least twice
+    as long as there are edges; they receive, for each key, its row within the bucket's range, its
     target's position, and its weight, if there are any.
     """
     # Unpacked once: each look into the tuple would count a reference, shared by all threads.

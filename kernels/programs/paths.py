@@ -1,16 +1,16 @@
 """Shortest paths of one edge a step, counted by one thread: levels that are too small to be shared,
 or all levels of a source.
 
-Forward a level counts the paths that lead to each vertex of the next one; backward it adds up what
-depends on its vertices (Brandes, A Faster Algorithm for Betweenness Centrality, 2001). A road has
-thousands of levels of a few vertices: one call goes through many.
+Forward, a level counts the paths that lead to each vertex of the next level; backward, it adds up
+what depends on its vertices (Brandes, A Faster Algorithm for Betweenness Centrality, 2001). A road
+has thousands of levels of a few vertices: one call goes through many.
 
-Where a source is one thread's, vertices are numbered as they are found: a level is a range of
-numbers, so one look says whether a neighbour is new, or of the next level, and what is known of a
-level stands together.
+If one thread takes all levels of a source, vertices are numbered as they are found. A level is a
+range of numbers, so one look says whether a neighbour is new, or of the next level, and the values
+of a level's vertices stand together.
 
-What counts and adds up here are plain floats, of which there may be no more than MOST_PATHS:
-wide_paths.py goes on beyond.
+Counts and sums here are plain floats, and there may be no more than MOST_PATHS paths: wide_paths.py
+goes on beyond.
 """
 
 import numpy as np

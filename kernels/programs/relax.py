@@ -1,11 +1,11 @@
 """Shortest paths in pieces: follow the edges at hand of some rows, with their weights.
 
-Vertices leave by buckets of distances (Meyer, Sanders 2003). How wide the next bucket is follows
-from what was seen of the one before: wider, where it had little to do; narrower, where many
-vertices left it more than once.
+Vertices leave by buckets of distances (Meyer, Sanders 2003). The width of the next bucket follows
+from the bucket before: wider, if that one had little to do; narrower, if many vertices left it more
+than once.
 
-Distances are floats of 64 bits, none negative: so their bits rise with them, and the least of
-several is taken by one instruction on unsigned integers.
+Distances are floats of 64 bits, none negative. So their bits, as unsigned integers, are in the same
+order, and one instruction on unsigned integers takes the least of several distances.
 """
 
 from typing import NamedTuple
@@ -107,11 +107,11 @@ def relax_piece(piece, floats, queue, first, last, x_places, x, frontier, y_plac
     """Let the edges at hand of some rows shorten the distances of their targets; on several pieces
     at once.
 
-    floats: whether weights are. queue: uint32, rows, of which ``queue[first:last]`` are meant; or
-    (0,), for all of ``first <= row < last``; in either case those in ``frontier``, a bitmap. x, y:
-    uint64, bits of distances, by place; x_places, y_places: of the subgraph's rows and targets, or
-    None, twice, where these are places. better: bitmap, receives the targets whose distances have
-    become less.
+    floats: whether weights are floats. queue: uint32, rows, of which ``queue[first:last]`` are
+    meant; or (0,), for all of ``first <= row < last``. In either case only rows in ``frontier``, a
+    bitmap, are followed. x, y: uint64, bits of distances, by place. x_places, y_places: of the
+    subgraph's rows and targets; or both None, if rows and targets are places. better: bitmap,
+    receives the targets whose distances have become less.
     """
     offsets, targets, begin, end, weights = piece
     listed = queue.shape[0] > 0
@@ -244,15 +244,15 @@ def least_of(marked, distance):
 def relax_alone(
     piece, floats, distance, bucket, rule, frontier, pending, left, here, there, few, most
 ):
-    """Round after round, bucket after bucket by one thread, from ``frontier`` on, while each round
-    has ``few`` edges at most: until nothing is left to do, a round has more vertices than fit, or
-    ``most`` edges and words of bitmaps have been looked at. What is left to do is ``pending`` then,
-    or still ``frontier``, where no round was done.
+    """Do round after round, and bucket after bucket, by one thread, from ``frontier`` on, while
+    each round has at most ``few`` edges. End if nothing is left to do, if a round has more vertices
+    than fit, or if ``most`` edges and words of bitmaps have been looked at. Vertices that are left
+    to do are in ``pending`` then, or still in ``frontier`` if no round was done.
 
-    Of a subgraph whose rows and targets are places, all of it at hand. distance: bits. frontier,
-    pending, left: bitmaps; ``left`` receives what leaves a bucket. here, there: uint32, of one
-    length, for the vertices of a round and of the next, and one more. Returns (the bucket, rounds,
-    edges).
+    The piece is a whole subgraph at hand, whose rows and targets are places. distance: bits.
+    frontier, pending, left: bitmaps; ``left`` receives the vertices that leave a bucket. here,
+    there: uint32, of one length, for the vertices of a round and of the next round, and one more.
+    Returns (the bucket, rounds, edges).
     """
     offsets = piece.offsets
     begun = members(frontier)
@@ -334,12 +334,13 @@ def adopt_piece(
     adopted,
     alike,
 ):
-    """Offer rows as parents to the targets that shortest paths reach through them; the least one is
+    """Offer rows as parents to the targets that shortest paths reach through them; the least row is
     kept. Run as ``relax_piece``.
 
-    x_ids: from rows to global ids. parent: uint32, of the targets. adopted: bitmap, receives them.
-    alike: whether those of the same distance as the row are meant, or those that are farther: an
-    edge may weigh nothing, or so little that the sum is the same.
+    x_ids: numbering from rows to global ids. parent: uint32, of the targets. adopted: bitmap,
+    receives the targets that were offered a parent. alike: whether targets at the same distance as
+    the row are meant, or targets that are farther: an edge may weigh nothing, or so little that the
+    sum is the same.
     """
     offsets, targets, begin, end, weights = piece
     listed = queue.shape[0] > 0

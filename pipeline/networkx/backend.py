@@ -255,7 +255,7 @@ def _by_distances(
     along: bool,
     value: Callable[[Distances], tuple[NDArray, Mapping[str, Any]]],
 ) -> dict[Node, Any]:
-    """A number for each of some nodes, or of all. along, value: as in DistancesQuestion."""
+    """Return a number for each of some nodes, or of all. along, value: as in DistancesQuestion."""
     if not (G if nodes is None else nodes):
         return {}
     numbers = None if nodes is None else [G.number[node] for node in nodes]
