@@ -213,13 +213,13 @@ def _enqueue_edges(used: int) -> int:
     return min(max(1 << 16, used // 4), MOST_QUEUED) if used > ROOM_FOR_ALL else NO_LIMIT
 
 
-def widened(distance: np.ndarray) -> np.ndarray:
-    """Return distances as int32, -1 where unreached; in uint8, unreached vertices have 255."""
-    return (
-        np.where(distance == 255, np.int32(-1), distance)
-        if distance.dtype == np.uint8
-        else distance
-    )
+def widened(distance: Array) -> Array:
+    """Return distances as int32, -1 where unreached; uint8 has 255 there. On the device or not."""
+    if distance.dtype != np.uint8:
+        return distance
+    wide = distance.astype(np.int32)
+    wide[distance == 255] = -1
+    return wide
 
 
 def widen(distance: Array, to: Array) -> None:
