@@ -15,7 +15,6 @@ opened and after it.
 from __future__ import annotations
 
 import argparse
-import re
 import tempfile
 import time
 from collections.abc import Callable
@@ -44,7 +43,7 @@ def main() -> None:
     environment.show(about)
     count = kernels_counted() if options.device != "cpu" else lambda: (0, 0.0)
     results = []
-    for name, edges in real.asked_for(options, GENERATED, scale_of):
+    for name, edges in real.asked_for(options, GENERATED, real.scale_of):
         with tempfile.TemporaryDirectory() as folder:
             store = store_of(name, edges, Path(folder), options.device)
             results.append({"graph": name, **measure(store, options, count)})
@@ -52,16 +51,11 @@ def main() -> None:
     environment.keep(f"calls_{options.device}", about, results)
 
 
-def scale_of(name: str) -> str | None:
-    found = re.fullmatch(r"kron(\d+)", name)
-    return found and found[1]
-
-
 def store_of(name: str, edges: Path | None, folder: Path, device: str) -> Path:
     """edges: of a real graph; None for one to generate."""
     if edges is None:
         edges = folder / "edges"
-        environment.delegraph("generate", "kronecker", "--scale", scale_of(name), "-o", edges)
+        environment.delegraph("generate", "kronecker", "--scale", real.scale_of(name), "-o", edges)
     environment.delegraph("build", edges, "-o", folder / "graph.dg", "--device", device)
     return folder / "graph.dg"
 

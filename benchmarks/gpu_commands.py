@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import tempfile
 import time
 from collections.abc import Iterator
@@ -54,17 +53,12 @@ def main() -> None:
     asked = options.commands.split(","), options.devices.split(",")
     with tempfile.TemporaryDirectory() as folder:
         list(compare("kron16", None, Path(folder), 1, *asked))
-    for name, edges in real.asked_for(options, GENERATED, scale_of):
+    for name, edges in real.asked_for(options, GENERATED, real.scale_of):
         with tempfile.TemporaryDirectory() as folder:
             for result in compare(name, edges, Path(folder), options.runs, *asked):
                 results.append(result)
                 show(result)
     environment.keep("gpu_commands", about, results)
-
-
-def scale_of(name: str) -> str | None:
-    found = re.fullmatch(r"kron(\d+)", name)
-    return found and found[1]
 
 
 def compare(
@@ -79,7 +73,7 @@ def compare(
     weight: tuple[str, ...] = ()
     if edges is None:
         edges, weight = folder / "edges", WEIGHT
-        how = "--scale", scale_of(name), "--weighted"
+        how = "--scale", real.scale_of(name), "--weighted"
         environment.delegraph("generate", "kronecker", *how, "-o", edges)
     store = folder / "graph.dg"
     environment.delegraph("build", edges, "-o", store, "--device", "cuda", *weight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +23,12 @@ def real_graphs(folder: Path) -> dict[str, Path]:
     if not files:
         print(f"no real graphs: {folder} has no Parquet files (--data)")
     return {file.stem: file for file in files}
+
+
+def scale_of(name: str) -> str | None:
+    """The scale of a generated graph that is named kronN; None for any other name."""
+    found = re.fullmatch(r"kron(\d+)", name)
+    return found and found[1]
 
 
 def asked_for(

@@ -11,13 +11,14 @@ import contextlib
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from ..base.team import Team
 
 OLDEST_ARCHITECTURE = 75  # compute capability 7.5, the oldest that CUDA 13 compiles for
 
@@ -148,10 +149,7 @@ class Device:
             with self.use():
                 task()
 
-        with ThreadPoolExecutor(max(1, len(tasks))) as pool:
-            running = [pool.submit(run, task) for task in tasks]
-        for task in running:
-            task.result()
+        Team(max(1, len(tasks))).map(run, tasks)
 
     def launch(self, name: str, function: str, items: int, arguments: Sequence[Any]) -> None:
         """Run a kernel whose threads share ``items`` items in a grid-stride loop."""
@@ -271,11 +269,6 @@ def strip_lanes(items: int) -> int:
 def unsigned_name(dtype: Any) -> str:
     """Return the name in C++ of an unsigned type of 4 or 8 bytes."""
     return "u32" if np.dtype(dtype).itemsize == 4 else "u64"
-
-
-def unsigned(name: str) -> np.dtype:
-    """Return the type of a name that ``unsigned_name`` gives."""
-    return np.dtype(f"u{int(name[1:]) // 8}")
 
 
 def pack(kind: np.dtype, **values: Any) -> np.ndarray:

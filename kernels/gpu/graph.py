@@ -34,6 +34,15 @@ _SELDOM = 0.0005  # of rows: what a level of a thousand vertices seldom meets
 TARGETS = np.dtype([("near", "u8"), ("far", "u8"), ("near_end", "u8")], align=True)
 
 
+def offsets_dtype(entries: int) -> np.dtype:
+    """Return the type of offsets of rows with so many entries.
+
+    >>> offsets_dtype(2**32 - 65), offsets_dtype(2**32)
+    (dtype('uint32'), dtype('uint64'))
+    """
+    return np.dtype(np.uint32 if entries < MOST_SHORT else np.uint64)
+
+
 @dataclass(frozen=True)
 class Rows:
     """Compressed sparse rows on a device, in two tiers.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .device import Device, pack, unsigned_name
-from .graph import MOST_SHORT, Array, Rows
+from .graph import Array, Rows, offsets_dtype
 
 SHARD = np.dtype(
     [
@@ -66,7 +66,7 @@ class MadeRows:
         """
         with device.use() as cupy:
             edges = int(self.counts.sum(dtype=np.uint64))
-            kind = np.uint32 if edges < MOST_SHORT else np.uint64
+            kind = offsets_dtype(edges)
             offsets = cupy.zeros(len(self.counts) + 1, kind)
             offsets[1:] = cupy.cumsum(self.counts, dtype=kind)
             self.counts, self.fill = None, offsets[:-1].copy()

@@ -19,7 +19,7 @@ from ..base.graph import UNREACHED
 from ..prepare.csr import SLOTS, degree_dtype
 from ..prepare.weights import Combining
 from .device import LONG_STRIP, Device, DeviceError, pack, strip_lanes, unsigned_name
-from .graph import MOST_SHORT
+from .graph import offsets_dtype
 
 MOST_ROWS = 2**32 - 2
 """The most rows of all subgraphs together. They are numbered with 32 bits, of which one value is
@@ -367,7 +367,7 @@ def offsets_of(device: Device, counts: Any, edges: int) -> Any:
     """Compute where each row begins, and the end: uint32 if ``edges``, the sum of ``counts``,
     allows it, else uint64.
     """
-    dtype = np.uint32 if edges < MOST_SHORT else np.uint64
+    dtype = offsets_dtype(edges)
     with device.use() as cupy:
         offsets = cupy.zeros(len(counts) + 1, dtype)
         offsets[1:] = cupy.cumsum(counts, dtype=dtype)

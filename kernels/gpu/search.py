@@ -8,7 +8,7 @@ search over slices (slices.py) that has too many levels for slices begins anew o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,12 +19,11 @@ from numpy.typing import DTypeLike
 from ..base import arrays
 from ..base.arrays import allocate, total_bytes
 from ..base.graph import UNREACHED
-from .device import MOST_BLOCKS, Device, pack, unsigned, without_fields
+from .device import MOST_BLOCKS, Device, pack, unsigned_name, without_fields
 from .graph import (
     LOOKS,
     MOST_PADDED,
     MOST_REST,
-    MOST_SHORT,
     NEXT,
     SHORT_ROW,
     TARGETS,
@@ -32,6 +31,7 @@ from .graph import (
     DeviceGraph,
     Rows,
     derive,
+    offsets_dtype,
 )
 from .levels import LEVEL, Level, LevelRecords, compile_counting
 from .slices import LAST_LEVEL, Slices, SliceSearch, compile_slice_search, cut
@@ -141,13 +141,13 @@ def bytes_needed(vertices: int, edges: int, directed: bool) -> int:
     >>> bytes_needed(1 << 20, 1 << 25, False) < 1 << 28
     True
     """
-    offset = 4 if edges < MOST_SHORT else 8
-    rows = (vertices + 1) * offset * (2 if directed else 1)
+    offset = offsets_dtype(edges)
+    rows = (vertices + 1) * offset.itemsize * (2 if directed else 1)
     padded = 4 * 8 * vertices if edges <= MOST_PADDED * vertices else 0
     derived = 4 * (1 + NEXT) * vertices + padded
     # (Queues that take all vertices are longer than some of a graph with more.)
     most = max(
-        total_bytes(state(vertices, used, f"u{offset}", edges // SHORT_ROW, MOST_BLOCKS))
+        total_bytes(state(vertices, used, offset, edges // SHORT_ROW, MOST_BLOCKS))
         for used in (vertices, min(vertices, ROOM_FOR_ALL))
     )
     return rows + derived + most + total_bytes([wide_distance(vertices)]) + _SLACK
@@ -214,12 +214,12 @@ def _enqueue_edges(used: int) -> int:
 
 
 def widened(distance: Array) -> Array:
-    """Return distances as int32, -1 where unreached; uint8 has 255 there. On the device or not."""
+    """Return distances as int32, -1 where unreached; uint8 has 255 there. On the device or not; of
+    one vertex, too.
+    """
     if distance.dtype != np.uint8:
         return distance
-    wide = distance.astype(np.int32)
-    wide[distance == 255] = -1
-    return wide
+    return distance.astype(np.int32) - (distance == 255) * np.int32(256)
 
 
 def widen(distance: Array, to: Array) -> None:
@@ -245,24 +245,36 @@ def pack_graph(graph: DeviceGraph) -> np.ndarray:
     )
 
 
-def compile_beforehand(device: Device, offset: str, tiered: bool, slices: bool) -> None:
+def compile_beforehand(device: Device, offsets: np.dtype, tiered: bool, slices: bool) -> None:
     """Compile what searches call, as far as it is known before their graph is loaded, or load it
     from the cache: several kernels at a time.
 
-    offset: type of the graph's offsets in C++. slices: whether slices will be cut.
+    offsets: type of the graph's offsets. slices: whether slices will be cut.
+    """
+    device.together(
+        [
+            *_tasks(device, unsigned_name(offsets), tiered, (False, True), slices),
+            partial(_rehearse_graph, device, offsets, slices),
+        ]
+    )
+
+
+def _tasks(
+    device: Device, offset: str, tiered: bool, depths: Iterable[bool], slices: bool
+) -> list[Callable[[], object]]:
+    """Return tasks that compile what any search, and reading its outcome, may come to.
+
+    offset: type of the graph's offsets in C++. depths: False for wide searches with distances of a
+    byte, True for those with more. slices: whether searches go over slices.
     """
     tasks: list[Callable[[], object]] = [
-        *(
-            partial(WIDE_SEARCH.compiled_for, device, offset, tiered, deep)
-            for deep in (False, True)
-        ),
+        *(partial(WIDE_SEARCH.compiled_for, device, offset, tiered, deep) for deep in depths),
         partial(compile_counting, device, offset),
         partial(_rehearse_arrays, device),
-        partial(_rehearse_graph, device, offset, slices),
     ]
     if slices:
         tasks.append(partial(compile_slice_search, device))
-    device.together(tasks)
+    return tasks
 
 
 def _rehearse_arrays(device: Device) -> None:
@@ -273,9 +285,9 @@ def _rehearse_arrays(device: Device) -> None:
         widen(made["distance"], allocate([wide_distance(1)], cupy)["distance"])
 
 
-def _rehearse_graph(device: Device, offset: str, slices: bool) -> None:
+def _rehearse_graph(device: Device, offsets: np.dtype, slices: bool) -> None:
     """Derive the forms of a graph of two vertices, for the kernels that this compiles."""
-    rows = Rows.with_room(device, np.arange(3, dtype=unsigned(offset)), 2)
+    rows = Rows.with_room(device, np.arange(3, dtype=offsets), 2)
     rows.put(device, 0, np.array([1, 0], np.uint32))
     graph = derive(device, rows)
     if slices:
@@ -354,18 +366,12 @@ class GpuSearch:
         """Compile, or load from the cache, all kernels that a search, or reading its outcome, may
         need, several at a time.
         """
-        offset = self.graph.forward.offset_type
-        tasks: list[Callable[[], object]] = [
-            partial(self._wide, True),
-            partial(compile_counting, self.device, offset),
-            partial(_rehearse_arrays, self.device),
-        ]
-        if not self._narrow_first:
-            tasks.append(partial(self._wide, False))
+        graph = self.graph
+        depths = (True,) if self._narrow_first else (False, True)
+        offset = graph.forward.offset_type
+        tasks = _tasks(self.device, offset, graph.tiered, depths, self.over_slices)
         if self.narrow:
             tasks.append(self._narrow)
-        if self._over_slices is not None:
-            tasks.append(self._over_slices.kernel)
         self.device.together(tasks)
 
     def renew(self) -> None:

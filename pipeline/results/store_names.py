@@ -95,7 +95,6 @@ class StoreNames:
             raise DelegraphError(f"{store} has changed since it was opened: run again")
 
     def find(self, value: Id) -> int | None:
-        self._check_unchanged()
         low, high = 0, len(self._groups)
         while low < high:
             middle = (low + high) // 2
@@ -108,6 +107,7 @@ class StoreNames:
                 ids, index = self.piece(middle)
                 place = find_id(stored(ids), value)
                 return None if place is None else int(index[place])
+        self._check_unchanged()  # (As reading a piece does.)
         return None
 
     def _ends_of(self, number: int) -> tuple[Any, Any] | None:

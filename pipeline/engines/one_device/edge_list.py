@@ -6,7 +6,7 @@ from typing import Any
 
 from ....kernels.gpu import search as gpu_search
 from ....kernels.gpu.device import Device, DeviceMemoryError
-from ....kernels.gpu.graph import DeviceGraph, derive
+from ....kernels.gpu.graph import DeviceGraph, derive, offsets_dtype
 from ....kernels.gpu.search import compile_beforehand
 from ....kernels.gpu_programs.rows import ProgramGraph, cut_bytes
 from ....partition.disk.memory import format_bytes
@@ -22,7 +22,7 @@ from ..operations.program import DeviceProgram
 from ..operations.vectors import Counts
 from ..subjects import subject_by_ids
 from .rows import HeldRows
-from .search import give_back, offset_type, slices_bytes
+from .search import give_back, slices_bytes
 from .share import SLACK
 
 _FOUND = 8 + 8  # bytes of a vertex for distance and parent, and for their copy
@@ -75,7 +75,7 @@ class EdgeGraphOnDevice:
 
     def compile(self, strategy: Strategy) -> None:
         edges = self._edges.rows if self._options.directed else 2 * self._edges.rows
-        compile_beforehand(self._device, offset_type(edges), False, self._slices_bytes > 0)
+        compile_beforehand(self._device, offsets_dtype(edges), False, self._slices_bytes > 0)
 
     def load(self, strategy: Strategy) -> tuple[DeviceGraph, bool]:
         held = rows_on_device(self._edges, self._options, self._executor, self._device)

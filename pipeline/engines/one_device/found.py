@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ....kernels.gpu.device import Device, DeviceMemoryError
 from ....kernels.gpu.graph import Array
 from ....kernels.gpu.levels import Level
-from ....kernels.gpu.search import GpuSearch
+from ....kernels.gpu.search import GpuSearch, widened
 from ...results.superstep_log import SuperstepLog
 from ...run.devices import device_errors
 
@@ -116,22 +116,13 @@ class FoundOnDevice:
     """The outcome of a search on a device (see SearchOutcome)."""
 
     def __init__(self, tree: Tree) -> None:
-        self.distance = ValuesOnDevice(tree, "distance", np.int32, _widened)
+        self.distance = ValuesOnDevice(tree, "distance", np.int32, widened)
         self.parent = ValuesOnDevice(tree, "parent", np.uint32)
         self._tree = tree
 
     @property
     def supersteps(self) -> SuperstepLog:
         return self._tree.supersteps
-
-
-def _widened(distance: NDArray) -> NDArray:
-    """Return distances as int32, -1 where unreached; uint8 has 255 there. In host memory, where
-    this takes half the time of ``kernels.gpu.search.widened``.
-    """
-    if distance.dtype != np.uint8:
-        return distance
-    return np.where(distance == 255, np.int32(-1), distance)
 
 
 def superstep_log(levels: Iterable[Level]) -> SuperstepLog:

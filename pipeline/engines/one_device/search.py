@@ -18,8 +18,8 @@ from ....kernels.base.graph import Graph
 from ....kernels.base.team import Team
 from ....kernels.gpu import search as gpu_search
 from ....kernels.gpu import slices as gpu_slices
-from ....kernels.gpu.device import Device, DeviceMemoryError
-from ....kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, DeviceGraph, Rows, derive
+from ....kernels.gpu.device import Device, DeviceMemoryError, unsigned_name
+from ....kernels.gpu.graph import MOST_VERTICES, DeviceGraph, Rows, derive, offsets_dtype
 from ....kernels.gpu.search import (
     ROOM_FOR_ALL,
     GpuSearch,
@@ -91,7 +91,7 @@ class StoreGraphOnDevice:
 
     def compile(self, strategy: Strategy) -> None:
         room = self._room(strategy)
-        compile_beforehand(self._device, room.offset_type, room.tiered, room.slices)
+        compile_beforehand(self._device, offsets_dtype(room.entries), room.tiered, room.slices)
 
     def load(self, strategy: Strategy) -> tuple[DeviceGraph, bool]:
         room = self._room(strategy)
@@ -249,21 +249,11 @@ class Room:
         memory is already allocated when loading begins. A second kernel, for more levels than a
         byte can hold, may be compiled later; it needs no more memory.
         """
-        kernel.compiled_for(device, self.offset_type, self.tiered)
-
-    @property
-    def offset_type(self) -> str:
-        """Return the type of the graph's offsets, in C++."""
-        return offset_type(self.entries)
+        kernel.compiled_for(device, unsigned_name(offsets_dtype(self.entries)), self.tiered)
 
     @property
     def tiered(self) -> bool:
         return self.near < self.entries
-
-
-def offset_type(entries: int) -> str:
-    """Return the type of the offsets of rows with this many entries, in C++."""
-    return "u32" if entries < MOST_SHORT else "u64"
 
 
 def room_for(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ....kernels.base.numbering import by_table
 from ....kernels.base.team import Team
 from ....kernels.gpu.device import Device, DeviceMemoryError
-from ....kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, Array, Rows
+from ....kernels.gpu.graph import MOST_VERTICES, Array, Rows, offsets_dtype
 from ....kernels.gpu_programs.rows import ProgramGraph, cut, cut_bytes, degrees_of
 from ....kernels.gpu_programs.stored_rows import RowsMaker, Subgraph, making_bytes
 from ....partition.disk.memory import format_bytes
@@ -92,7 +92,7 @@ class DeviceShare:
             running += program.exchange_bytes(n)
             running += cut_bytes(device, n, entries)  # a second cut, of some of the rows
             slack += _TELLING
-        kind = self._offsets_type(entries)
+        kind = offsets_dtype(entries)
         least = (n + 1) * kind.itemsize + max(making + 8 * n, running) + slack + reserved_bytes
         least += 4 * entries * 2 * weighted  # targets, and their weights
         if least > device.memory_bytes:
@@ -180,7 +180,7 @@ class DeviceShare:
         entries = sum(map(self._entries, self._parts(program.by_target)))
         kind = self._weight_type(program)
         with device.use() as cupy:
-            offsets = cupy.zeros(2, self._offsets_type(entries))
+            offsets = cupy.zeros(2, offsets_dtype(entries))
             far = device.pinned(1, np.uint32)[:0] if near < entries else None
             rows = Rows(offsets, cupy.empty(0, np.uint32), far)
             weights = None if kind is None else cupy.empty(0, np.uint32)
@@ -188,9 +188,6 @@ class DeviceShare:
         return ProgramGraph(
             device, cut(device, rows), False, weights, kind, degree, ranks=self.ranks
         )
-
-    def _offsets_type(self, entries: int) -> np.dtype:
-        return np.dtype(np.uint64 if entries >= MOST_SHORT else np.uint32)
 
     def _weight_type(self, program: DeviceProgram) -> str | None:
         weights = self.store.info.weights

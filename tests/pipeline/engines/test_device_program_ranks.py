@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 from delegraph.kernels import reference
 from delegraph.kernels.base.team import Team
-from delegraph.kernels.gpu import made_rows
+from delegraph.kernels.gpu import graph as device_graph
 from delegraph.kernels.gpu.device import Device
 from delegraph.kernels.gpu.peer_memory import PeerMemory
 from delegraph.kernels.gpu_programs import (
@@ -605,8 +605,7 @@ def test_where_entries_stand_emulated(emulated, tmp_path, monkeypatch, direct, s
 @pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegates"))
 def test_walks_of_large_graphs_emulated(emulated, tmp_path, monkeypatch, layout):
     """Walks are right with offsets of 64 bits and half of the targets in host memory."""
-    for module in (device_share, made_rows):
-        monkeypatch.setattr(module, "MOST_SHORT", 0)
+    monkeypatch.setattr(device_graph, "MOST_SHORT", 0)
     room, deals = DeviceShare.room, []
 
     def less(self: DeviceShare, program: Any, *args: Any) -> Any:
