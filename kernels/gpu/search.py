@@ -543,13 +543,6 @@ class GpuSearch:
             "bfs/narrow_search.cu", name, shared, cluster=self._blocks
         ), shared
 
-    def result(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return distance (int32, -1 where unreached) and parent of the last search, in host
-        memory.
-        """
-        with self.device.use():
-            return widened(self.distance.get()), self.parent.get()  # crosses the bus as it is
-
     def _outcome(self, all_records: list[np.ndarray]) -> tuple[int, int]:
         """Wait for a launch to end. Returns its status and level; appends its records."""
         few = self._few.get(out=self._told)

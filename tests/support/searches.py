@@ -10,6 +10,7 @@ import numpy as np
 
 from delegraph.kernels import reference
 from delegraph.kernels.bfs.check import Violations, check_edges, check_joined, check_tree
+from delegraph.kernels.gpu.search import GpuSearch, widened
 from delegraph.pipeline.engines.direction import choose
 
 Ends = tuple[np.ndarray, np.ndarray]
@@ -23,6 +24,11 @@ DIRECTIONS = {
 
 PUSH, PULL = 1e-9, 1e9
 """Costs of a push at which every level of a device's search is a push, or a pull."""
+
+
+def result_of(search: GpuSearch) -> Ends:
+    """Return distance (int32, -1 where unreached) and parent of a device's last search."""
+    return widened(search.distance.get()), search.parent.get()
 
 
 def violations_of(src, dst, directed, distance, parent, source, max_depth=None) -> Violations:

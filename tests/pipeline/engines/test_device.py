@@ -44,7 +44,7 @@ from support.graphs import (
 )
 from support.marks import slow
 from support.outputs import distances_of
-from support.searches import PULL, PUSH, violations_of
+from support.searches import PULL, PUSH, result_of, violations_of
 
 TIMES = 3
 
@@ -57,7 +57,7 @@ def check(search: GpuSearch, edges, directed: bool, source: int, max_level=None)
         wanted[wanted > max_level] = -1
     for _ in range(TIMES):
         search.run(source, max_level)
-        distance, parent = search.result()
+        distance, parent = result_of(search)
         assert np.array_equal(distance, wanted)
         assert not violations_of(src, dst, directed, distance, parent, source, max_level)
         levels = search.levels()
@@ -224,7 +224,7 @@ def test_any_number_of_entries_a_lane(device, side):
     along = np.arange(side, dtype=np.int32)
     for _ in range(TIMES):
         search.run(0)
-        assert np.array_equal(search.result()[0], np.maximum.outer(along, along).ravel())
+        assert np.array_equal(result_of(search)[0], np.maximum.outer(along, along).ravel())
 
 
 @pytest.mark.parametrize("side", [300, 600, 900, 1200, 1500, 2000, 3600])
@@ -237,7 +237,7 @@ def test_bits_of_any_size_in_shared_memory(device, side):
     along = np.arange(side, dtype=np.int32)
     for _ in range(TIMES):
         search.run(0)
-        assert np.array_equal(search.result()[0], np.add.outer(along, along).ravel())
+        assert np.array_equal(result_of(search)[0], np.add.outer(along, along).ravel())
 
 
 def test_vertices_without_edges(device):
@@ -305,7 +305,7 @@ def test_examined_edges_and_times(device):
     for narrow in (False, True):
         search = GpuSearch(device, to_device(graph, device, graph.edges), PUSH, narrow)
         search.run(0)
-        distance, _ = search.result()
+        distance, _ = result_of(search)
         wanted = np.bincount(distance, weights=np.diff(graph.offsets.astype(np.int64)))
         steps = superstep_log(search.levels())
         assert [step["edges_examined"] for step in steps] == wanted[: len(steps)].tolist()
@@ -323,7 +323,7 @@ def test_a_search_timed_alone(device, shape, slices):
     src, dst = (np.asarray(end, np.uint32) for end in SHAPES[shape])
     wanted = reference.distances(src, dst, graph.vertices, 1, False)
     assert search.seconds_alone(1) > 0
-    assert np.array_equal(search.result()[0], wanted)
+    assert np.array_equal(result_of(search)[0], wanted)
     check(search, SHAPES[shape], False, 0)
 
 
@@ -400,7 +400,7 @@ def test_blocks_that_wait_for_a_processor(emulated):
         for _ in range(250):
             for source, distances in wanted.items():
                 search.run(source)
-                wrong += not np.array_equal(search.result()[0], distances)
+                wrong += not np.array_equal(result_of(search)[0], distances)
         return wrong
 
     with ThreadPoolExecutor(6) as pool:
