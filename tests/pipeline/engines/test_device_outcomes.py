@@ -158,6 +158,15 @@ def test_emulated_limits_and_lonely_sources(emulated, way):
     check_limits_and_lonely_sources(emulated[0], way)
 
 
+@pytest.mark.parametrize("vertices", [1, 3])
+def test_emulated_outcomes_without_edges(emulated, vertices):
+    """A graph whose rows are self-loops alone has outcomes like any other."""
+    searches = Searches(emulated[0], (np.arange(vertices), np.arange(vertices)), "wide")
+    kept = [searches.run(source) for source in range(vertices)]
+    for source, found in enumerate(kept):
+        searches.check(found, source)
+
+
 @pytest.mark.parametrize("held", [True, False])
 def test_a_search_that_needs_the_room(emulated, monkeypatch, held):
     """A search for which the device has too little memory runs again when outcomes have moved to
