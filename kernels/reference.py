@@ -116,6 +116,66 @@ def pagerank(
     return rank
 
 
+def hits(
+    src: NDArray, dst: NDArray, vertices: int, iterations: int, weight: NDArray | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return hub and authority scores after some iterations along directed edges. Either adds up to
+    1, or is 0 everywhere if there are no edges.
+
+    >>> [scores.tolist() for scores in hits(np.array([0, 0]), np.array([1, 2]), 3, 1)]
+    [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]
+    """
+    hub, authority = np.full(vertices, 1 / vertices), np.zeros(vertices)
+    for _ in range(iterations):
+        authority = _sums(src, dst, hub, weight)
+        came = _sums(dst, src, authority, weight)
+        hub = came / (came.sum() or 1.0)
+    return hub, authority / (authority.sum() or 1.0)
+
+
+def eigenvector(
+    src: NDArray, dst: NDArray, vertices: int, iterations: int, weight: NDArray | None = None
+) -> NDArray[np.float64]:
+    """Return eigenvector centrality after some iterations along directed edges.
+
+    >>> eigenvector(np.array([0, 1]), np.array([1, 0]), 2, 1).round(6).tolist()
+    [0.707107, 0.707107]
+    """
+    score = np.full(vertices, 1 / vertices)
+    for _ in range(iterations):
+        came = score + _sums(src, dst, score, weight)
+        score = came / np.linalg.norm(came)
+    return score
+
+
+def katz(
+    src: NDArray,
+    dst: NDArray,
+    vertices: int,
+    alpha: float,
+    iterations: int,
+    weight: NDArray | None = None,
+) -> NDArray[np.float64]:
+    """Return Katz centrality after some iterations along directed edges.
+
+    >>> katz(np.array([0]), np.array([1]), 2, 0.5, 9).round(6).tolist()
+    [0.5547, 0.83205]
+    """
+    score = np.zeros(vertices)
+    for _ in range(iterations):
+        score = alpha * _sums(src, dst, score, weight) + 1.0
+    return score / np.linalg.norm(score)
+
+
+def _sums(
+    src: NDArray, dst: NDArray, x: NDArray[np.float64], weight: NDArray | None
+) -> NDArray[np.float64]:
+    """Return, for each vertex, the sum of ``x`` over the edges that enter it."""
+    came = np.zeros(len(x))
+    np.add.at(came, dst, x[src] if weight is None else x[src] * weight)
+    return came
+
+
 def betweenness(src: NDArray, dst: NDArray, vertices: int, sources: NDArray) -> NDArray[np.float64]:
     """Return the sum of the shares of shortest paths from ``sources`` that lead through each
     vertex, along directed edges, each of which counts once.

@@ -4,17 +4,16 @@ cuda/walks/pagerank.cu (pagerank.cuh).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from ..gpu.device import pack
 from ..gpu.graph import Array
-from . import locality, rows, tiles
-from .rows import CutRows, Cuts, ProgramGraph, blocks_of, c_name, kernel_of
-from .tiles import Tiling
+from . import gather, rows
+from .gather import SUM, arrange, kernel
+from .rows import CutRows, ProgramGraph, blocks_of
 
 CONTROL = np.dtype(
     [
@@ -36,16 +35,6 @@ WALK = np.dtype(
     ],
     align=True,
 )
-IN_ROWS = np.dtype(
-    [
-        ("rows", rows.ROWS),
-        *((name, "u8") for name in ("part_sums", "column_sums")),
-        *((name, "u4") for name in ("dense", "columns")),
-    ],
-    align=True,
-)
-SUM = np.dtype([("weights", "u8")], align=True)
-
 _SOURCE = "walks/pagerank.cu"
 
 _MOST_AT_ONCE = 1024  # iterations of a launch
@@ -92,9 +81,12 @@ class GpuWalk:
         device, n = graph.device, graph.vertices
         assert graph.degree is not None
         blocks = blocks_of(device)
-        self._in = _arrange(graph, graph.cut if cut is None else cut, self._kind)
+        rows_read = graph.cut if cut is None else cut
+        self._in = arrange(graph, rows_read, graph.weights, self._kind, graph.room)
         # Compiled before any launch is timed.
-        self._kernel = kernel(graph, self.function, self._kind, self._in.tiling, self.source)
+        self._kernel = kernel(
+            graph, graph.cut, self.function, self._kind, self._in.tiling, self.source
+        )
         with device.use() as cupy:
             self._likely = None if likely is None else cupy.asarray(likely)
             self._made = {
@@ -188,44 +180,6 @@ class GpuWalk:
         by(share, cupy.where(degree == 0, 1.0, degree), out=share)
 
 
-class _Arranged(NamedTuple):
-    """Entries in the arrangement in which they are gathered. packed: for kernels, an InRows or
-    Tiles of pagerank.cuh. weights: of all entries. tiling: None where entries stand in rows. held:
-    arrays that stay while these are in use.
-    """
-
-    packed: np.ndarray
-    weights: Array | None
-    tiling: Tiling | None
-    held: tuple[Any, ...]
-
-
-def _arrange(graph: ProgramGraph, cut: CutRows, kind: DTypeLike) -> _Arranged:
-    """Arrange the entries in columns or by tiles where that pays and there is room."""
-    device, n, weights = graph.device, graph.vertices, graph.weights
-    way = locality.choose(device, cut, n, kind)
-    if isinstance(way, Tiling):
-        made = tiles.tile_rows(device, cut, n, way, weights, graph.room)
-        if made is not None:
-            return _Arranged(made.packed(), made.weights, way, (made,))
-    cuts = Cuts(0, 0, 0)
-    if isinstance(way, Cuts):
-        needed = rows.columns_bytes(device, cut, way, weights is not None) + 8 * way.pieces
-        found = rows.in_columns(device, cut, way, weights) if needed <= graph.room else None
-        if found is not None:
-            (cut, weights), cuts = found, way
-    return _in_rows(graph, cut, weights, cuts)
-
-
-def _in_rows(graph: ProgramGraph, cut: CutRows, weights: Array | None, cuts: Cuts) -> _Arranged:
-    with graph.device.use() as cupy:
-        sums = [cupy.empty(count, np.float64) for count in (cut.parts, cuts.pieces)]
-    of = {"dense": cuts.dense, "columns": cuts.columns}
-    packed = pack(IN_ROWS, part_sums=sums[0], column_sums=sums[1], **of)
-    packed["rows"] = cut.packed()
-    return _Arranged(packed, weights, None, (cut, *sums))
-
-
 def warm_up(
     graph: ProgramGraph,
     single: bool,
@@ -233,35 +187,7 @@ def warm_up(
     source: str = _SOURCE,
 ) -> None:
     """Compile, or load from the cache, all kernels that a walk may call."""
-    kind, offset_type = share_type(single), graph.cut.rows.offset_type
-    way = locality.choose(graph.device, graph.cut, graph.vertices, kind)
-    tiling = way if isinstance(way, Tiling) else None
-    for function in functions:
-        kernel(graph, function, kind, None, source)
-        if tiling is not None:  # (rows are what is left where there is no room for these)
-            kernel(graph, function, kind, tiling, source)
-    if tiling is not None:
-        tiles.warm_up(graph.device, offset_type)
-    elif way is not None:
-        rows.warm_up_columns(graph.device, offset_type)
-
-
-def kernel(
-    graph: ProgramGraph,
-    function: str,
-    share: DTypeLike,
-    tiling: Tiling | None,
-    source: str = _SOURCE,
-) -> Callable[..., None]:
-    """Return the kernel of entries that stand by tiles, or in rows."""
-    kind, cut = np.dtype(share), graph.cut
-    operator = "Sum" if graph.weights is None else f"WeightedSum<{c_name(str(graph.weight_type))}>"
-    stands = f"InRows<{cut.rows.offset_type}, {cut.tiered}>" if tiling is None else "Tiles"
-    kinds = stands, operator, c_name(kind.name)
-    if tiling is None:
-        return kernel_of(graph.device, source, function, kinds)
-    shared_bytes = tiles.shared_bytes(tiling, kind.itemsize)
-    return kernel_of(graph.device, source, function, kinds, tiles.LAUNCH, shared_bytes)
+    gather.warm_up(graph, share_type(single), functions, source)
 
 
 def device_bytes(vertices: int, personalized: bool) -> int:

@@ -97,12 +97,13 @@ class CutRows:
 class ProgramGraph:
     """The graph that a program goes through on a device: the rows of all vertices, by global id.
 
-    weights: uint32, by entry, the bits of weights of type ``weight_type``; None if they are not
-    asked for. degree: float64, by vertex, the number of edges that leave it, or the sum of their
-    weights; None if it is not asked for. twice: whether every edge stands in the rows of both ends,
-    whatever rank has these rows. extra_bytes: bytes of the device that a program may hold beyond
-    its declared ones. ranks: the number of ranks with a share of the edges each; then the degree is
-    over all of them.
+    back: rows of the other direction, for programs that read both of a directed graph. weights,
+    back_weights: uint32, by entry, the bits of weights of type ``weight_type``; None if they are
+    not asked for. degree: float64, by vertex, the number of edges that leave it, or the sum of
+    their weights; None if it is not asked for. twice: whether every edge stands in the rows of both
+    ends, whatever rank has these rows. extra_bytes: bytes of the device that a program may hold
+    beyond its declared ones. ranks: the number of ranks with a share of the edges each; then the
+    degree is over all of them.
     """
 
     device: Device
@@ -113,6 +114,8 @@ class ProgramGraph:
     degree: Array | None = None
     extra_bytes: int = 0
     ranks: int = 1
+    back: CutRows | None = None
+    back_weights: Array | None = None
 
     @property
     def vertices(self) -> int:

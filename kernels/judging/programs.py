@@ -28,6 +28,9 @@ down to 0, and none is less than its path. Several searches together: (3) an edg
 at most; (4) a vertex that is no source has edges from the level before, and its nearest source is
 the first of the nearest sources of the vertices that these edges come from.
 
+HITS, eigenvector and Katz centrality: (1) every score is a number from 0 to 1; (2) it is the one
+that follows from as many iterations, done anew.
+
 PageRank: (1) every value is a share; (2) they add up to 1; (3) one more iteration changes no more
 than the walk's damping allows after the last one; (4) no value is less than jumps make it.
 """
@@ -78,6 +81,10 @@ PAGERANK_RULES = {
     4: "no value is less than the share of jumps to the vertex",
 }
 
+SCORES_RULES = {
+    1: "every score is a number from 0 to 1",
+    2: "every score equals the score computed again",
+}
 
 PATH_RULES = {
     1: "the parents form a tree rooted at the source",

@@ -18,6 +18,7 @@ from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu import search as gpu_search
 from delegraph.kernels.gpu import slices as gpu_slices
 from delegraph.kernels.gpu_programs import betweenness as gpu_betweenness
+from delegraph.kernels.gpu_programs import gather as gpu_gather
 from delegraph.kernels.gpu_programs import meeting, shared_paths, shared_walks, stored_rows
 from delegraph.kernels.gpu_programs import pagerank as gpu_pagerank
 from delegraph.kernels.gpu_programs import rows as program_rows
@@ -63,12 +64,13 @@ def instances(architecture: int) -> dict[str, list[str]]:
         searches = list(zip(OFFSETS, DISTANCES, BOOLS, strict=True))
     operators = "Sum", "WeightedSum<u32>", "WeightedSum<float>"
 
-    def walks(name: str) -> list[str]:
-        of_rows = (
-            *itertools.product(OFFSETS, operators, BOOLS, ["double"]),
+    def walks(name: str, single: bool = True) -> list[str]:
+        in_double = (*itertools.product(OFFSETS, operators, BOOLS, ["double"]),)
+        in_single = (
             *itertools.product(OFFSETS, ["Sum"], ["false"], ["float"]),
             *zip(OFFSETS, operators[1:], ["true", "true"], ["float", "float"], strict=True),
         )
+        of_rows = in_double + in_single * single
         return [
             *(
                 f"{name}<InRows<{offset}, {tiered}>, {operator}, {share}, {together}>"
@@ -76,7 +78,9 @@ def instances(architecture: int) -> dict[str, list[str]]:
             ),
             *(
                 f"{name}<Tiles, {operator}, {share}, {tiled}>"
-                for operator, share in itertools.product(operators, ("double", "float"))
+                for operator, share in itertools.product(
+                    operators, ("double", "float")[: 1 + single]
+                )
             ),
         ]
 
@@ -144,6 +148,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
             ),
             *(f"{name}<{together}>" for name in ("tell_forest", "join_told")),
         ],
+        "walks/gather.cu": walks("gather_values", single=False),
         "walks/pagerank.cu": walks("pagerank"),
         "walks/shared_walks.cu": [
             *walks("pagerank_shares"),
@@ -323,8 +328,8 @@ STRUCTURES = [
     ("programs/searches.cu", "Nearest", gpu_searches.NEAREST),
     ("walks/pagerank.cu", "Control", gpu_pagerank.CONTROL),
     ("walks/pagerank.cu", "Walk<double>", gpu_pagerank.WALK),
-    ("walks/pagerank.cu", "Sum", gpu_pagerank.SUM),
-    ("walks/pagerank.cu", "InRows<u64, true>", gpu_pagerank.IN_ROWS),
+    ("walks/gather.cu", "Sum", gpu_gather.SUM),
+    ("walks/gather.cu", "InRows<u64, true>", gpu_gather.IN_ROWS),
     ("walks/pagerank.cu", "Tiles", program_tiles.TILES),
     ("walks/tiles.cu", "Group", program_tiles.GROUP),
     ("walks/tiles.cu", "Tiling", program_tiles.TILING),
