@@ -38,7 +38,7 @@ from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.marks import Marks, PlacesByLevel, VertexPlaces, levels_bytes, marks_bytes
 from ..engines.operations.operations import Calls, Operations
-from ..engines.operations.program import Program, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramResult, ReadRows, Tell
 from ..engines.operations.saving import ANSWERED, Saving
 from ..engines.operations.vectors import Counts, Vector, VectorType, vectors_bytes
 from ..engines.operations.wide_paths import WidePaths, wide_paths_bytes
@@ -103,7 +103,8 @@ class BetweennessProgram:
     sources: NDArray[np.uint32]
     dealt: tuple[int, int] = (0, 1)
     columns = ("betweenness", "source")
-    weighted = by_target = wants_degrees = scans_once = False
+    weighted = wants_degrees = scans_once = False
+    rows = ReadRows.ALONG
     calls = Calls((Or, Sum), (path_kernels, gather_listed))
 
     def held_bytes(self, counts: Counts) -> int:

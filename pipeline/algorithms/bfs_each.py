@@ -38,7 +38,7 @@ from ..engines.host.disk import most_writing_bytes
 from ..engines.host.programs import DeferredProgram
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.operations import Calls, Operations
-from ..engines.operations.program import Program, ProgramEngine, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramEngine, ProgramResult, ReadRows, Tell
 from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Counts, Vector, VectorType
 from ..engines.ranks.edges import Rows
@@ -84,7 +84,8 @@ class DistanceBits:
     bits: int
     max_depth: int | None = None
     apart: bool = False
-    weighted = by_target = wants_degrees = scans_once = False
+    weighted = wants_degrees = scans_once = False
+    rows = ReadRows.ALONG
     calls = Calls((Or,), (hops, count_bits))
 
     @property

@@ -25,7 +25,7 @@ from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.marks import VertexPlaces
 from ..engines.operations.operations import Calls, Operations
-from ..engines.operations.program import Program, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramResult, ReadRows, Tell
 from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Counts, Vector, VectorType, vectors_bytes
 from ..results.columns import Column
@@ -58,7 +58,8 @@ class NearestSourceProgram:
     sources: NDArray[np.uint32]
     max_depth: int | None = None
     columns = ("distance", "nearest")
-    weighted = by_target = wants_degrees = scans_once = False
+    weighted = wants_degrees = scans_once = False
+    rows = ReadRows.ALONG
     calls = Calls((Min,))
 
     def held_bytes(self, counts: Counts) -> int:

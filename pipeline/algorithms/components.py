@@ -23,7 +23,7 @@ from ...partition.store.manifest import GraphInfo
 from ..build.prepare import BuildOptions
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.operations import Calls, Operations
-from ..engines.operations.program import Program, ProgramEngine, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramEngine, ProgramResult, ReadRows, Tell
 from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Counts
 from ..engines.table import components_of_edges
@@ -41,7 +41,8 @@ class ComponentsProgram:
     """The program: one scan of the edges."""
 
     columns = ("component",)
-    weighted = by_target = wants_degrees = False
+    weighted = wants_degrees = False
+    rows = ReadRows.ALONG
     scans_once = True
     calls = Calls(kernels=(forest,))
 

@@ -25,7 +25,7 @@ from ...partition.input.id_types import shown_id
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.operations import Calls, Operations
-from ..engines.operations.program import Program, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramResult, ReadRows, Tell
 from ..engines.operations.saving import ANSWERED, Saving
 from ..engines.operations.vectors import Counts
 from ..engines.ranks.edges import Rows
@@ -73,8 +73,8 @@ class DistanceSumsProgram:
     calls = Calls((Or,), (hops, count_bits))
 
     @property
-    def by_target(self) -> bool:
-        return not self.along
+    def rows(self) -> ReadRows:
+        return ReadRows.ALONG if self.along else ReadRows.INTO
 
     def held_bytes(self, counts: Counts) -> int:
         return sums_bytes(counts) + SUM_BYTES * len(self.sources)

@@ -51,7 +51,7 @@ from ...partition.store.manifest import GraphInfo, WeightInfo
 from ..engines.operations.forests import EdgeCounts, global_ids
 from ..engines.operations.marks import Marks, add, mark_where, marks_bytes
 from ..engines.operations.operations import Calls, Operations
-from ..engines.operations.program import Program, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramResult, ReadRows, Tell
 from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Counts, Vector, VectorType, links_bytes, vectors_bytes
 from ..engines.ranks.edges import EDGES_A_TURN, Rows
@@ -102,7 +102,8 @@ class DeltaStepping:
     most: float
     columns = ("distance", "parent")
     weighted = True
-    by_target = wants_degrees = scans_once = False
+    wants_degrees = scans_once = False
+    rows = ReadRows.ALONG
     calls = Calls(kernels=(relax,))
 
     def held_bytes(self, counts: Counts) -> int:

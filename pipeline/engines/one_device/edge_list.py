@@ -109,6 +109,7 @@ class EdgeRowsOnDevice:
         self._info: GraphInfo | None = None
         self._graph_bytes = 0
         self._entries = 0
+        self._cuts = 1
 
     @property
     def info(self) -> GraphInfo:
@@ -141,8 +142,11 @@ class EdgeRowsOnDevice:
         self._held = None
         give_back(self._device)
         rows = graph.cut.rows
-        arrays = (rows.offsets, rows.near, graph.weights, graph.degree)
+        arrays = [rows.offsets, rows.near, graph.weights, graph.degree]
+        if graph.back is not None:
+            arrays += [graph.back.rows.offsets, graph.back.rows.near, graph.back_weights]
         self._graph_bytes = sum(array.nbytes for array in arrays if array is not None)
+        self._cuts = 1 if graph.back is None else 2
         self._entries = rows.edges
         _check_room(self._device, self._edges, self.device_bytes(program))
         return graph
@@ -152,7 +156,8 @@ class EdgeRowsOnDevice:
         for count as part of the loaded graph, so ``extra`` is not used.
         """
         n = self.info.vertices
-        held = self._graph_bytes + SLACK + cut_bytes(self._device, n, self._entries)
+        cuts = self._cuts * cut_bytes(self._device, n, self._entries)
+        held = self._graph_bytes + SLACK + cuts
         return held + program.device_bytes(n, self._entries)
 
     def serves(self, other: Any, loaded_for: DeviceProgram, program: DeviceProgram) -> bool:

@@ -14,7 +14,7 @@ from ....partition.store.store import Store
 from ...build.device_held import HeldOnDevice
 from ..engine import Need, Subject
 from ..host.programs import DeferredProgram
-from ..operations.program import DeviceProgram
+from ..operations.program import DeviceProgram, ReadRows
 from ..operations.vectors import Counts
 from .share import SLACK, DeviceShare
 
@@ -46,8 +46,11 @@ class HeldRows(NamedTuple):
         weights, degree = self.info.weights, None
         kind = weights.kind if program.weighted and weights is not None else None
         way, bits = self.forward, self.weights
-        if program.by_target:
+        back = back_bits = None
+        if program.rows != ReadRows.ALONG:
             way, bits = self.reverse, self.reverse_weights
+        if program.rows == ReadRows.BOTH and self.info.directed:
+            back, back_bits = cut(device, self.forward), self.weights
         if program.wants_degrees:
             degree = degrees_of(device, self.forward.offsets, self.weights, kind)
         return ProgramGraph(
@@ -57,6 +60,8 @@ class HeldRows(NamedTuple):
             None if kind is None else bits,
             kind,
             degree,
+            back=back,
+            back_weights=None if kind is None else back_bits,
         )
 
 
@@ -90,7 +95,8 @@ class RowsOnDevice:
     def device_bytes(self, program: DeviceProgram, extra: int = 0) -> int:
         """Return the bytes that the device holds beside the rows while a program runs."""
         n, entries = self.rows.info.vertices, self.rows.forward.edges
-        need = SLACK + 8 * n * program.wants_degrees + cut_bytes(self._device, n, entries)
+        cuts = 2 if program.rows == ReadRows.BOTH and self.info.directed else 1
+        need = SLACK + 8 * n * program.wants_degrees + cuts * cut_bytes(self._device, n, entries)
         need += program.device_bytes(n, entries) + extra
         if need > self._device.memory_bytes:
             raise DeviceMemoryError(
@@ -145,7 +151,7 @@ class StoreRowsOnDevice:
         """
         if not isinstance(other, StoreRowsOnDevice) or program.weighted != loaded_for.weighted:
             return False
-        if self.info.directed and program.by_target != loaded_for.by_target:
+        if self.info.directed and program.rows != loaded_for.rows:
             return False
         if program.wants_degrees > loaded_for.wants_degrees:
             return False
@@ -167,6 +173,6 @@ def unread_degrees_bytes(loaded_for: DeviceProgram, program: DeviceProgram, vert
     return 8 * vertices * (loaded_for.wants_degrees and not program.wants_degrees)
 
 
-def _reads(program: DeviceProgram) -> tuple[bool, bool, bool]:
-    """Return which optional arrays of a graph a program reads: weights, rows by target, degrees."""
-    return program.weighted, program.by_target, program.wants_degrees
+def _reads(program: DeviceProgram) -> tuple[bool, ReadRows, bool]:
+    """Return what of a graph a program reads: weights, which rows, degrees."""
+    return program.weighted, program.rows, program.wants_degrees

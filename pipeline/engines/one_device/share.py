@@ -8,7 +8,8 @@ Targets are in device memory as far as they fit, the rest in pinned host memory,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from ....kernels.gpu_programs.stored_rows import RowsMaker, Subgraph, making_byt
 from ....partition.disk.memory import format_bytes
 from ....partition.store.layout import kept_subgraphs, numberings
 from ....partition.store.store import Store
-from ..operations.program import DeviceProgram, SharedProgram, counts_of
+from ..operations.program import DeviceProgram, ReadRows, SharedProgram, counts_of
 from ..ranks.routes import owned
 
 SLACK = 16 << 20  # bytes for small arrays, and for what the memory pool rounds up
@@ -75,8 +76,9 @@ class DeviceShare:
         arrays that must be on the device do not fit.
         """
         store, info, weighted = self.store, self.store.info, program.weighted
-        parts = self._parts(program.by_target)
-        n, entries = info.vertices, sum(map(self._entries, parts))
+        ways = self._ways(program)
+        n, counts = info.vertices, [sum(map(self._entries, parts)) for parts in ways]
+        entries = sum(counts)
         if n > MOST_VERTICES:
             raise DeviceMemoryError(f"{n:,} vertices are too many for a GPU")
         leaving = 0
@@ -84,16 +86,18 @@ class DeviceShare:
             leaving = 4 * max(map(self._entries, self._parts(by_target=False)), default=0)
         offsets = 8 * (n + 1)  # at most, for a subgraph
         shards = store.largest_shard * (1 + weighted)
-        making = making_bytes(n, entries, len(parts) > 1, weighted) + 2 * offsets + shards
+        several = len(ways[0]) > 1
+        making = making_bytes(n, max(counts), several, weighted) + 2 * offsets + shards
         making = max(making, leaving + 2 * offsets) + 4 * info.delegates
-        running = cut_bytes(device, n, entries) + program.device_bytes(n, entries)
+        cuts = sum(cut_bytes(device, n, count) for count in counts)
+        running = cuts + program.device_bytes(n, entries)
         slack = SLACK
         if self.ranks > 1 and isinstance(program, SharedProgram):
             running += program.exchange_bytes(n)
-            running += cut_bytes(device, n, entries)  # a second cut, of some of the rows
+            running += cuts  # a second cut, of some of the rows
             slack += _TELLING
-        kind = offsets_dtype(entries)
-        least = (n + 1) * kind.itemsize + max(making + 8 * n, running) + slack + reserved_bytes
+        rows = sum((n + 1) * offsets_dtype(count).itemsize for count in counts)
+        least = rows + max(making + 8 * n, running) + slack + reserved_bytes
         least += 4 * entries * 2 * weighted  # targets, and their weights
         if least > device.memory_bytes:
             of_rank = "" if self.ranks == 1 else f"rank {self.rank} of {self.ranks}: "
@@ -116,7 +120,7 @@ class DeviceShare:
             near = self.room(program, device).near
         except DeviceMemoryError:
             return False
-        return near == sum(map(self._entries, self._parts(program.by_target)))
+        return near == sum(map(self._entries, chain(*self._ways(program))))
 
     def load(
         self,
@@ -133,8 +137,28 @@ class DeviceShare:
         """
         info, weighted = self.store.info, program.weighted
         loading = _Loading(self, device, team, check)
-        parts = self._parts(program.by_target)
+        parts, *others = self._ways(program)
         maker = RowsMaker(device, info.vertices, near, weighted, len(parts))
+        rows, weights = self._rows(loading, parts, maker, weighted)
+        kind, degree = self._weight_type(program), None
+        if program.wants_degrees and self._takes_degrees_apart(program):
+            degree = self._degrees(device, loading, maker, kind)
+        elif program.wants_degrees:
+            degree = degrees_of(device, rows.offsets, weights, kind)
+        with device.use() as cupy:
+            cupy.get_default_memory_pool().free_all_blocks()  # NCCL cannot allocate from the pool
+        graph = ProgramGraph(device, cut(device, rows), not info.directed, weights, kind, degree)
+        for parts in others:
+            left = near - len(rows.near)
+            maker = RowsMaker(device, info.vertices, left, weighted, len(parts))
+            rows, weights = self._rows(loading, parts, maker, weighted)
+            graph = replace(graph, back=cut(device, rows), back_weights=weights)
+        return graph
+
+    def _rows(
+        self, loading: _Loading, parts: Sequence[_Part], maker: RowsMaker, weighted: bool
+    ) -> tuple[Rows, Array | None]:
+        """Return the rows of all vertices that some subgraphs hold, and the entries' weights."""
         for part in parts:
             subgraph = loading.subgraph(part)
             if part.reversed:
@@ -148,15 +172,7 @@ class DeviceShare:
             with maker.placing(subgraph, lambda part=part: loading.offsets(part)) as place:
                 for shard in loading.shards(part, weighted):
                     place(*shard)
-        rows, weights = maker.finish()
-        kind, degree = self._weight_type(program), None
-        if program.wants_degrees and self._takes_degrees_apart(program):
-            degree = self._degrees(device, loading, maker, kind)
-        elif program.wants_degrees:
-            degree = degrees_of(device, rows.offsets, weights, kind)
-        with device.use() as cupy:
-            cupy.get_default_memory_pool().free_all_blocks()  # NCCL cannot allocate from the pool
-        return ProgramGraph(device, cut(device, rows), not info.directed, weights, kind, degree)
+        return maker.finish()
 
     def _degrees(
         self, device: Device, loading: _Loading, maker: RowsMaker, weight_type: str | None
@@ -177,16 +193,19 @@ class DeviceShare:
         """Return a graph of one vertex with the array types that ``load`` would give, to compile
         kernels for.
         """
-        entries = sum(map(self._entries, self._parts(program.by_target)))
-        kind = self._weight_type(program)
+        counts = [sum(map(self._entries, parts)) for parts in self._ways(program)]
+        kind, cuts, left = self._weight_type(program), [], near
         with device.use() as cupy:
-            offsets = cupy.zeros(2, offsets_dtype(entries))
-            far = device.pinned(1, np.uint32)[:0] if near < entries else None
-            rows = Rows(offsets, cupy.empty(0, np.uint32), far)
+            for entries in counts:
+                offsets = cupy.zeros(2, offsets_dtype(entries))
+                far = device.pinned(1, np.uint32)[:0] if left < entries else None
+                cuts.append(cut(device, Rows(offsets, cupy.empty(0, np.uint32), far)))
+                left -= min(left, entries)
             weights = None if kind is None else cupy.empty(0, np.uint32)
             degree = cupy.zeros(1) if program.wants_degrees else None
+        back = cuts[1] if len(cuts) > 1 else None
         return ProgramGraph(
-            device, cut(device, rows), False, weights, kind, degree, ranks=self.ranks
+            device, cuts[0], False, weights, kind, degree, ranks=self.ranks, back=back
         )
 
     def _weight_type(self, program: DeviceProgram) -> str | None:
@@ -195,7 +214,13 @@ class DeviceShare:
 
     def _takes_degrees_apart(self, program: DeviceProgram) -> bool:
         """Return whether degrees must be read from other rows than the loaded ones."""
-        return program.wants_degrees and program.by_target and self.store.info.directed
+        return program.wants_degrees and program.rows == ReadRows.INTO and self.store.info.directed
+
+    def _ways(self, program: DeviceProgram) -> list[Sequence[_Part]]:
+        """Return the subgraphs to load, for each set of rows that a program reads."""
+        if program.rows == ReadRows.BOTH and self.store.info.directed:
+            return [self._parts(by_target=True), self._parts(by_target=False)]
+        return [self._parts(program.rows != ReadRows.ALONG)]
 
     def _parts(self, by_target: bool) -> Sequence[_Part]:
         """Return the subgraphs to load. by_target: whether rows are by the vertices that edges

@@ -246,6 +246,21 @@ class Operations:
             ]
         return self.total(np.sum(totals, axis=0))
 
+    def max_each(
+        self, function: Callable[..., Any], *vectors: Vector, reads: Sequence[Vector] = ()
+    ) -> NDArray[np.float64]:
+        """Call ``function`` as ``each`` does, and return the greatest of its results over all
+        ranks.
+        """
+        found: list[Any] = []
+        for part in self._parts(vectors, reads, None):
+
+            def window(at: slice, part: _Part = part) -> Any:
+                return part.call(function, at)
+
+            found += self.team.map(window, part.windows())
+        return self.everyones(np.max(found, axis=0)).max(axis=0)
+
     def where(self, values: Vector, other_than: Any = 0) -> VertexPlaces:
         """Return the vertices whose value is not ``other_than``."""
         own_places, shared_places = (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ....partition.store.store import Store
@@ -13,17 +15,29 @@ from ..engine import Engine
 from ..ranks.graph import count_of, owned, rows_bytes, segments_of
 from ..ranks.search import on_disk_instead
 from .operations import Calls, Operations
-from .vectors import Counts, Vector
+from .vectors import Counts, Vector, VectorType
 
 if TYPE_CHECKING:
     from ....kernels.gpu_programs.ranks import Ranks
     from ....kernels.gpu_programs.rows import ProgramGraph
-    from .saving import Saving
+    from ....kernels.pieces.operators import AnySum
+    from .forests import EdgeCounts
+    from .saving import SavedSteps, Saving
 
 Tell = Callable[[int, int, str], None]
 """Function that reports progress. It is called with the number of steps done, the number of all
 steps as far as known, and the numbers of the last step as text, such as "change 1e-5, level 3".
 """
+
+
+class ReadRows(Enum):
+    """Rows that a program reads on a device: of the vertices that edges leave, that they enter, or
+    both of a directed graph. An undirected graph has the same rows for all.
+    """
+
+    ALONG = "along"
+    INTO = "into"
+    BOTH = "both"
 
 
 class ProgramResult(NamedTuple):
@@ -33,6 +47,32 @@ class ProgramResult(NamedTuple):
 
     values: Mapping[str, Vector | NDArray]
     record: dict[str, Any]
+
+
+class EdgeOperations(Protocol):
+    """The operations that every engine has, devices too. What they do is said at ``Operations``.
+
+    On a device vectors are whole arrays there, so a function of slices is called once; it must use
+    words that NumPy's arrays and CuPy's both know.
+    """
+
+    @property
+    def directed(self) -> bool: ...
+    def vector(self, kind: VectorType, value: Any = 0) -> Vector: ...
+    def each(
+        self, function: Callable[..., None], *vectors: Vector, reads: Sequence[Vector] = ()
+    ) -> None: ...
+    def sum_each(
+        self, function: Callable[..., Any], *vectors: Vector, reads: Sequence[Vector] = ()
+    ) -> NDArray[np.float64]: ...
+    def max_each(
+        self, function: Callable[..., Any], *vectors: Vector, reads: Sequence[Vector] = ()
+    ) -> NDArray[np.float64]: ...
+    def gather(self, operator: AnySum, x: Vector, y: Vector, along: bool = True) -> None: ...
+    def edge_counts(self) -> EdgeCounts: ...
+    def load(self, values: Mapping[str, Vector]) -> SavedSteps | None: ...
+    def due(self) -> bool: ...
+    def save(self, done: int, values: Mapping[str, Vector], facts: Any = None) -> None: ...
 
 
 class Program(Protocol):
@@ -61,14 +101,14 @@ class Program(Protocol):
 
 @runtime_checkable
 class DeviceProgram(Program, Protocol):
-    """A program that has a kernel of its own for a device.
+    """A program that runs on a device.
 
-    by_target: whether the kernel reads rows of the vertices that edges enter, rather than leave.
-    wants_degrees: whether it reads the number, or the weight, of the edges that leave each vertex.
+    rows: the rows that it reads. wants_degrees: whether it reads the number, or the weight, of the
+    edges that leave each vertex.
     """
 
     @property
-    def by_target(self) -> bool: ...
+    def rows(self) -> ReadRows: ...
     @property
     def wants_degrees(self) -> bool: ...
 

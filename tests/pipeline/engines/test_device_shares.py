@@ -21,13 +21,15 @@ from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import BetweennessProgram
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits
 from delegraph.pipeline.algorithms.components import ComponentsProgram
+from delegraph.pipeline.algorithms.hits import HitsProgram
+from delegraph.pipeline.algorithms.iterations import Stop
 from delegraph.pipeline.algorithms.many_sources import DistanceSumsProgram
 from delegraph.pipeline.algorithms.pagerank import PageRankProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
 from delegraph.pipeline.engines.one_device.rows import StoreRowsOnDevice
 from delegraph.pipeline.engines.one_device.share import DeviceShare
-from delegraph.pipeline.engines.operations.program import DeviceProgram
+from delegraph.pipeline.engines.operations.program import DeviceProgram, ReadRows
 from support.graphs import SHAPES, random_edges
 from support.paths import entries_of, program_of
 from support.programs import stored
@@ -43,8 +45,10 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 }
 
 
-def entries_there(graph: ProgramGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows, targets and weights of a share; weights are 0 where the share has none."""
+def entries_there(graph: ProgramGraph, store: Store) -> np.ndarray:
+    """Return rows, targets and weights of a share, int64 (3, entries), and check their order.
+    Weights are 0 where the share has none.
+    """
     rows = graph.cut.rows
     with graph.device.use():
         offsets, targets = rows.offsets.get(), rows.near.get()
@@ -53,7 +57,9 @@ def entries_there(graph: ProgramGraph) -> tuple[np.ndarray, np.ndarray, np.ndarr
         targets = np.concatenate([targets, rows.far])
     row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets.astype(np.int64)))
     bits = np.zeros(len(row), np.uint32) if weights is None else weights.copy()
-    return row, targets, bits
+    if store.info.order == "degree":
+        assert (np.diff(targets.astype(np.int64))[np.diff(row) == 0] > 0).all()
+    return np.stack([row, targets.astype(np.int64), bits.astype(np.int64)])
 
 
 def in_order(u: Any, v: Any, bits: Any) -> np.ndarray:
@@ -64,26 +70,28 @@ def in_order(u: Any, v: Any, bits: Any) -> np.ndarray:
 def check_shares(store: Store, device: Device, ranks: int, weighted: bool, near: Any) -> None:
     n, kind = store.info.vertices, "float32" if weighted else None
     pagerank = PageRankProgram(n, 0.85, None, 1, "even", None, kind)
+    hits = HitsProgram(n, Stop(1, None), kind)
     u, v, weight = entries_of(store)
     bits = weight.view(np.uint32) if weighted else np.zeros(len(u), np.uint32)
-    for program in (pagerank, ComponentsProgram()):
-        if weighted and program is not pagerank:
-            continue
-        entries, degree = [], np.zeros(n)
+    for program in (pagerank, hits, *(() if weighted else (ComponentsProgram(),))):
+        entries, entries_back, degree = [], [], np.zeros(n)
         for rank in range(ranks):
             share = DeviceShare(store, rank, ranks)
             room = share.room(program, device)
             graph = share.load(program, device, room.near if near is None else near, Team(2))
-            row, target, own = entries_there(graph)
             assert graph.twice == (not store.info.directed)
-            if store.info.order == "degree":
-                assert (np.diff(target.astype(np.int64))[np.diff(row) == 0] > 0).all()
-            entries.append(np.stack([row, target.astype(np.int64), own.astype(np.int64)]))
+            entries.append(entries_there(graph, store))
+            if graph.back is not None:
+                back = replace(graph, cut=graph.back, weights=graph.back_weights)
+                entries_back.append(entries_there(back, store))
             if program.wants_degrees:
                 assert graph.degree is not None
                 with device.use():
                     degree += graph.degree.get()
-        ends = (v, u) if program.by_target and store.info.directed else (u, v)
+        ends = (u, v) if program.rows == ReadRows.ALONG else (v, u)
+        assert (len(entries_back) > 0) == (program is hits and store.info.directed)
+        if entries_back:
+            assert np.array_equal(in_order(*np.concatenate(entries_back, 1)), in_order(u, v, bits))
         assert np.array_equal(in_order(*np.concatenate(entries, 1)), in_order(*ends, bits))
         if program.wants_degrees:
             wanted = np.bincount(u, weight if weighted else None, minlength=n)
@@ -121,6 +129,7 @@ PROGRAMS: dict[str, Callable[[Store], DeviceProgram]] = {
     "weighted": lambda store: PageRankProgram(
         store.info.vertices, 0.85, None, 3, "even", None, "float32"
     ),
+    "hits": lambda store: HitsProgram(store.info.vertices, Stop(3, None), "float32"),
     "sssp": lambda store: program_of(store, 0),
     "betweenness": lambda store: BetweennessProgram(
         store.info.vertices, np.arange(2, dtype=np.uint32)
