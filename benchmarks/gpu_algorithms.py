@@ -1,5 +1,5 @@
-"""One GPU: components, PageRank, shortest paths, betweenness and searches from 64 vertices at once,
-of graphs made, or read, there.
+"""One GPU: components, PageRank, HITS, eigenvector and Katz centrality, shortest paths, betweenness
+and searches from 64 vertices at once, of graphs made, or read, there.
 
     python benchmarks/gpu_algorithms.py [--graphs kron22,cnr-2000,...] [--algorithms components,...]
         [--sources 16] [--data FOLDER]
@@ -8,9 +8,11 @@ Graphs are named as in gpu.py: by default the generated ones below, and all Parq
 and FOLDER/real, undirected. Weights are integers from 1 to 255, drawn by an edge's ends. Rows stand
 on the device, of NAME-host targets in host memory; a time is a whole call up to the device's end of
 it, its arrays made anew: the median of several, and the worst; of PageRank an iteration's by the
-device's clocks; of betweenness all sources; shortest paths with their parents. Of 64 searches
-three: with sums (closeness), with distances, to the nearest; ratios are to searches one by one,
-which find parents, too, by ``bench``'s clock. Every result is checked: see the functions
+device's clocks; of HITS, eigenvector and Katz centrality an iteration's by the clock, once entries
+stand as they are gathered (``first_ms``: a first run of all iterations); of betweenness all
+sources; shortest paths with their parents. Of 64 searches three: with sums (closeness), with
+distances, to the nearest; ratios are to searches one by one, which find parents, too, by
+``bench``'s clock. Every result is checked: see the functions
 ``check_...``. Goals are those that we set ourselves for one NVIDIA H200; beside them what cuGraph
 26.10 took there.
 """
@@ -40,8 +42,14 @@ from delegraph.kernels.gpu_programs import (
     shortest_paths,
 )
 from delegraph.kernels.gpu_programs.rows import ProgramGraph, cut
+from delegraph.pipeline.algorithms.eigenvector import EigenvectorProgram
+from delegraph.pipeline.algorithms.hits import HitsProgram
+from delegraph.pipeline.algorithms.iterations import ScoresProgram, ScoresStep, Stop
+from delegraph.pipeline.algorithms.katz import KatzProgram
 from delegraph.pipeline.bench.protocol import DeviceSearcher, run_all
+from delegraph.pipeline.engines.one_device.operations import DeviceOperations
 from delegraph.pipeline.engines.one_device.search import search_of
+from delegraph.pipeline.engines.operations.saving import DeviceSaving
 
 GENERATED = "kron22,kron24,urand24"
 PUBLISHED = ["kron22", "kron24", "urand24", "cnr-2000", "luxembourg-osm"]
@@ -50,6 +58,9 @@ FIGURES = {
     "components": ((27, 42, 188, 23, 26), (1.0, 3, 6, 0.25, 0.5)),
     "pagerank": ((0.92, 3.31, 9.33, 0.12, 0.08), (0.4, 1.5, 4.5, 0.05, 0.03)),
     "pagerank-single": ((None,) * 5, (0.4, 1.5, 4.5, 0.05, 0.03)),
+    "hits": ((4.5, 14, None, 0.69, 0.129), (None,) * 5),
+    "eigenvector": ((1.13, 4, None, 0.127, 0.093), (None,) * 5),
+    "katz": ((1.07, 3.86, None, 0.125, 0.044), (None,) * 5),
     "sssp": ((63, 96, 113, 103, 528), (4, 12, 20, 5, 15)),
     "betweenness": ((513, 2058, 3523, 54, 716), (80, 300, 600, 12, 60)),
     "searches": ((None,) * 5, (None, 4, 20, None, None)),
@@ -220,6 +231,58 @@ def measure_pagerank(subject: Subject, single: bool = False) -> Timed:
     times = [1e3 * some.seconds for some in walk.run(ITERATIONS)]
     check_walk(subject, graph, single)
     return Timed(times, {"iterations": ITERATIONS})
+
+
+def measure_scores(subject: Subject, name: str) -> Timed:
+    graph = plain(subject.graph)
+    program = SCORES[name](subject.vertices, Stop(ITERATIONS, None), None)
+    program.compile_on(graph)
+    operations = DeviceOperations(graph, DeviceSaving(None))
+
+    def run() -> ScoresStep:
+        step = program.begin(operations)
+        for _ in range(ITERATIONS):
+            step.run()
+        return step
+
+    first, _ = clock(graph.device, run)
+    runs = [clock(graph.device, run) for _ in range(1 + REPEATS)]
+    check_next(subject, name, runs[-1][1])
+    times = [spent / ITERATIONS for spent, _ in runs[1:]]
+    return Timed(times, {"iterations": ITERATIONS, "first_ms": round(first, 3)})
+
+
+ALPHA = 1e-5
+SCORES: dict[str, Callable[..., ScoresProgram]] = {
+    "hits": HitsProgram,
+    "eigenvector": EigenvectorProgram,
+    "katz": partial(KatzProgram, alpha=ALPHA),
+}
+
+
+def check_next(subject: Subject, name: str, step: ScoresStep) -> None:
+    """The definition's next scores are those of the next step."""
+    (before,) = (vector.own.copy() for vector in step.saved().values())
+    step.run()
+    (after,) = (vector.own for vector in step.saved().values())
+    came = _sums(subject, before)
+    if name == "hits":
+        came = _sums(subject, came)
+        wanted = came / came.sum()
+    elif name == "eigenvector":
+        came += before
+        wanted = came / float((came * came).sum()) ** 0.5
+    else:
+        wanted = ALPHA * came + 1
+    assert bool((abs(wanted - after) <= 1e-12 * wanted).all()), float(abs(wanted / after - 1).max())
+
+
+def _sums(subject: Subject, x: Any) -> Any:
+    cupy = subject.graph.device.cupy
+    came = cupy.zeros(subject.vertices)
+    for row, target, _ in subject.pieces():
+        came += cupy.bincount(row, x[target], subject.vertices)
+    return came
 
 
 def plain(graph: ProgramGraph) -> ProgramGraph:
@@ -411,6 +474,7 @@ MEASURED: dict[str, Callable[[Subject], Timed]] = {
     "components": measure_components,
     "pagerank": measure_pagerank,
     "pagerank-single": partial(measure_pagerank, single=True),
+    **{name: partial(measure_scores, name=name) for name in SCORES},
     "sssp": measure_sssp,
     "betweenness": measure_betweenness,
     "searches": measure_searches,

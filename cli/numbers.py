@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -37,7 +37,7 @@ class WholeNumber(click.IntRange):
 class Number(click.FloatRange):
     """A finite number in a range. (Click's own type takes nan and inf.)
 
-    limit: as in WholeNumber.
+    limit: as in WholeNumber. words: words that may stand in place of a number.
     """
 
     def __init__(
@@ -45,12 +45,16 @@ class Number(click.FloatRange):
         min: float | None = None,
         min_open: bool = False,
         limit: float = sys.float_info.max,
+        words: Sequence[str] = (),
     ):
         super().__init__(min, min_open=min_open)
         self._limit = limit
-        self.name = "float" if min is None else "float range"
+        self._words = words
+        self.name = "|".join(["float" if min is None else "float range", *words])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value in self._words:
+            return value
         if isinstance(value, str):
             value = _number_of(parse_number, value, param=param, ctx=ctx)
             if value > self._limit:

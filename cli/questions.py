@@ -65,8 +65,8 @@ def _option(parameter: Parameter) -> Callable[[Any], Any]:
     match parameter.kind:
         case Whole(least, most):
             settings = {"type": WholeNumber(min=least, limit=most)}
-        case Real():
-            settings = {"type": Number()}
+        case Real(words):
+            settings = {"type": Number(words=words)}
         case Flag():
             settings = {"is_flag": True}
         case Choice(words):

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from .edge_sources.kinds import EdgeSource
     from .result import BfsResult, Result
 
-__all__ = ["betweenness", "bfs", "closeness", "components", "eccentricity", "pagerank", "sssp"]
+__all__ = [
+    "betweenness",
+    "bfs",
+    "closeness",
+    "components",
+    "eccentricity",
+    "eigenvector",
+    "hits",
+    "katz",
+    "pagerank",
+    "sssp",
+]
 
 
 @overload
@@ -472,3 +483,207 @@ def eccentricity(
         The result; with an output its record, whether it was there already, and notes for the user.
     """
     return ask("eccentricity", graph, output, {"sources": sources, "seed": seed}, options)
+
+
+@overload
+def hits(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath,
+    tolerance: float = 1e-08,
+    max_iterations: int = 100,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def hits(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: None = None,
+    tolerance: float = 1e-08,
+    max_iterations: int = 100,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+@public
+def hits(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath | None = None,
+    tolerance: float = 1e-08,
+    max_iterations: int = 100,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Compute HITS: hubs, which point to authorities, and authorities, which hubs point to.
+
+    Both scores add up to 1. The run stops when an iteration changes the hub scores less than
+    ``tolerance`` in all (L1 norm), or after ``max_iterations``. The record says whether it has
+    converged. Edges count by their weights, if the graph has any.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        tolerance: stop when an iteration changes the hub scores less than this, summed over all
+            vertices.
+        max_iterations: stop after this many iterations, even if the tolerance is not met.
+        unweighted: ignore the weights of the graph.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask(
+        "hits",
+        graph,
+        output,
+        {"tolerance": tolerance, "max_iterations": max_iterations, "unweighted": unweighted},
+        options,
+    )
+
+
+@overload
+def eigenvector(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath,
+    tolerance: float = 1e-06,
+    max_iterations: int = 100,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def eigenvector(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: None = None,
+    tolerance: float = 1e-06,
+    max_iterations: int = 100,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+@public
+def eigenvector(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath | None = None,
+    tolerance: float = 1e-06,
+    max_iterations: int = 100,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Compute eigenvector centrality: a vertex counts as much as those that point to it.
+
+    The squares of the scores add up to 1. The run stops when an iteration changes less than
+    ``tolerance`` on average over the vertices, or after ``max_iterations``. The record says whether
+    it has converged. Edges count by their weights, if the graph has any.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        tolerance: stop when an iteration changes less than this, on average over the vertices.
+        max_iterations: stop after this many iterations, even if the tolerance is not met.
+        unweighted: ignore the weights of the graph.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask(
+        "eigenvector",
+        graph,
+        output,
+        {"tolerance": tolerance, "max_iterations": max_iterations, "unweighted": unweighted},
+        options,
+    )
+
+
+@overload
+def katz(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath,
+    alpha: float | Literal["auto"] = "auto",
+    tolerance: float = 1e-06,
+    max_iterations: int = 1000,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def katz(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: None = None,
+    alpha: float | Literal["auto"] = "auto",
+    tolerance: float = 1e-06,
+    max_iterations: int = 1000,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+@public
+def katz(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath | None = None,
+    alpha: float | Literal["auto"] = "auto",
+    tolerance: float = 1e-06,
+    max_iterations: int = 1000,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Compute Katz centrality: how many walks end at a vertex, longer ones counting less.
+
+    The squares of the scores add up to 1. ``alpha`` must be less than 1 over the greatest
+    eigenvalue of the graph; the record names the one that ``"auto"`` has chosen. The run stops when
+    an iteration changes less than ``tolerance`` on average over the vertices, or after
+    ``max_iterations``. Edges count by their weights, if the graph has any.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        alpha: the factor of a walk for each of its edges; ``"auto"`` is 0.9 over a bound of the
+            greatest eigenvalue.
+        tolerance: stop when an iteration changes less than this, on average over the vertices.
+        max_iterations: stop after this many iterations, even if the tolerance is not met.
+        unweighted: ignore the weights of the graph.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask(
+        "katz",
+        graph,
+        output,
+        {
+            "alpha": alpha,
+            "tolerance": tolerance,
+            "max_iterations": max_iterations,
+            "unweighted": unweighted,
+        },
+        options,
+    )

@@ -167,3 +167,74 @@ class QuestionMethods:
             seed: chooses the random vertices.
         """
         return self._ask("eccentricity", {"sources": sources, "seed": seed})
+
+    def hits(
+        self, *, tolerance: float = 1e-08, max_iterations: int = 100, unweighted: bool = False
+    ) -> Result:
+        """Compute HITS: hubs, which point to authorities, and authorities, which hubs point to.
+
+        Both scores add up to 1. The run stops when an iteration changes the hub scores less than
+        ``tolerance`` in all (L1 norm), or after ``max_iterations``. The record says whether it has
+        converged. Edges count by their weights, if the graph has any.
+
+        Args:
+            tolerance: stop when an iteration changes the hub scores less than this, summed over all
+                vertices.
+            max_iterations: stop after this many iterations, even if the tolerance is not met.
+            unweighted: ignore the weights of the graph.
+        """
+        return self._ask(
+            "hits",
+            {"tolerance": tolerance, "max_iterations": max_iterations, "unweighted": unweighted},
+        )
+
+    def eigenvector(
+        self, *, tolerance: float = 1e-06, max_iterations: int = 100, unweighted: bool = False
+    ) -> Result:
+        """Compute eigenvector centrality: a vertex counts as much as those that point to it.
+
+        The squares of the scores add up to 1. The run stops when an iteration changes less than
+        ``tolerance`` on average over the vertices, or after ``max_iterations``. The record says
+        whether it has converged. Edges count by their weights, if the graph has any.
+
+        Args:
+            tolerance: stop when an iteration changes less than this, on average over the vertices.
+            max_iterations: stop after this many iterations, even if the tolerance is not met.
+            unweighted: ignore the weights of the graph.
+        """
+        return self._ask(
+            "eigenvector",
+            {"tolerance": tolerance, "max_iterations": max_iterations, "unweighted": unweighted},
+        )
+
+    def katz(
+        self,
+        *,
+        alpha: float | Literal["auto"] = "auto",
+        tolerance: float = 1e-06,
+        max_iterations: int = 1000,
+        unweighted: bool = False,
+    ) -> Result:
+        """Compute Katz centrality: how many walks end at a vertex, longer ones counting less.
+
+        The squares of the scores add up to 1. ``alpha`` must be less than 1 over the greatest
+        eigenvalue of the graph; the record names the one that ``"auto"`` has chosen. The run stops
+        when an iteration changes less than ``tolerance`` on average over the vertices, or after
+        ``max_iterations``. Edges count by their weights, if the graph has any.
+
+        Args:
+            alpha: the factor of a walk for each of its edges; ``"auto"`` is 0.9 over a bound of the
+                greatest eigenvalue.
+            tolerance: stop when an iteration changes less than this, on average over the vertices.
+            max_iterations: stop after this many iterations, even if the tolerance is not met.
+            unweighted: ignore the weights of the graph.
+        """
+        return self._ask(
+            "katz",
+            {
+                "alpha": alpha,
+                "tolerance": tolerance,
+                "max_iterations": max_iterations,
+                "unweighted": unweighted,
+            },
+        )

@@ -86,8 +86,9 @@ def _checked(parameter: Parameter, value: Any) -> Any:
             if value is None:
                 raise InputError(f"{name} must be a whole number, not None")
             check_whole(name, value, least, most)
-        case Real():
-            check_number(name, value)
+        case Real(words):
+            if value not in words:
+                check_number(name, value, " or ".join(["a number", *map(repr, words)]))
         case Flag():
             if not isinstance(value, bool):
                 raise InputError(f"{name} must be True or False, not {shown(value)}")

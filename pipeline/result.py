@@ -146,10 +146,9 @@ class Result:
         return None if FORMS[self.name].finding is None else self._findings(top).facts()
 
     def _findings(self, top: int, distributes: bool = False) -> Findings:
-        sizes = self._answer.group_sizes
-        numbers = self._answer.columns[:1] if sizes is None else (sizes,)
-        findings = Findings(self.name, top, distributes)
-        for batch in self._batches_of(numbers):
+        sizes, findings = self._answer.group_sizes, Findings(self.name, top, distributes)
+        columns = self._answer.columns if sizes is None else (sizes,)
+        for batch in self._batches_of([one for one in columns if one.name == findings.column]):
             findings.add(batch)
         return findings
 

@@ -13,7 +13,6 @@ is dropped, as the GAP suite does it (Page, Brin, Motwani, Winograd: The PageRan
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -37,15 +36,17 @@ from ...partition.errors import InputError
 from ...partition.input.weights import WeightType
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import DEGREES, Calls, Operations
-from ..engines.operations.program import Program, ProgramResult, Tell
+from ..engines.operations.program import Program, ProgramResult, ReadRows, Tell
 from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Counts, Vector, VectorType, links_bytes, vectors_bytes
 from ..engines.ranks.edges import Rows
-from ..questions.pagerank import IterationRecord, PageRankRecord
+from ..questions.facts import IterationRecord
+from ..questions.pagerank import PageRankRecord
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
 from ..results.weights import WEIGHT_BYTES, NamedVertices
+from .iterations import Stop, iterate
 from .run import Answer
 
 Dangling = Literal["even", "none"]
@@ -87,7 +88,8 @@ class PageRankProgram:
     weights: WeightType | None = None
     single: bool = False
     columns = ("pagerank",)
-    by_target = wants_degrees = True
+    rows = ReadRows.INTO
+    wants_degrees = True
     scans_once = False
 
     @property
@@ -98,6 +100,10 @@ class PageRankProgram:
     def calls(self) -> Calls:
         return calls_of(self.weighted)
 
+    @property
+    def stop(self) -> Stop:
+        return Stop(self.most, self.tolerance)
+
     def held_bytes(self, counts: Counts) -> int:
         named = 0 if self.teleport is None else len(self.teleport[0])
         held = pagerank_bytes(counts, self.teleport is not None, self.weighted)
@@ -106,25 +112,7 @@ class PageRankProgram:
     def run(self, operations: Operations, tell: Tell) -> ProgramResult:
         state = _Walk(self, operations)
         iterations = state.begin()
-        while len(iterations) < self.most:
-            began = time.perf_counter()
-            change = state.step()
-            edge_counts = operations.edge_counts()
-            iterations.append(
-                IterationRecord(
-                    iteration=len(iterations) + 1,
-                    change=change,
-                    edges_examined=edge_counts.edges,
-                    bytes_read=edge_counts.read,
-                    bytes_sent=edge_counts.sent,
-                    seconds=time.perf_counter() - began,
-                )
-            )
-            if self.tolerance is not None and change < self.tolerance:
-                break
-            tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
-            if operations.due():
-                operations.save(len(iterations), {"share": state.share}, iterations)
+        iterate(operations, tell, self.stop, state, iterations)
         return ProgramResult({"pagerank": state.ranks()}, {"iterations": iterations})
 
     def device_bytes(self, vertices: int, entries: int) -> int:
@@ -142,7 +130,7 @@ class PageRankProgram:
             if self._over(iterations):
                 break
             change = iterations[-1]["change"]
-            tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
+            tell(len(iterations), self.stop.expected(iterations), f"change {change:.1e}")
             if saving.due():
                 saving.save(len(iterations), {"share": state.share()}, iterations)
         return ProgramResult({"pagerank": state.ranks()}, {"iterations": iterations})
@@ -209,16 +197,6 @@ class PageRankProgram:
         likely[self.teleport[0]] = self.teleport[1]
         return likely
 
-    def _expected(self, iterations: Sequence[IterationRecord]) -> int:
-        """Return the expected number of iterations in all, if the change falls by the same factor
-        each time.
-        """
-        last = [record["change"] for record in iterations[-2:]]
-        if self.tolerance is None or len(last) < 2 or not 0 < last[1] < last[0]:
-            return self.most
-        left = math.log(last[1] / self.tolerance) / math.log(last[0] / last[1])
-        return min(self.most, len(iterations) + max(1, math.ceil(left)))
-
 
 class _Walk:
     """A rank's part of a random walk. It uses as few vectors as possible, since the vectors meet
@@ -267,7 +245,10 @@ class _Walk:
         self.came = self.operations.vector(_SHARES)
         return done
 
-    def step(self) -> float:
+    def saved(self) -> dict[str, Vector]:
+        return {"share": self.share}
+
+    def run(self) -> float:
         """Do one iteration. Returns its change."""
         rows = self.operations.rows_along(False)
         if rows is not None and len(rows.targets):

@@ -69,8 +69,9 @@ def needs_weights(name: str) -> bool:
 
 
 class AlgorithmReport(TypedDict):
-    """Report of an algorithm's runs. seconds: of a run. iteration_seconds: of an iteration of
-    PageRank, averaged in each run. evps: harmonic mean of vertices and edges over the seconds.
+    """Report of an algorithm's runs. seconds: of a run. iteration_seconds: of an iteration, if
+    the question has any, averaged in each run. evps: harmonic mean of vertices and edges over the
+    seconds.
     """
 
     algorithm: str

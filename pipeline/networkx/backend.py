@@ -21,9 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
 from ..algorithms.many_sources import Distances, DistancesQuestion, Sources
 from ..parameter_checks import AnyVertex
+from ..result import Result
 from ..results.weights import TypedVertices
 from .converted import ConvertedGraph, Node, convert_from_nx, convert_to_nx
 
@@ -175,9 +177,54 @@ def pagerank(
         personalize=personalize,
         unweighted=weight is None or weight != G.weight,
     )
-    if not found.record["pagerank"]["converged"]:
+    return _converged(G, found, "pagerank", max_iter)
+
+
+def eigenvector_centrality(
+    G: ConvertedGraph,
+    max_iter: int = 100,
+    tol: float = 1e-6,
+    nstart: None = None,
+    weight: str | None = None,
+) -> dict[Node, float]:
+    if not G:
+        raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
+    found = G.graph.eigenvector(
+        tolerance=tol,
+        max_iterations=max_iter,
+        unweighted=weight is None or weight != G.weight,
+    )
+    return _converged(G, found, "eigenvector", max_iter)
+
+
+def katz_centrality(
+    G: ConvertedGraph,
+    alpha: float = 0.1,
+    beta: float = 1.0,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    nstart: None = None,
+    normalized: bool = True,
+    weight: str | None = None,
+) -> dict[Node, float]:
+    if not G:
+        return {}
+    try:
+        found = G.graph.katz(
+            alpha=alpha,
+            tolerance=tol / beta,  # of scores that begin with 1
+            max_iterations=max_iter,
+            unweighted=weight is None or weight != G.weight,
+        )
+    except InputError as error:  # scores grow without end
+        raise nx.PowerIterationFailedConvergence(max_iter) from error
+    return _converged(G, found, "katz", max_iter)
+
+
+def _converged(G: ConvertedGraph, found: Result, name: str, max_iter: int) -> dict[Node, float]:
+    if not found.record[name]["converged"]:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    return dict(zip(G.nodes, found["pagerank"].to_pylist(), strict=True))
+    return dict(zip(G.nodes, found[name].to_pylist(), strict=True))
 
 
 def betweenness_centrality(
@@ -330,6 +377,26 @@ def _check_pagerank(arguments: Arguments) -> str | None:
     return "self-loops would not count" if _has_loops(G) else None
 
 
+def _check_scores(arguments: Arguments) -> str | None:
+    tolerance, most = arguments["tol"], arguments["max_iter"]
+    if arguments["nstart"] is not None:
+        return "nstart is not supported"
+    if callable(arguments["weight"]):
+        return "weights must not be functions"
+    if not (_is_number(tolerance) and 0 < tolerance < math.inf):
+        return "tol must be positive"
+    if not (isinstance(most, int) and most >= 1):
+        return "max_iter must be at least 1"
+    return "self-loops would not count" if _has_loops(arguments["G"]) else None
+
+
+def _check_katz(arguments: Arguments) -> str | None:
+    for name in ("alpha", "beta"):
+        if not (_is_number(arguments[name]) and 0 < arguments[name] < math.inf):
+            return f"{name} must be a positive number"
+    return _check_scores(arguments) if arguments["normalized"] else "scores are always normalized"
+
+
 def _check_betweenness(arguments: Arguments) -> str | None:
     k = arguments["k"]
     if arguments["weight"] is not None:
@@ -371,6 +438,8 @@ _CHECKS: dict[str, Callable[[Arguments], str | None]] = {
     "descendants_at_distance": _check_distance,
     "single_source_dijkstra_path_length": _check_dijkstra,
     "pagerank": _check_pagerank,
+    "eigenvector_centrality": _check_scores,
+    "katz_centrality": _check_katz,
     "betweenness_centrality": _check_betweenness,
     "closeness_centrality": _check_closeness,
     "eccentricity": _check_eccentricity,

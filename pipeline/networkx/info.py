@@ -33,6 +33,15 @@ FUNCTIONS = {
         "Weights must be those that single_source_dijkstra_path_length takes. ``nstart``, "
         "``dangling``, parallel edges and self-loops are not supported."
     ),
+    "eigenvector_centrality": (
+        "Weights must be those that single_source_dijkstra_path_length takes. ``nstart`` and "
+        "self-loops are not supported."
+    ),
+    "katz_centrality": (
+        "Weights must be those that single_source_dijkstra_path_length takes. ``nstart``, "
+        "``normalized=False``, self-loops, and an ``alpha`` or a ``beta`` that is not a positive "
+        "number are not supported."
+    ),
     "betweenness_centrality": "``weight`` and ``endpoints`` are not supported.",
     "closeness_centrality": _EVERY,
     "eccentricity": f"{_EVERY} ``sp`` is not supported.",

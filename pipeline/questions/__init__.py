@@ -10,6 +10,9 @@ from .bfs import BFS
 from .closeness import CLOSENESS
 from .components import COMPONENTS
 from .eccentricity import ECCENTRICITY
+from .eigenvector import EIGENVECTOR
+from .hits import HITS
+from .katz import KATZ
 from .pagerank import PAGERANK
 from .question import Form, Question, load
 from .sssp import SSSP
@@ -18,7 +21,18 @@ __all__ = ["FORMS", "QUESTIONS", "Form", "Question", "load"]
 
 QUESTIONS: dict[str, Question] = {
     question.name: question
-    for question in (BFS, COMPONENTS, PAGERANK, SSSP, BETWEENNESS, CLOSENESS, ECCENTRICITY)
+    for question in (
+        BFS,
+        COMPONENTS,
+        PAGERANK,
+        SSSP,
+        BETWEENNESS,
+        CLOSENESS,
+        ECCENTRICITY,
+        HITS,
+        EIGENVECTOR,
+        KATZ,
+    )
 }
 """Questions by the command's name."""
 

@@ -15,6 +15,28 @@ class SourcesRecord(TypedDict):
     bytes_sent: int
 
 
+class ScoresRecord(TypedDict):
+    """change: the sum of what the last iteration changed. converged: whether the run has ended for
+    that reason.
+    """
+
+    iterations: int
+    change: float
+    converged: bool
+    method: str
+
+
+class IterationRecord(TypedDict):
+    """An iteration. change: the sum of what it changed. seconds: how long the iteration took."""
+
+    iteration: int
+    change: float
+    edges_examined: int
+    bytes_read: int
+    bytes_sent: int
+    seconds: float
+
+
 def several(count: int, singular: str, plural: str) -> str:
     """Return a number with its noun.
 
@@ -33,10 +55,27 @@ def tell_number(value: float) -> str:
     return f"{value:,.0f}" if value == value // 1 and value < 2**53 else f"{value:g}"
 
 
+def tell_iterations(facts: Any) -> str:
+    """Return the words for a run that repeats a step, of its main facts.
+
+    >>> tell_iterations({"iterations": 2, "change": 0.25, "converged": False})
+    '2 iterations, the last one changed 2.5e-01: not converged'
+    """
+    done = several(facts["iterations"], "iteration", "iterations")
+    told = f"{done}, the last one changed {facts['change']:.1e}"
+    return f"{told}: not converged" if facts["converged"] is False else told
+
+
 def tell_recomputed(verdict: Any) -> str:
     """Return the words for a verdict on values of which some were computed again."""
     rows = f"{verdict['rows']:,} of {verdict['vertices']:,} vertices"
     return f"{rows}, {verdict['found_anew']:,} of them computed again{tell_rest(verdict, 'range')}"
+
+
+def tell_scores_verdict(verdict: Any) -> str:
+    """Return the words for a verdict on scores that were computed again."""
+    done = several(verdict["iterations"], "iteration", "iterations")
+    return f"{verdict['vertices']:,} vertices, computed again in {done}"
 
 
 def tell_rest(verdict: Any, quantity: str) -> str:

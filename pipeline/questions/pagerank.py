@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from .facts import IterationRecord, tell_iterations
 from .parameters import Choice, Flag, Parameter, Real, VertexWeights, Whole
 from .question import Form, Question
 
@@ -17,22 +18,8 @@ class PageRankRecord(TypedDict):
     method: str
 
 
-class IterationRecord(TypedDict):
-    """An iteration. change: L1. seconds: how long the iteration took."""
-
-    iteration: int
-    change: float
-    edges_examined: int
-    bytes_read: int
-    bytes_sent: int
-    seconds: float
-
-
 def _tell(record: Any) -> str:
-    facts = record["pagerank"]
-    number = facts["iterations"]
-    done = f"{number} iteration{'s'[: number > 1]}, the last one changed {facts['change']:.1e}"
-    return f"{done}: not converged" if facts["converged"] is False else done
+    return tell_iterations(record["pagerank"])
 
 
 def _tell_verdict(verdict: Any) -> str:

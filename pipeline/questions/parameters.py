@@ -19,7 +19,9 @@ class Whole(NamedTuple):
 
 
 class Real(NamedTuple):
-    """A finite number."""
+    """A finite number, or one of some words."""
+
+    words: tuple[str, ...] = ()
 
 
 class Flag(NamedTuple):

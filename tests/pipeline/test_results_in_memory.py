@@ -51,6 +51,7 @@ def options_of(name: str, source: int) -> dict[str, Any]:
     return {
         "components": {},
         "pagerank": {"iterations": 9, "unweighted": True},
+        "hits": {"max_iterations": 9, "unweighted": True},
         "sssp": {"source": source, "max_distance": 30.0},
         "closeness": {"sources": 70, "seed": 3},
         "eccentricity": {"sources": 1},
@@ -58,7 +59,7 @@ def options_of(name: str, source: int) -> dict[str, Any]:
     }[name]
 
 
-ALGORITHMS = ["components", "pagerank", "sssp", "closeness", "eccentricity", "betweenness"]
+ALGORITHMS = ["components", "pagerank", "hits", "sssp", "closeness", "eccentricity", "betweenness"]
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -107,7 +108,7 @@ def test_of_any_graph(edges, store, source, tmp_path, monkeypatch, kind):
                 if column == "parent":
                     continue
                 values = [table[column].to_pandas() for table in tables]
-                if column in ("pagerank", "betweenness"):
+                if column in ("pagerank", "betweenness", "hub", "authority"):
                     np.testing.assert_allclose(*values, rtol=1e-12)
                 else:
                     assert values[0].equals(values[1]), (name, column)

@@ -28,6 +28,7 @@ QUESTIONS = {
     "bfs-together": {"sources": [3, 5], "together": True},
     "components": {},
     "pagerank": {"iterations": 5},
+    "hits": {},
     "sssp": {"source": 3},
     "closeness": {"sources": 20},
     "betweenness": {"sources": 4},

@@ -24,6 +24,7 @@ COMMANDS = {
     "betweenness": [],
     "closeness": ["--sources", 9],
     "eccentricity": [],
+    "hits": ["--weight", "weight"],
     "build": [],
 }
 

@@ -207,6 +207,9 @@ def _argument(parameter: Parameter) -> str:
         annotation = f"Literal[{words}]"
     else:
         annotation = _ANNOTATIONS[type(kind)]
+    if isinstance(kind, Real) and kind.words:
+        words = ", ".join(f'"{word}"' for word in kind.words)
+        annotation += f" | Literal[{words}]"
     if default is REQUIRED:
         return f"{parameter.name}: {annotation}"
     if default is None:

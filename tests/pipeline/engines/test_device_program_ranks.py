@@ -66,6 +66,8 @@ from support.processes import command, wait_until, workers_of
 from support.programs import stored
 from support.ranks import communicators
 from support.ranks import run as on_ranks
+from support.scores import PROGRAMS as SCORES
+from support.scores import check_scores, scores_program
 from support.searches import check_distances, check_nearest, check_sums
 from support.standing import standing
 
@@ -128,6 +130,7 @@ def check_all(store: Store, devices: Sequence[Device], ranks: int, kind: str = "
     check_components(*args)
     check_walk(*args, weight)
     check_sources(*args)
+    check_all_scores(*args)
     for source in (0, n // 2):
         results = run(store, program_of(store, source), devices, ranks, kind)
         check_paths(store, columns(results), source)
@@ -198,6 +201,17 @@ def check_walk(
         np.testing.assert_allclose(columns(results)["pagerank"], wanted, rtol=close, atol=1e-300)
         iterations = results[0].record["iterations"]
         assert [step["edges_examined"] for step in iterations] == [len(u)] * 7
+
+
+def check_all_scores(store: Store, devices: Sequence[Device], ranks: int, kind: str) -> None:
+    entries = len(edges_of(store)[0])
+    for name in SCORES:
+        results = run(store, scores_program(name, store), devices, ranks, kind)
+        check_scores(name, store, columns(results))
+        gathers = 2 if name == "hits" else 1
+        for step in results[0].record["iterations"]:
+            assert step["edges_examined"] == gathers * entries
+            assert (step["bytes_sent"] > 0) == (ranks > 1)
 
 
 def check_sources(store: Store, devices: Sequence[Device], ranks: int, kind: str) -> None:
@@ -310,7 +324,7 @@ def test_telling_of_forests(device, tmp_path, monkeypatch):
     check_telling_of_forests([device], tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("name", ["pagerank", "sssp", "betweenness", "closeness"])
+@pytest.mark.parametrize("name", ["pagerank", "sssp", "betweenness", "closeness", "hits"])
 def test_going_on_from_a_checkpoint(device, tmp_path, monkeypatch, name):
     check_programs_going_on([device], tmp_path, monkeypatch, name)
 
@@ -328,6 +342,7 @@ def check_programs_going_on(
         "sssp": program_of(store, 0),
         "betweenness": BetweennessProgram(n, every[:40]),
         "closeness": DistanceSumsProgram(every, along=True),
+        "hits": scores_program("hits", store, 9),
     }[name]
     assert isinstance(program, DealtProgram) == (name in ("betweenness", "closeness"))
     check_going_on(store, program, devices, folder)
@@ -346,6 +361,7 @@ def check_several_times(folder: Path, devices: Sequence[Device], kind: str) -> N
         program_of(store, 0),
         BetweennessProgram(n, every[:9]),
         DistanceSumsProgram(every[:70], along=True),
+        scores_program("hits", store),
     ):
         once, last = (columns(run(store, program, devices, 2, kind, times=k)) for k in (1, 3))
         for name, values in once.items():
@@ -403,6 +419,7 @@ SHARED: dict[str, Callable[[Store], SharedProgram]] = {
         store.info.vertices, 0.85, None, 3, "even", None, single=True
     ),
     "sssp": lambda store: program_of(store, 0),
+    "hits": lambda store: scores_program("hits", store, 3),
 }
 
 
@@ -475,6 +492,7 @@ COMMANDS = {
     "sssp": ("--source", 0),
     "betweenness": ("--sources", 3000),
     "closeness": ("--sources", 3000),
+    "hits": ("--tolerance", 1e-300, "--max-iterations", 100_000),
 }
 
 
@@ -634,7 +652,8 @@ def test_weights_emulated(emulated, tmp_path, monkeypatch, direct, weights):
 
 
 @pytest.mark.parametrize(
-    "name", ["pagerank", slow("sssp"), nightly("betweenness"), nightly("closeness")]
+    "name",
+    ["pagerank", slow("sssp"), nightly("betweenness"), nightly("closeness"), slow("hits")],
 )
 def test_going_on_emulated(emulated, tmp_path, monkeypatch, name):
     check_programs_going_on(emulated, tmp_path, monkeypatch, name)

@@ -151,6 +151,26 @@ def test_pagerank(graph, personalization, alpha, max_iter, weight):
     same("pagerank", graph, personalization=personalization, **how)
 
 
+SIMPLE = ("graph", "digraph")
+
+
+@given(graphs(SIMPLE, loops=False), st.integers(1, 200), st.sampled_from([None, "weight", "none"]))
+def test_eigenvector(graph, max_iter, weight):
+    same("eigenvector_centrality", graph, max_iter=max_iter, tol=3e-5, weight=weight)
+
+
+@given(
+    graphs(SIMPLE, loops=False),
+    st.sampled_from([0.001, 0.02, 0.1, 0.6]),
+    st.sampled_from([0.25, 1.0, 3]),
+    st.integers(1, 400),
+    st.sampled_from([None, "weight", "none"]),
+)
+def test_katz(graph, alpha, beta, max_iter, weight):
+    how = {"max_iter": max_iter, "tol": 3e-5, "weight": weight}
+    same("katz_centrality", graph, alpha=alpha, beta=beta, **how)
+
+
 @given(graphs(), st.booleans(), st.none() | st.integers(1, 14), INTEGERS)
 def test_betweenness(graph, normalized, k, seed):
     same("betweenness_centrality", graph, k=k, normalized=normalized, seed=seed)
@@ -202,6 +222,13 @@ PATH = nx.path_graph(4)
         ("pagerank", PATH, (), {"tol": 0}, "tol must be positive"),
         ("pagerank", PATH, (), {"max_iter": 0}, "max_iter must be at least 1"),
         ("pagerank", PATH, (), {"personalization": {0: -1}}, "not negative"),
+        ("eigenvector_centrality", PATH, (), {"nstart": {0: 1}}, "nstart is not supported"),
+        ("eigenvector_centrality", LOOP, (), {}, "self-loops would not count"),
+        ("eigenvector_centrality", PATH, (), {"tol": 0}, "tol must be positive"),
+        ("katz_centrality", PATH, (), {"normalized": False}, "scores are always normalized"),
+        ("katz_centrality", PATH, (), {"alpha": 0}, "alpha must be a positive number"),
+        ("katz_centrality", PATH, (), {"beta": {0: 1}}, "beta must be a positive number"),
+        ("katz_centrality", PATH, (), {"max_iter": 0}, "max_iter must be at least 1"),
         ("betweenness_centrality", PATH, (), {"weight": "weight"}, "weights are not supported"),
         ("betweenness_centrality", PATH, (), {"endpoints": True}, "endpoints is not supported"),
         ("betweenness_centrality", PATH, (), {"k": 0}, "k must be at least 1"),
@@ -375,6 +402,7 @@ def test_networkx_loads_nothing_of_it():
 OF_NETWORKX = [
     *("components.tests.test_connected", "components.tests.test_weakly_connected"),
     *("centrality.tests.test_betweenness_centrality", "centrality.tests.test_closeness_centrality"),
+    *("centrality.tests.test_eigenvector_centrality", "centrality.tests.test_katz_centrality"),
     *("link_analysis.tests.test_pagerank", "shortest_paths.tests", "traversal.tests.test_bfs"),
     *("tests.test_dag", "tests.test_distance_measures"),
 ]

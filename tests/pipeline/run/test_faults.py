@@ -174,6 +174,8 @@ def sources_of(edges: Path, count: int) -> str:
 PROGRAMS = {
     "components": lambda edges: ["components"],
     "pagerank": lambda edges: ["pagerank", "--tolerance", 1e-14],
+    "hits": lambda edges: ["hits", "--tolerance", 1e-15],
+    "katz": lambda edges: ["katz", "--tolerance", 1e-14],
     "sssp": lambda edges: ["sssp", "--source", sources_of(edges, 1)],
     "betweenness": lambda edges: ["betweenness", "--sources", 20],
     "closeness": lambda edges: ["closeness", "--sources", 500],
@@ -189,6 +191,7 @@ KILLED_ONCE = [
     ("betweenness", "streamed"),
     ("bfs-each", "in memory"),
     ("pagerank", "by workers"),
+    ("hits", "streamed"),
 ]
 """Programs and ways that run without --kills: all others take minutes."""
 

@@ -1,0 +1,79 @@
+"""eigenvector centrality."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .facts import IterationRecord, ScoresRecord, tell_iterations, tell_scores_verdict
+from .parameters import Flag, Parameter, Real, Whole
+from .question import Form, Question
+
+
+def _tell(record: Any) -> str:
+    return tell_iterations(record["eigenvector"])
+
+
+EIGENVECTOR = Question(
+    name="eigenvector",
+    summary="Compute eigenvector centrality: a vertex counts as much as those that point to it.",
+    examples=(
+        "delegraph eigenvector graph.dg -o scores/",
+        "delegraph eigenvector edges/ -o scores/ --weight amount --duplicates sum",
+    ),
+    description="""
+The score of a vertex is in proportion to the sum of the scores of the vertices that have an edge to
+it. The squares of all scores add up to 1.
+
+Self-loops are left out, and rows that repeat an edge count once. If the graph has weights, an edge
+counts as much as its weight.
+
+A run that does not converge writes its result, says so, and exits with 0, or with 1 if --strict is
+given. In a directed graph without cycles the
+scores go towards 0 at nearly all vertices, and converge slowly: use katz.
+""",
+    about="""
+The squares of the scores add up to 1. The run stops when an iteration changes less than
+``tolerance`` on average over the vertices, or after ``max_iterations``. The record says whether it
+has converged. Edges count by their weights, if the graph has any.
+""",
+    parameters=(
+        Parameter(
+            "tolerance",
+            Real(),
+            1e-6,
+            "Stop when an iteration changes less than this, on average over the vertices.",
+        ),
+        Parameter(
+            "max_iterations",
+            Whole(1),
+            100,
+            "Stop after this many iterations, even if the tolerance is not met.",
+        ),
+        Parameter("unweighted", Flag(), False, "Ignore the weights of the graph."),
+    ),
+    converges=True,
+    forms=(
+        Form(
+            name="eigenvector",
+            title="eigenvector centrality",
+            columns={"eigenvector": "float"},
+            facts={"eigenvector": ScoresRecord, "iterations": list[IterationRecord]},
+            algorithm="algorithms.eigenvector:Eigenvector",
+            program="algorithms.eigenvector:planned",
+            judge="judging.scores:EIGENVECTOR",
+            tell=_tell,
+            finding=("values", "eigenvector"),
+            tell_verdict=tell_scores_verdict,
+            weights=True,
+            elsewhere={
+                "loops": "NetworkX and igraph count {them} in eigenvector centrality",
+                "duplicates": "igraph, and NetworkX in multigraphs, count each row in eigenvector "
+                "centrality",
+                "weights": "igraph, and NetworkX in multigraphs, add them up in eigenvector "
+                "centrality (--duplicates sum)",
+            },
+        ),
+    ),
+    checked_by="scores computed again",
+    in_bench=True,
+)
