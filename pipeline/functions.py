@@ -587,14 +587,14 @@ def eigenvector(
     """Compute eigenvector centrality: a vertex counts as much as those that point to it.
 
     The squares of the scores add up to 1. The run stops when an iteration changes less than
-    ``tolerance`` on average over the vertices, or after ``max_iterations``. The record says whether
-    it has converged. Edges count by their weights, if the graph has any.
+    ``tolerance`` in all (L1 norm), or after ``max_iterations``. The record says whether it has
+    converged. Edges count by their weights, if the graph has any.
 
     Args:
         graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
             graph, or pairs.
         output: the folder of the result; None for a result in memory.
-        tolerance: stop when an iteration changes less than this, on average over the vertices.
+        tolerance: stop when an iteration changes less than this, summed over all vertices.
         max_iterations: stop after this many iterations, even if the tolerance is not met.
         unweighted: ignore the weights of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,

@@ -194,11 +194,11 @@ class QuestionMethods:
         """Compute eigenvector centrality: a vertex counts as much as those that point to it.
 
         The squares of the scores add up to 1. The run stops when an iteration changes less than
-        ``tolerance`` on average over the vertices, or after ``max_iterations``. The record says
-        whether it has converged. Edges count by their weights, if the graph has any.
+        ``tolerance`` in all (L1 norm), or after ``max_iterations``. The record says whether it has
+        converged. Edges count by their weights, if the graph has any.
 
         Args:
-            tolerance: stop when an iteration changes less than this, on average over the vertices.
+            tolerance: stop when an iteration changes less than this, summed over all vertices.
             max_iterations: stop after this many iterations, even if the tolerance is not met.
             unweighted: ignore the weights of the graph.
         """

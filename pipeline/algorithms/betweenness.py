@@ -104,7 +104,7 @@ class BetweennessProgram:
     dealt: tuple[int, int] = (0, 1)
     columns = ("betweenness", "source")
     weighted = wants_degrees = scans_once = False
-    rows = ReadRows.ALONG
+    rows = ReadRows.BY_SOURCE
     calls = Calls((Or, Sum), (path_kernels, gather_listed))
 
     def held_bytes(self, counts: Counts) -> int:

@@ -85,7 +85,7 @@ class DistanceBits:
     max_depth: int | None = None
     apart: bool = False
     weighted = wants_degrees = scans_once = False
-    rows = ReadRows.ALONG
+    rows = ReadRows.BY_SOURCE
     calls = Calls((Or,), (hops, count_bits))
 
     @property

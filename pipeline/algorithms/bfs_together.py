@@ -59,7 +59,7 @@ class NearestSourceProgram:
     max_depth: int | None = None
     columns = ("distance", "nearest")
     weighted = wants_degrees = scans_once = False
-    rows = ReadRows.ALONG
+    rows = ReadRows.BY_SOURCE
     calls = Calls((Min,))
 
     def held_bytes(self, counts: Counts) -> int:

@@ -42,7 +42,7 @@ class ComponentsProgram:
 
     columns = ("component",)
     weighted = wants_degrees = False
-    rows = ReadRows.ALONG
+    rows = ReadRows.BY_SOURCE
     scans_once = True
     calls = Calls(kernels=(forest,))
 

@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.program import EdgeOperations, ReadRows
 from ..engines.operations.vectors import Vector
@@ -33,7 +31,7 @@ from .iterations import (
 
 class EigenvectorProgram(ScoresProgram):
     columns = ("eigenvector",)
-    rows = ReadRows.INTO
+    rows = ReadRows.BY_TARGET
     vectors = 2
 
     def begin(self, operations: EdgeOperations) -> ScoresStep:
@@ -52,9 +50,8 @@ class _Eigenvector(ScoresStep):
 
     def run(self) -> float:
         operations = self._operations
-        self.came.fill(0.0)
+        operations.each(_copy, self.came, reads=[self.score])
         operations.gather(self._sum, self.score, self.came)
-        operations.each(_add, self.came, reads=[self.score])
         (length,) = operations.sum_each(squares, reads=[self.came]).tolist()
         compare = scale_and_compare(inverse(math.sqrt(length)))
         (change,) = operations.sum_each(compare, self.came, reads=[self.score]).tolist()
@@ -65,19 +62,21 @@ class _Eigenvector(ScoresStep):
         return {"eigenvector": self.score}
 
 
-def _add(came: Any, score: Any) -> None:
-    np.add(came, score, out=came)
+def _copy(came: Any, score: Any) -> None:
+    came[:] = score
 
 
 @dataclass(frozen=True)
 class Eigenvector(ScoresQuestion):
-    """The question. tolerance: of what an iteration changes, a vertex."""
+    """The question. tolerance: as in ScoresQuestion, for the sum of all changes. NetworkX allows
+    as much for each vertex: in a large graph that is more than all scores together.
+    """
 
     tolerance: float = 1e-6
     max_iterations: int = 100
     name = "eigenvector"
     program_type = EigenvectorProgram
-    by_vertex = True
+    by_vertex = False
 
 
 def planned(info: GraphInfo) -> ScoresProgram:

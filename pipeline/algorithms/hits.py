@@ -37,7 +37,7 @@ class HitsProgram(ScoresProgram):
 
 
 class _Hits(ScoresStep):
-    """hub, authority: as in the module's lines. came: receives what authorities give hubs."""
+    """The scores of the last iteration. came: the sums that become the next hub scores."""
 
     def __init__(self, program: HitsProgram, operations: EdgeOperations) -> None:
         self._sum = program.sum
@@ -69,7 +69,7 @@ class _Hits(ScoresStep):
 
 @dataclass(frozen=True)
 class Hits(ScoresQuestion):
-    """The question. tolerance: of the sum of what an iteration changes at the hubs."""
+    """The question. tolerance: as in ScoresQuestion, for the hub scores."""
 
     tolerance: float = 1e-8
     max_iterations: int = 100

@@ -59,7 +59,7 @@ class Stop(NamedTuple):
         last = [record["change"] for record in iterations[-2:]]
         if self.tolerance is None or len(last) < 2 or not 0 < last[1] < last[0]:
             return self.most
-        left = math.log(last[1] / self.tolerance) / math.log(last[0] / last[1])
+        left = (math.log(last[1]) - math.log(self.tolerance)) / math.log(last[0] / last[1])
         return min(self.most, len(iterations) + max(1, math.ceil(left)))
 
 
@@ -191,7 +191,8 @@ class ScoresQuestion:
     changes less than this. max_iterations: the most iterations. unweighted: whether edges are
     alike, even where they have weights.
 
-    by_vertex: whether the tolerance is the mean over all vertices, rather than the sum.
+    by_vertex: whether the tolerance is compared with the mean change of a vertex, rather than with
+    the sum of all changes.
     """
 
     tolerance: float

@@ -25,6 +25,7 @@ from ...partition.errors import InputError
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.program import EdgeOperations, ProgramResult, ReadRows
 from ..engines.operations.vectors import Vector
+from ..questions.katz import BOUNDING_STEPS, OF_BOUND
 from ..results.names import Names
 from ..results.result import Option
 from .iterations import (
@@ -39,11 +40,8 @@ from .iterations import (
 )
 from .run import Answer
 
-OF_BOUND = 0.9
-"""What ``auto`` takes for alpha, times the bound of the greatest eigenvalue."""
-
-_BOUNDING = 8
-"""Steps that make the bound closer."""
+_LEAST = 1e-290
+"""The least x of a vertex."""
 
 _ENDLESS = 1e140
 """The least change of scores that are taken to grow without end. Their squares are still finite."""
@@ -55,7 +53,7 @@ class KatzProgram(ScoresProgram):
 
     alpha: float | None = None
     columns = ("katz",)
-    rows = ReadRows.INTO
+    rows = ReadRows.BY_TARGET
     vectors = 2
 
     def begin(self, operations: EdgeOperations) -> ScoresStep:
@@ -80,7 +78,7 @@ class _Katz(ScoresStep):
             return 0.0
         operations.each(_root(1 / most), x, reads=[came])
         bound = math.inf
-        for _ in range(_BOUNDING):
+        for _ in range(BOUNDING_STEPS):
             came.fill(0.0)
             operations.gather(self._sum, x, came)
             (ratio,) = operations.max_each(_greatest_ratio, reads=[came, x]).tolist()
@@ -126,13 +124,15 @@ def _root(least: float) -> Callable[..., None]:
 
 
 def _greatest_ratio(came: Any, x: Any) -> Any:
-    return (came / x).max() if len(x) else 0.0
+    with np.errstate(over="ignore"):
+        return (came / x).max() if len(x) else 0.0
 
 
 def _add_and_scale(by: float) -> Callable[..., None]:
     def add(x: Any, came: Any) -> None:
         x += came
         x *= by
+        np.maximum(x, _LEAST, out=x)  # of vertices that great weights leave far behind
 
     return add
 
@@ -149,10 +149,15 @@ def _count(alpha: float) -> Callable[..., Any]:
     return count
 
 
+class GrowingScoresError(InputError):
+    """The error that scores grow more and more until a run ends."""
+
+
 @dataclass(frozen=True)
 class Katz(ScoresQuestion):
-    """The question. alpha: what a further edge counts; "auto": OF_BOUND over a bound of the
-    greatest eigenvalue. tolerance: of what an iteration changes, a vertex.
+    """The question. alpha: the factor of a walk for each of its edges; "auto": OF_BOUND over a
+    bound of the greatest eigenvalue. tolerance: as in ScoresQuestion, for the mean change of a
+    vertex.
     """
 
     alpha: float | Literal["auto"] = "auto"
@@ -176,10 +181,12 @@ class Katz(ScoresQuestion):
         return KatzProgram(n, self.stop(n), self.weights(info), alpha)
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
-        if not math.isfinite(given.record["iterations"][-1]["change"]):
-            raise InputError(
-                f"alpha {self.alpha} is too great for this graph: its scores grow without end; "
-                "give less, or --alpha auto"
+        changes = [iteration["change"] for iteration in given.record["iterations"]]
+        if not math.isfinite(changes[-1]) or changes[-1] > changes[-2:][0]:
+            raise GrowingScoresError(
+                f"alpha {given.record['facts']['alpha']:g} is too great for this graph: after "
+                f"{len(changes)} iterations its scores still grow more and more; give less, or "
+                "--alpha auto"
             )
         return super().answer(given, names, method)
 

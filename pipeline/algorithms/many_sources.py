@@ -74,7 +74,7 @@ class DistanceSumsProgram:
 
     @property
     def rows(self) -> ReadRows:
-        return ReadRows.ALONG if self.along else ReadRows.INTO
+        return ReadRows.BY_SOURCE if self.along else ReadRows.BY_TARGET
 
     def held_bytes(self, counts: Counts) -> int:
         return sums_bytes(counts) + SUM_BYTES * len(self.sources)

@@ -88,7 +88,7 @@ class PageRankProgram:
     weights: WeightType | None = None
     single: bool = False
     columns = ("pagerank",)
-    rows = ReadRows.INTO
+    rows = ReadRows.BY_TARGET
     wants_degrees = True
     scans_once = False
 

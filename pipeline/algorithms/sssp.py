@@ -103,7 +103,7 @@ class DeltaStepping:
     columns = ("distance", "parent")
     weighted = True
     wants_degrees = scans_once = False
-    rows = ReadRows.ALONG
+    rows = ReadRows.BY_SOURCE
     calls = Calls(kernels=(relax,))
 
     def held_bytes(self, counts: Counts) -> int:

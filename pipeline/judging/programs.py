@@ -104,8 +104,9 @@ def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict
 
 
 def is_by_weights(result: Result) -> bool:
-    """Return whether a PageRank follows the weights of edges, in a graph with weights. The graph's
-    fingerprint in the result names the treatment of duplicates if the graph had weights.
+    """Return whether a result, such as a PageRank, follows the weights of edges, in a graph with
+    weights. The graph's fingerprint in the result names the treatment of duplicates if the graph
+    had weights.
     """
     if result.info is None:
         return True

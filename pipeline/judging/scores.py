@@ -1,7 +1,7 @@
 """Validation of HITS, eigenvector and Katz centrality: the scores are computed again, by streaming
 the graph's edges once or twice for each iteration. The rules are in kernels/judging/programs.py.
 
-Memory holds at most eight values for each vertex.
+Memory holds at most nine values for each vertex.
 """
 
 from __future__ import annotations
@@ -17,22 +17,24 @@ from numpy.typing import NDArray
 
 from ...kernels.judging.programs import SCORES_RULES, add_shares, add_weighted_shares
 from ...partition.input.arrow import as_numpy
+from .. import questions
+from ..questions.katz import BOUNDING_STEPS, OF_BOUND
+from ..questions.question import Question
 from ..results.result import Option, Result
 from .graph import JudgedEdges
 from .judge import Judge
 from .programs import add_rule, is_by_weights, read_column, verdict_of
 from .searches import PlaceLookup, RuleVerdict, Verdict, check_kind
 
-_ROUNDING, _LEAST = 1e-9, 1e-300
-"""Relative rounding error of scores, whose sums are added up in any order, and the least score that
-is told from 0.
+_ROUNDING, _LEAST = 1e-6, 1e-290
+"""Relative rounding error of scores, and the least score that is told from 0. Judges add up one
+edge after the other: the error of a sum of 10^8 equal values is some 10^-9, in each iteration.
 """
 
-_ABOUT = 1e-3
-"""Relative difference up to which a change may be taken as less than the tolerance or not."""
-
-_BOUNDING = 8
-"""Steps that make the bound of the greatest eigenvalue closer, as katz.py has them."""
+_ABOUT, _NOISE = 1e-3, 1e-14
+"""Differences up to which a change may be taken as less than the tolerance or not: in relation to
+the tolerance, and to the sum of all scores, whose rounding is part of the change.
+"""
 
 Scores = NDArray[np.float64]
 
@@ -80,8 +82,10 @@ class _Sums(NamedTuple):
         return came
 
 
-Iterates = Iterator[tuple[float, tuple[Scores, ...]]]
-"""Of each iteration the change, and the scores of each column, at the places of vertices."""
+Iterates = Iterator[tuple[float, float, tuple[Scores, ...]]]
+"""Of each iteration the change, the sum of the scores that it has changed, and the scores of each
+column, by rising user id.
+"""
 
 
 def _hits(sums: _Sums, options: Mapping[str, Option]) -> Iterates:
@@ -92,7 +96,7 @@ def _hits(sums: _Sums, options: Mapping[str, Option]) -> Iterates:
         came /= came.sum() or 1.0
         change = float(np.abs(came - hub).sum())
         hub = came
-        yield change, (hub[sums.places], authority[sums.places] / (authority.sum() or 1.0))
+        yield change, 1.0, (hub[sums.places], authority[sums.places] / (authority.sum() or 1.0))
 
 
 def _eigenvector(sums: _Sums, options: Mapping[str, Option]) -> Iterates:
@@ -103,12 +107,14 @@ def _eigenvector(sums: _Sums, options: Mapping[str, Option]) -> Iterates:
         came /= np.linalg.norm(came)
         change = float(np.abs(came - score).sum())
         score = came
-        yield change, (score[sums.places],)
+        yield change, float(score.sum()), (score[sums.places],)
 
 
 def _katz(sums: _Sums, options: Mapping[str, Option]) -> Iterates:
     given = options["alpha"]
-    alpha = 0.9 / (_eigenvalue_bound(sums) or math.inf) if given == "auto" else float(given or 0)
+    alpha = (
+        OF_BOUND / (_eigenvalue_bound(sums) or math.inf) if given == "auto" else float(given or 0)
+    )
     score = sums.first(0.0)
     while True:
         came = sums.into(score)
@@ -116,7 +122,7 @@ def _katz(sums: _Sums, options: Mapping[str, Option]) -> Iterates:
         came[sums.places] += 1.0
         change = float(np.abs(came - score).sum())
         score = came
-        yield change, (score[sums.places] / np.linalg.norm(score),)
+        yield change, float(score.sum()), (score[sums.places] / np.linalg.norm(score),)
 
 
 def _eigenvalue_bound(sums: _Sums) -> float:
@@ -124,23 +130,28 @@ def _eigenvalue_bound(sums: _Sums) -> float:
     if not x.any():
         return 0.0
     x[sums.places] = np.sqrt(np.maximum(x[sums.places], x[x > 0].min()))
-    for _ in range(_BOUNDING):
+    for _ in range(BOUNDING_STEPS):
         came = sums.into(x)
-        bound = min(bound, float((came[sums.places] / x[sums.places]).max()))
+        with np.errstate(over="ignore"):
+            bound = min(bound, float((came[sums.places] / x[sums.places]).max()))
         x += came
         x /= x.max()
+        x[sums.places] = np.maximum(x[sums.places], _LEAST)
     return bound
 
 
 class _Question(NamedTuple):
-    """A question for scores. defaults: of options. mean: whether the tolerance is the mean over all
-    vertices.
+    """A question for scores. by_vertex: whether the tolerance is compared with the mean change of a
+    vertex, rather than with the sum of all changes.
     """
 
-    columns: tuple[str, ...]
+    declared: Question
     iterates: Callable[[_Sums, Mapping[str, Option]], Iterates]
-    defaults: Mapping[str, Option]
-    mean: bool
+    by_vertex: bool = False
+
+    @property
+    def defaults(self) -> dict[str, Option]:
+        return {parameter.name: parameter.default for parameter in self.declared.parameters}
 
 
 def _validate(question: _Question, graph: JudgedEdges, result: Result) -> ScoresVerdict:
@@ -151,23 +162,25 @@ def _validate(question: _Question, graph: JudgedEdges, result: Result) -> Scores
     result may then be that of this iteration, or of a later one.
     """
     check_kind(result, graph.directed)
-    index, columns, rules = graph.names.index, question.columns, []
-    found = _read(graph, result, columns, rules)
+    index, rules = graph.names.index, []
+    found = _read(graph, result, tuple(question.declared.forms[0].columns), rules)
     wrong = np.zeros(len(index), np.bool_)
     for scores in found:
         wrong |= ~((scores >= 0) & (scores <= 1 + _ROUNDING))
     add_rule(rules, graph.names, SCORES_RULES, 1, wrong)
     options = {**question.defaults, **(result.info.options if result.info else {})}
     tolerance, most = float(options["tolerance"] or 0), int(options["max_iterations"] or 0)
-    tolerance *= len(index) if question.mean else 1
+    tolerance *= len(index) if question.by_vertex else 1
     differs, iterations = np.ones(len(index), np.bool_), 0
     iterates = question.iterates(_Sums(graph, is_by_weights(result)), options)
-    for iterations, (change, right) in zip(range(1, most + 1), iterates, strict=False):
-        if change < tolerance * (1 + _ABOUT) or iterations == most:
+    for iterations, (change, total, right) in zip(range(1, most + 1), iterates, strict=False):
+        about = tolerance * _ABOUT + total * _NOISE
+        if change < tolerance + about or iterations == most:
             differing = _differing(found, right)
             if np.count_nonzero(differing) < np.count_nonzero(differs):
                 differs = differing
-        if not differs.any() or change < tolerance * (1 - _ABOUT):
+        del right  # before the next ones are made
+        if not differs.any() or change < tolerance - about:
             break
     add_rule(rules, graph.names, SCORES_RULES, 2, differs & ~wrong)
     return ScoresVerdict(**verdict_of(graph, result, rules), iterations=iterations)
@@ -214,13 +227,6 @@ def _judge(question: _Question, held: int) -> Judge:
     )
 
 
-HITS = _judge(
-    _Question(("hub", "authority"), _hits, {"tolerance": 1e-8, "max_iterations": 100}, False), 8
-)
-EIGENVECTOR = _judge(
-    _Question(("eigenvector",), _eigenvector, {"tolerance": 1e-6, "max_iterations": 100}, True), 6
-)
-KATZ = _judge(
-    _Question(("katz",), _katz, {"alpha": "auto", "tolerance": 1e-6, "max_iterations": 1000}, True),
-    6,
-)
+HITS = _judge(_Question(questions.HITS, _hits), 9)
+EIGENVECTOR = _judge(_Question(questions.EIGENVECTOR, _eigenvector), 6)
+KATZ = _judge(_Question(questions.KATZ, _katz, by_vertex=True), 6)

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
+from ..algorithms.katz import GrowingScoresError
 from ..algorithms.many_sources import Distances, DistancesQuestion, Sources
 from ..parameter_checks import AnyVertex
 from ..result import Result
@@ -190,7 +190,7 @@ def eigenvector_centrality(
     if not G:
         raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
     found = G.graph.eigenvector(
-        tolerance=tol,
+        tolerance=len(G) * tol,
         max_iterations=max_iter,
         unweighted=weight is None or weight != G.weight,
     )
@@ -216,7 +216,7 @@ def katz_centrality(
             max_iterations=max_iter,
             unweighted=weight is None or weight != G.weight,
         )
-    except InputError as error:  # scores grow without end
+    except GrowingScoresError as error:
         raise nx.PowerIterationFailedConvergence(max_iter) from error
     return _converged(G, found, "katz", max_iter)
 
@@ -383,7 +383,7 @@ def _check_scores(arguments: Arguments) -> str | None:
         return "nstart is not supported"
     if callable(arguments["weight"]):
         return "weights must not be functions"
-    if not (_is_number(tolerance) and 0 < tolerance < math.inf):
+    if not (_is_number(tolerance) and 0 < tolerance * max(1, len(arguments["G"])) < math.inf):
         return "tol must be positive"
     if not (isinstance(most, int) and most >= 1):
         return "max_iter must be at least 1"
@@ -394,6 +394,8 @@ def _check_katz(arguments: Arguments) -> str | None:
     for name in ("alpha", "beta"):
         if not (_is_number(arguments[name]) and 0 < arguments[name] < math.inf):
             return f"{name} must be a positive number"
+    if _is_number(arguments["tol"]) and not 0 < arguments["tol"] / arguments["beta"] < math.inf:
+        return "tol must be positive"
     return _check_scores(arguments) if arguments["normalized"] else "scores are always normalized"
 
 

@@ -17,7 +17,7 @@ from .pagerank import PAGERANK
 from .question import Form, Question, load
 from .sssp import SSSP
 
-__all__ = ["FORMS", "QUESTIONS", "Form", "Question", "load"]
+__all__ = ["EIGENVECTOR", "FORMS", "HITS", "KATZ", "QUESTIONS", "Form", "Question", "load"]
 
 QUESTIONS: dict[str, Question] = {
     question.name: question

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .facts import IterationRecord, ScoresRecord, tell_iterations, tell_scores_verdict
-from .parameters import Flag, Parameter, Real, Whole
+from .parameters import UNWEIGHTED, Parameter, Real, max_iterations
 from .question import Form, Question
 
 
@@ -28,12 +28,12 @@ Self-loops are left out, and rows that repeat an edge count once. If the graph h
 counts as much as its weight.
 
 A run that does not converge writes its result, says so, and exits with 0, or with 1 if --strict is
-given. In a directed graph without cycles the
-scores go towards 0 at nearly all vertices, and converge slowly: use katz.
+given. In a directed graph without cycles the scores go towards 0 at nearly all vertices, and
+converge slowly: use katz. NetworkX multiplies its tolerance by the number of vertices.
 """,
     about="""
 The squares of the scores add up to 1. The run stops when an iteration changes less than
-``tolerance`` on average over the vertices, or after ``max_iterations``. The record says whether it
+``tolerance`` in all (L1 norm), or after ``max_iterations``. The record says whether it
 has converged. Edges count by their weights, if the graph has any.
 """,
     parameters=(
@@ -41,15 +41,10 @@ has converged. Edges count by their weights, if the graph has any.
             "tolerance",
             Real(),
             1e-6,
-            "Stop when an iteration changes less than this, on average over the vertices.",
+            "Stop when an iteration changes less than this, summed over all vertices.",
         ),
-        Parameter(
-            "max_iterations",
-            Whole(1),
-            100,
-            "Stop after this many iterations, even if the tolerance is not met.",
-        ),
-        Parameter("unweighted", Flag(), False, "Ignore the weights of the graph."),
+        max_iterations(100),
+        UNWEIGHTED,
     ),
     converges=True,
     forms=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .facts import IterationRecord, ScoresRecord, tell_iterations, tell_scores_verdict
-from .parameters import Flag, Parameter, Real, Whole
+from .parameters import UNWEIGHTED, Parameter, Real, max_iterations
 from .question import Form, Question
 
 
@@ -23,7 +23,7 @@ HITS = Question(
     description="""
 The authority of a vertex is the sum of the hub scores of the vertices that have an edge to it, and
 its hub score is the sum of the authorities of the vertices that it has an edge to. Either score
-adds up to 1. In an undirected graph they are the same.
+adds up to 1. In a connected undirected graph that is not bipartite, both converge to the same.
 
 Self-loops are left out, and rows that repeat an edge count once. If the graph has weights, an edge
 counts as much as its weight.
@@ -44,13 +44,8 @@ converged. Edges count by their weights, if the graph has any.
             "Stop when an iteration changes the hub scores less than this, summed over all "
             "vertices.",
         ),
-        Parameter(
-            "max_iterations",
-            Whole(1),
-            100,
-            "Stop after this many iterations, even if the tolerance is not met.",
-        ),
-        Parameter("unweighted", Flag(), False, "Ignore the weights of the graph."),
+        max_iterations(100),
+        UNWEIGHTED,
     ),
     converges=True,
     forms=(

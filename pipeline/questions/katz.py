@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from .facts import IterationRecord, ScoresRecord, tell_iterations, tell_scores_verdict
-from .parameters import Flag, Parameter, Real, Whole
+from .parameters import UNWEIGHTED, Parameter, Real, max_iterations
 from .question import Form, Question
+
+OF_BOUND = 0.9
+"""What ``auto`` takes for alpha, times a bound of the greatest eigenvalue."""
+
+BOUNDING_STEPS = 8
+"""Number of steps that make this bound closer."""
 
 
 class KatzRecord(ScoresRecord):
@@ -29,8 +35,8 @@ KATZ = Question(
     description="""
 The score of a vertex is 1 plus --alpha times the sum of the scores of the vertices that have an
 edge to it, scaled so that the squares of all scores add up to 1. --alpha must be less than 1 over
-the greatest eigenvalue of the graph: otherwise scores grow without end, which is an error. NetworkX
-takes 0.1 unless it is told otherwise, which is too great for most graphs.
+the greatest eigenvalue of the graph: otherwise scores grow more and more, which is an error.
+NetworkX takes 0.1 unless it is told otherwise, which is too great for most graphs.
 
 Self-loops are left out, and rows that repeat an edge count once. If the graph has weights, an edge
 counts as much as its weight.
@@ -60,13 +66,8 @@ count by their weights, if the graph has any.
             1e-6,
             "Stop when an iteration changes less than this, on average over the vertices.",
         ),
-        Parameter(
-            "max_iterations",
-            Whole(1),
-            1000,
-            "Stop after this many iterations, even if the tolerance is not met.",
-        ),
-        Parameter("unweighted", Flag(), False, "Ignore the weights of the graph."),
+        max_iterations(1000),
+        UNWEIGHTED,
     ),
     converges=True,
     forms=(

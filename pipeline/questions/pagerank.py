@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from .facts import IterationRecord, tell_iterations
-from .parameters import Choice, Flag, Parameter, Real, VertexWeights, Whole
+from .parameters import (
+    UNWEIGHTED,
+    Choice,
+    Parameter,
+    Real,
+    VertexWeights,
+    Whole,
+    max_iterations,
+)
 from .question import Form, Question
 
 
@@ -63,12 +71,7 @@ whether it has converged. Edges count by their weights, if the graph has any.
             1e-6,
             "Stop when an iteration changes less than this, summed over all vertices.",
         ),
-        Parameter(
-            "max_iterations",
-            Whole(1),
-            100,
-            "Stop after this many iterations, even if the tolerance is not met.",
-        ),
+        max_iterations(100),
         Parameter(
             "iterations",
             Whole(1),
@@ -92,7 +95,7 @@ whether it has converged. Edges count by their weights, if the graph has any.
             '``"even"`` spreads the score of vertices that no edge leaves as jumps are spread; '
             '``"none"`` drops it.',
         ),
-        Parameter("unweighted", Flag(), False, "Ignore the weights of the graph."),
+        UNWEIGHTED,
         Parameter(
             "precision",
             Choice(("double", "single")),

@@ -92,6 +92,15 @@ class Parameter(NamedTuple):
         return "--" + self.name.replace("_", "-")
 
 
+def max_iterations(most: int) -> Parameter:
+    """Return the parameter that ends a run after many iterations, by default after ``most``."""
+    told = "Stop after this many iterations, even if the tolerance is not met."
+    return Parameter("max_iterations", Whole(1), most, told)
+
+
+UNWEIGHTED = Parameter("unweighted", Flag(), False, "Ignore the weights of the graph.")
+
+
 def sources_and_seed(purpose: str, python: str) -> tuple[Parameter, Parameter]:
     """Return the parameters of a question about many vertices that may be asked about some of them.
 

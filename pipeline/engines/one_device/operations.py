@@ -23,7 +23,7 @@ from ..operations.program import EdgeOperations, ProgramResult, ReadRows, Tell
 from ..operations.saving import SavedSteps, Saving
 from ..operations.vectors import Counts, Vector, VectorType, vectors_bytes
 
-TEMPORARIES = 2
+TEMPORARIES = 3
 """The number of arrays, of 8 bytes a vertex, that a function of vectors makes at once, at most."""
 
 
@@ -123,12 +123,12 @@ class OperationsProgram(ABC):
     """A program that is written in the operations that all engines have. What makes it a
     SharedProgram follows from that.
 
-    columns: as in Program. rows: the rows that its gathers read, INTO where all of them go along
+    columns: as in Program. rows: the rows that its gathers read; BY_TARGET if all of them go along
     the edges.
     """
 
     columns: Sequence[str]
-    rows = ReadRows.INTO
+    rows = ReadRows.BY_TARGET
     wants_degrees = scans_once = False
 
     @abstractmethod

@@ -47,7 +47,7 @@ class HeldRows(NamedTuple):
         kind = weights.kind if program.weighted and weights is not None else None
         way, bits = self.forward, self.weights
         back = back_bits = None
-        if program.rows != ReadRows.ALONG:
+        if program.rows != ReadRows.BY_SOURCE:
             way, bits = self.reverse, self.reverse_weights
         if program.rows == ReadRows.BOTH and self.info.directed:
             back, back_bits = cut(device, self.forward), self.weights

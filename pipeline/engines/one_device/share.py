@@ -214,13 +214,17 @@ class DeviceShare:
 
     def _takes_degrees_apart(self, program: DeviceProgram) -> bool:
         """Return whether degrees must be read from other rows than the loaded ones."""
-        return program.wants_degrees and program.rows == ReadRows.INTO and self.store.info.directed
+        return (
+            program.wants_degrees
+            and program.rows == ReadRows.BY_TARGET
+            and self.store.info.directed
+        )
 
     def _ways(self, program: DeviceProgram) -> list[Sequence[_Part]]:
         """Return the subgraphs to load, for each set of rows that a program reads."""
         if program.rows == ReadRows.BOTH and self.store.info.directed:
             return [self._parts(by_target=True), self._parts(by_target=False)]
-        return [self._parts(program.rows != ReadRows.ALONG)]
+        return [self._parts(program.rows != ReadRows.BY_SOURCE)]
 
     def _parts(self, by_target: bool) -> Sequence[_Part]:
         """Return the subgraphs to load. by_target: whether rows are by the vertices that edges

@@ -31,12 +31,13 @@ steps as far as known, and the numbers of the last step as text, such as "change
 
 
 class ReadRows(Enum):
-    """Rows that a program reads on a device: of the vertices that edges leave, that they enter, or
-    both of a directed graph. An undirected graph has the same rows for all.
+    """The rows that a program reads on a device. BY_SOURCE: a vertex's row has the targets of the
+    edges that leave it. BY_TARGET: it has the sources of the edges that enter it. BOTH: there is a
+    row of each kind. In an undirected graph all are the same rows.
     """
 
-    ALONG = "along"
-    INTO = "into"
+    BY_SOURCE = "by source"
+    BY_TARGET = "by target"
     BOTH = "both"
 
 

@@ -44,6 +44,8 @@ from delegraph.pipeline.algorithms.betweenness import BetweennessProgram
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits
 from delegraph.pipeline.algorithms.bfs_together import NearestSourceProgram
 from delegraph.pipeline.algorithms.components import ComponentsProgram
+from delegraph.pipeline.algorithms.iterations import Stop
+from delegraph.pipeline.algorithms.katz import KatzProgram
 from delegraph.pipeline.algorithms.many_sources import DistanceSumsProgram
 from delegraph.pipeline.algorithms.pagerank import PageRankProgram
 from delegraph.pipeline.build.prepare import BuildOptions
@@ -67,7 +69,7 @@ from support.programs import stored
 from support.ranks import communicators
 from support.ranks import run as on_ranks
 from support.scores import PROGRAMS as SCORES
-from support.scores import check_scores, scores_program
+from support.scores import check_scores, chosen_alpha, scores_program
 from support.searches import check_distances, check_nearest, check_sums
 from support.standing import standing
 
@@ -212,6 +214,10 @@ def check_all_scores(store: Store, devices: Sequence[Device], ranks: int, kind: 
         for step in results[0].record["iterations"]:
             assert step["edges_examined"] == gathers * entries
             assert (step["bytes_sent"] > 0) == (ranks > 1)
+    weights = store.info.weights
+    chooses = KatzProgram(store.info.vertices, Stop(3, None), weights and weights.kind)
+    record = run(store, chooses, devices, ranks, kind)[0].record
+    assert record["facts"]["alpha"] == pytest.approx(chosen_alpha(store), rel=1e-12)
 
 
 def check_sources(store: Store, devices: Sequence[Device], ranks: int, kind: str) -> None:

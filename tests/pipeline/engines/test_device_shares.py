@@ -88,7 +88,7 @@ def check_shares(store: Store, device: Device, ranks: int, weighted: bool, near:
                 assert graph.degree is not None
                 with device.use():
                     degree += graph.degree.get()
-        ends = (u, v) if program.rows == ReadRows.ALONG else (v, u)
+        ends = (u, v) if program.rows == ReadRows.BY_SOURCE else (v, u)
         assert (len(entries_back) > 0) == (program is hits and store.info.directed)
         if entries_back:
             assert np.array_equal(in_order(*np.concatenate(entries_back, 1)), in_order(u, v, bits))

@@ -23,6 +23,7 @@ from delegraph.kernels.gpu.device import Device
 from delegraph.kernels.gpu_programs import rows as cut_rows
 from delegraph.kernels.gpu_programs.rows import Cuts
 from delegraph.kernels.gpu_programs.tiles import Tiling
+from delegraph.partition.errors import InputError
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.iterations import Stop
 from delegraph.pipeline.algorithms.katz import KatzProgram
@@ -33,7 +34,7 @@ from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, graphs, store_options
 from support.marks import mostly_slow, partly_nightly
 from support.programs import run_program, stored
-from support.scores import PROGRAMS, check_scores, scores_program
+from support.scores import PROGRAMS, check_scores, chosen_alpha, scores_program
 from support.standing import standing
 
 WEIGHTS = {
@@ -102,16 +103,19 @@ GREATEST = {
 """The greatest eigenvalue of undirected shapes."""
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("shape", GREATEST)
-def test_alpha_is_chosen_below_the_bound(tmp_path, shape):
+def test_alpha_is_chosen_below_the_bound(tmp_path, shape, ranks):
     """Alpha is less than 1 over the greatest eigenvalue, and not much less."""
     src, dst = SHAPES[shape]
-    facts = chosen(stored(tmp_path, src, dst, BuildOptions()), tmp_path / "out")
+    store = stored(tmp_path, src, dst, BuildOptions(partitions=ranks))
+    facts = chosen(store, tmp_path / "out", ranks)
+    assert facts["alpha"] == pytest.approx(chosen_alpha(store), rel=1e-12)
     assert 0.8 < facts["alpha"] * GREATEST[shape] < 0.9 + 1e-9
     assert facts["converged"]
 
 
-@pytest.mark.parametrize("weight", [None, 2.0**-100, 2.0**100])
+@pytest.mark.parametrize("weight", [None, 2.0**-100, 2.0**100, 3e38])
 def test_alpha_of_a_cycle(tmp_path, weight):
     """The greatest eigenvalue of a directed cycle is the weight of its edges; vertices that nothing
     leads to, and paths to them, change nothing.
@@ -133,11 +137,11 @@ def test_alpha_without_edges(tmp_path):
     assert results[0].record["facts"]["alpha"] == 0
 
 
-def chosen(store: Store, folder: Path) -> Any:
+def chosen(store: Store, folder: Path, ranks: int = 1) -> Any:
     """Return the facts of a run that chooses alpha."""
     n, weights = store.info.vertices, store.info.weights
     program = KatzProgram(n, Stop(2000, n * 1e-9), weights and weights.kind)
-    _, results = run_program(store, program, folder)
+    _, results = run_program(store, program, folder, ranks)
     return results[0].record["facts"]
 
 
@@ -154,6 +158,35 @@ def test_scores_that_grow_without_end(tmp_path):
         assert iterations[-1]["change"] == math.inf
         assert len(iterations) < 300
         assert not results[0].record["facts"]["converged"]
+
+
+def test_an_alpha_that_is_too_great(edge_list):
+    """Scores that still grow after the last iteration are an error; those that do not are told not
+    to have converged.
+    """
+    src, dst = SHAPES["clique"]  # whose greatest eigenvalue is 69
+    edges = edge_list(src, dst)
+    for alpha, most in ((1.1 / 69, 100), (1.1 / 69, 3), (0.9, 1000), (1e300, 1000)):
+        with pytest.raises(InputError, match=r"alpha .* is too great .*: after .* alpha=.auto."):
+            delegraph.katz(edges, alpha=alpha, max_iterations=most)
+    for most in (1, 20):
+        record = delegraph.katz(edges, alpha=0.95 / 69, max_iterations=most).record["katz"]
+        assert not record["converged"]
+    assert delegraph.katz(edges, alpha=0.95 / 69).record["katz"]["converged"]
+
+
+def test_tolerances(edge_list):
+    """A run stops at the first iteration that changes less than the tolerance, however little that
+    is; the tolerance of Katz centrality is that of a vertex.
+    """
+    edges = edge_list(*SHAPES["star"])
+    for name, by_vertex in (("hits", False), ("eigenvector", False), ("katz", True)):
+        for tolerance in (1e-3, 1e-9, 1e-307):
+            result = getattr(delegraph, name)(edges, tolerance=tolerance)
+            changes = [step["change"] for step in result.record["iterations"]]
+            limit = tolerance * (30_001 if by_vertex else 1)
+            assert all(change >= limit for change in changes[:-1])
+            assert result.record[name]["converged"] == (changes[-1] < limit)
 
 
 # On a GPU
