@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .facts import IterationRecord, ScoresRecord, tell_iterations, tell_scores_verdict
+from .facts import IterationRecord, ScoresRecord, elsewhere, tell_iterations, tell_scores_verdict
 from .parameters import UNWEIGHTED, Parameter, Real, max_iterations
 from .question import Form, Question
 
@@ -60,13 +60,7 @@ has converged. Edges count by their weights, if the graph has any.
             finding=("values", "eigenvector"),
             tell_verdict=tell_scores_verdict,
             weights=True,
-            elsewhere={
-                "loops": "NetworkX and igraph count {them} in eigenvector centrality",
-                "duplicates": "igraph, and NetworkX in multigraphs, count each row in eigenvector "
-                "centrality",
-                "weights": "igraph, and NetworkX in multigraphs, add them up in eigenvector "
-                "centrality (--duplicates sum)",
-            },
+            elsewhere=elsewhere("eigenvector centrality"),
         ),
     ),
     checked_by="scores computed again",

@@ -78,6 +78,19 @@ def tell_scores_verdict(verdict: Any) -> str:
     return f"{verdict['vertices']:,} vertices, computed again in {done}"
 
 
+def elsewhere(title: str, loops: str = "NetworkX and igraph") -> dict[str, str]:
+    """Return what other programs do in a question that adds up over edges (``Form.elsewhere``).
+
+    title: of the question. loops: the programs that count self-loops.
+    """
+    multigraphs = "igraph, and NetworkX in multigraphs,"
+    return {
+        "loops": f"{loops} count {{them}} in {title}",
+        "duplicates": f"{multigraphs} count each row in {title}",
+        "weights": f"{multigraphs} add them up in {title} (--duplicates sum)",
+    }
+
+
 def tell_rest(verdict: Any, quantity: str) -> str:
     """Return the words for the values that were not computed again, with the quantity that they
     were judged by.

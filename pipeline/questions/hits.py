@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .facts import IterationRecord, ScoresRecord, tell_iterations, tell_scores_verdict
+from .facts import IterationRecord, ScoresRecord, elsewhere, tell_iterations, tell_scores_verdict
 from .parameters import UNWEIGHTED, Parameter, Real, max_iterations
 from .question import Form, Question
 
@@ -61,12 +61,7 @@ converged. Edges count by their weights, if the graph has any.
             finding=("values", "authority"),
             tell_verdict=tell_scores_verdict,
             weights=True,
-            elsewhere={
-                "loops": "NetworkX and igraph count {them} in HITS",
-                "duplicates": "igraph, and NetworkX in multigraphs, count each row in HITS",
-                "weights": "igraph, and NetworkX in multigraphs, add them up in HITS "
-                "(--duplicates sum)",
-            },
+            elsewhere=elsewhere("HITS"),
         ),
     ),
     checked_by="scores computed again",

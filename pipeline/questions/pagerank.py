@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from .facts import IterationRecord, tell_iterations
+from .facts import IterationRecord, elsewhere, tell_iterations
 from .parameters import (
     UNWEIGHTED,
     Choice,
@@ -121,12 +121,7 @@ whether it has converged. Edges count by their weights, if the graph has any.
             tell_verdict=_tell_verdict,
             assumed="PageRank with default options",
             weights=True,
-            elsewhere={
-                "loops": "NetworkX, igraph and cuGraph count {them} in PageRank",
-                "duplicates": "igraph, and NetworkX in multigraphs, count each row in PageRank",
-                "weights": "igraph, and NetworkX in multigraphs, add them up in PageRank "
-                "(--duplicates sum)",
-            },
+            elsewhere=elsewhere("PageRank", loops="NetworkX, igraph and cuGraph"),
         ),
     ),
     checked_by="one more iteration",

@@ -32,7 +32,7 @@ from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
 from delegraph.pipeline.engines.one_device.rows import StoreRowsOnDevice
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, graphs, store_options
-from support.marks import mostly_slow, partly_nightly
+from support.marks import mostly_slow, partly_nightly, slow
 from support.programs import run_program, stored
 from support.scores import PROGRAMS, check_scores, chosen_alpha, scores_program
 from support.standing import standing
@@ -187,6 +187,39 @@ def test_tolerances(edge_list):
             limit = tolerance * (30_001 if by_vertex else 1)
             assert all(change >= limit for change in changes[:-1])
             assert result.record[name]["converged"] == (changes[-1] < limit)
+
+
+@pytest.mark.parametrize(
+    ("name", "directed"),
+    [("karate", False), slow("email-Eu-core", False), slow("email-Eu-core", True)],
+)
+def test_real_graphs_beside_linear_algebra(real_graph, name, directed):
+    """Scores are those that NumPy finds by singular vectors, by eigenvectors and by solving
+    equations, of graphs whose greatest values are unique.
+    """
+    table = pq.read_table(real_graph(name))
+    ends = np.stack([table["src"].to_numpy(), table["dst"].to_numpy()])
+    ids, (u, v) = np.unique(ends, return_inverse=True)[0], np.searchsorted(np.unique(ends), ends)
+    matrix = np.zeros((len(ids), len(ids)))
+    matrix[u, v] = 1
+    if not directed:
+        matrix[v, u] = 1
+    np.fill_diagonal(matrix, 0)
+    with delegraph.open(real_graph(name), directed=directed, device="cpu") as graph:
+        hits = graph.hits(tolerance=1e-14, max_iterations=10_000).table.sort_by("vertex")
+        found = graph.eigenvector(tolerance=1e-13, max_iterations=10_000).table.sort_by("vertex")
+        katz = graph.katz(tolerance=1e-15)
+    assert hits["vertex"].to_pylist() == ids.tolist()
+    left, _, right = np.linalg.svd(matrix)
+    for column, vector in (("hub", left[:, 0]), ("authority", right[0])):
+        np.testing.assert_allclose(hits[column], vector / vector.sum(), rtol=1e-7, atol=1e-12)
+    values, vectors = np.linalg.eig(matrix.T)
+    first = np.abs(vectors[:, np.argmax(values.real)])
+    np.testing.assert_allclose(found["eigenvector"], first, rtol=1e-7, atol=1e-12)
+    alpha = katz.record["katz"]["alpha"]
+    score = np.linalg.solve(np.eye(len(ids)) - alpha * matrix.T, np.ones(len(ids)))
+    wanted = score / np.linalg.norm(score)
+    np.testing.assert_allclose(katz.table.sort_by("vertex")["katz"], wanted, rtol=1e-9)
 
 
 # On a GPU
