@@ -70,10 +70,10 @@ def in_order(u: Any, v: Any, bits: Any) -> np.ndarray:
 def check_shares(store: Store, device: Device, ranks: int, weighted: bool, near: Any) -> None:
     n, kind = store.info.vertices, "float32" if weighted else None
     pagerank = PageRankProgram(n, 0.85, None, 1, "even", None, kind)
-    hits = HitsProgram(n, Stop(1, None), kind)
+    hits = HitsProgram(n, Stop(1, None), None)
     u, v, weight = entries_of(store)
     bits = weight.view(np.uint32) if weighted else np.zeros(len(u), np.uint32)
-    for program in (pagerank, hits, *(() if weighted else (ComponentsProgram(),))):
+    for program in (pagerank, *(() if weighted else (hits, ComponentsProgram()))):
         entries, entries_back, degree = [], [], np.zeros(n)
         for rank in range(ranks):
             share = DeviceShare(store, rank, ranks)

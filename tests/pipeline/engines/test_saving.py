@@ -24,7 +24,6 @@ from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import random_edges
 from support.marks import mostly_slow, slow
 from support.programs import run_program, stored
-from support.scores import scores_program
 
 VERTICES = 3000
 
@@ -44,7 +43,6 @@ PROGRAMS = {
     "sssp": shortest,
     "betweenness": lambda store: BetweennessProgram(store.info.vertices, far_apart(store)[:9]),
     "closeness": lambda store: DistanceSumsProgram(far_apart(store), along=False),
-    "hits": lambda store: scores_program("hits", store, 9),
     "katz": lambda store: KatzProgram(store.info.vertices, Stop(30, None), "uint32"),
     "together": lambda store: NearestSourceProgram(far_apart(store)[:2], None),
 }
