@@ -6,6 +6,7 @@ messages of PageRank's iterations are in the ranks' memory.
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import shutil
@@ -62,7 +63,7 @@ from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from delegraph.pipeline.run import ending
 from support.graphs import SHAPES, SMALL, edges_of, graphs, grid, random_edges
-from support.marks import mostly_slow, nightly, slow
+from support.marks import mostly_slow, nightly, partly_nightly, slow
 from support.paths import WEIGHTS, check_paths, entries_of, program_of
 from support.processes import command, wait_until, workers_of
 from support.programs import stored
@@ -650,8 +651,10 @@ def test_walks_of_large_graphs_emulated(emulated, tmp_path, monkeypatch, layout)
     assert Counter(deals) == {("u64", "true"): 6, ("u64", "false"): 3}
 
 
-@pytest.mark.parametrize("weights", mostly_slow(WEIGHTS))
-@pytest.mark.parametrize("direct", [True, slow(False)])
+@pytest.mark.parametrize(
+    ("direct", "weights"),
+    partly_nightly(itertools.product([True, False], WEIGHTS), *itertools.product([False], WEIGHTS)),
+)
 def test_weights_emulated(emulated, tmp_path, monkeypatch, direct, weights):
     with counting_steps(monkeypatch, direct):
         check_paths_of(make(tmp_path, "hubs", weights, False, "grid"), emulated, "nccl")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from delegraph.pipeline.engines.one_device.rows import StoreRowsOnDevice
 from delegraph.pipeline.engines.one_device.share import DeviceShare
 from delegraph.pipeline.engines.operations.program import DeviceProgram, ReadRows
 from support.graphs import SHAPES, random_edges
+from support.marks import partly_nightly
 from support.paths import entries_of, program_of
 from support.programs import stored
 
@@ -43,6 +45,11 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "grid": {"partitions": 6, "layout": "2d", "grid": Grid(2, 3)},
     "1d": {"partitions": 3, "layout": "1d"},
 }
+
+
+EVERY = [*product(LAYOUTS, [False, True])]
+RARELY = set(EVERY) - {("one", True), ("delegates", True), ("grid", True)}
+"""Layouts of graphs, directed or not; those that are emulated rarely."""
 
 
 def entries_there(graph: ProgramGraph, store: Store) -> np.ndarray:
@@ -164,9 +171,7 @@ def test_what_is_said_is_enough(device, tmp_path, layout, directed):
             pool.set_limit(size=0)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("layout", "directed"), partly_nightly(EVERY, *RARELY))
 def test_emulated(emulated, tmp_path, layout, directed):
     check_layout(tmp_path, emulated[0], "hubs", layout, directed)
 

@@ -191,7 +191,6 @@ KILLED_ONCE = [
     ("betweenness", "streamed"),
     ("bfs-each", "in memory"),
     ("pagerank", "by workers"),
-    ("hits", "streamed"),
 ]
 """Programs and ways that run without --kills: all others take minutes."""
 

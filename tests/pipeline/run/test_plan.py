@@ -315,6 +315,7 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
             ("grid", "bfs --together"),
         ],
         ("grid", "pagerank"),
+        ("plain", "pagerank"),
         ("plain", "closeness"),
         ("plain", "hits"),
         ("plain", "bfs"),
@@ -351,8 +352,7 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
     assert (code, peak <= limit) == (0, True), (stderr, peak, limit)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["closeness", "betweenness"])
+@pytest.mark.parametrize("algorithm", partly_nightly(["closeness", "betweenness"], "betweenness"))
 def test_many_partitions_in_memory_keep_their_limit(tmp_path, algorithm):
     """Many partitions in memory keep their limit: a delegate is a row of each partition but one row
     once merged, and there are few edges.
