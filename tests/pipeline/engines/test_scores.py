@@ -216,7 +216,7 @@ def test_real_graphs_beside_linear_algebra(real_graph, name, directed):
     for column, vector in (("hub", left[:, 0]), ("authority", right[0])):
         np.testing.assert_allclose(hits[column], vector / vector.sum(), rtol=1e-7, atol=1e-12)
     values, vectors = np.linalg.eig(matrix.T)
-    first = np.abs(vectors[:, np.argmax(values.real)])
+    first = np.abs(vectors[:, np.argmax(np.real(values))])
     np.testing.assert_allclose(found["eigenvector"], first, rtol=1e-7, atol=1e-12)
     alpha = katz.record["katz"]["alpha"]
     score = np.linalg.solve(np.eye(len(ids)) - alpha * matrix.T, np.ones(len(ids)))
