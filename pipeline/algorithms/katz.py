@@ -43,6 +43,9 @@ from .run import Answer
 _LEAST = 1e-290
 """The least x of a vertex."""
 
+_ROUNDING = 1e-12
+"""A change of scores, in relation to them, up to which it may be rounding."""
+
 _ENDLESS = 1e140
 """The least change of scores that are taken to grow without end. Their squares are still finite."""
 
@@ -182,7 +185,9 @@ class Katz(ScoresQuestion):
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         changes = [iteration["change"] for iteration in given.record["iterations"]]
-        if not math.isfinite(changes[-1]) or changes[-1] > changes[-2:][0]:
+        # As all changes are growth, they add up to the scores, of whose rounding small ones are.
+        grows = changes[-1] > changes[-2:][0] and changes[-1] > _ROUNDING * sum(changes)
+        if grows or not math.isfinite(changes[-1]):
             raise GrowingScoresError(
                 f"alpha {given.record['facts']['alpha']:g} is too great for this graph: after "
                 f"{len(changes)} iterations its scores still grow more and more; give less, or "

@@ -26,10 +26,11 @@ from delegraph.kernels.gpu_programs.tiles import Tiling
 from delegraph.partition.errors import InputError
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.iterations import Stop
-from delegraph.pipeline.algorithms.katz import KatzProgram
+from delegraph.pipeline.algorithms.katz import Katz, KatzProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
 from delegraph.pipeline.engines.one_device.rows import StoreRowsOnDevice
+from delegraph.pipeline.engines.operations.program import ProgramResult
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, graphs, store_options
 from support.marks import mostly_slow, partly_nightly, slow
@@ -222,6 +223,24 @@ def test_real_graphs_beside_linear_algebra(real_graph, name, directed):
     score = np.linalg.solve(np.eye(len(ids)) - alpha * matrix.T, np.ones(len(ids)))
     wanted = score / np.linalg.norm(score)
     np.testing.assert_allclose(katz.table.sort_by("vertex")["katz"], wanted, rtol=1e-9)
+
+
+def test_settled_scores_do_not_grow():
+    """Changes that are rounding may rise from one iteration to the next: no alpha is too great for
+    that.
+    """
+    question = Katz(alpha=0.01, tolerance=1e-300)
+    names: Any = None
+    changes = [100.0, 1.0, 3e-15, 4e-15]
+    iterations = [{"change": change} for change in changes]
+    facts = {"alpha": 0.01, "converged": False}
+    given = ProgramResult({"katz": np.ones(100)}, {"iterations": iterations, "facts": facts})
+    record = question.answer(given, names, "in memory").record["katz"]
+    assert (record["change"], record["converged"]) == (4e-15, False)
+    iterations[-1]["change"] = 1.5
+    iterations[-2]["change"] = 1.2
+    with pytest.raises(InputError, match="too great"):
+        question.answer(given, names, "in memory")
 
 
 # On a GPU
