@@ -68,8 +68,13 @@ def arrange(
 def _in_rows(graph: ProgramGraph, cut: CutRows, weights: Array | None, cuts: Cuts) -> Arranged:
     with graph.device.use() as cupy:
         sums = [cupy.empty(count, np.float64) for count in (cut.parts, cuts.pieces)]
-    of = {"dense": cuts.dense, "columns": cuts.columns}
-    packed = pack(IN_ROWS, part_sums=sums[0], column_sums=sums[1], **of)
+    packed = pack(
+        IN_ROWS,
+        part_sums=sums[0],
+        column_sums=sums[1],
+        dense=cuts.dense,
+        columns=cuts.columns,
+    )
     packed["rows"] = cut.packed()
     return Arranged(packed, weights, None, (cut, *sums))
 

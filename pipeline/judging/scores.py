@@ -83,7 +83,7 @@ class _Sums(NamedTuple):
 
 
 Iterates = Iterator[tuple[float, float, tuple[Scores, ...]]]
-"""Of each iteration the change, the sum of the scores that it has changed, and the scores of each
+"""The change of each iteration, the sum of the scores that it has changed, and the scores of each
 column, by rising user id.
 """
 

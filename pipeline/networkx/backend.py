@@ -357,24 +357,16 @@ def _check_dijkstra(arguments: Arguments) -> str | None:
 
 
 def _check_pagerank(arguments: Arguments) -> str | None:
-    G, shares, most = arguments["G"], arguments["personalization"], arguments["max_iter"]
-    if arguments["nstart"] is not None:
-        return "nstart is not supported"
+    shares = arguments["personalization"]
     if arguments["dangling"] is not None:
         return "dangling is not supported"
-    if G.is_multigraph():
+    if arguments["G"].is_multigraph():
         return "parallel edges would count as one"
-    if callable(arguments["weight"]):
-        return "weights must not be functions"
     if not (_is_number(arguments["alpha"]) and 0 <= arguments["alpha"] < 1):
         return "alpha must be at least 0 and less than 1"
-    if not (_is_number(arguments["tol"]) and 0 < arguments["tol"] * max(1, len(G)) < math.inf):
-        return "tol must be positive"
-    if not (isinstance(most, int) and most >= 1):
-        return "max_iter must be at least 1"
     if shares is not None and not _are_shares(shares):
         return "a personalization must map nodes to numbers that are not negative"
-    return "self-loops would not count" if _has_loops(G) else None
+    return _check_scores(arguments)
 
 
 def _check_scores(arguments: Arguments) -> str | None:

@@ -9,7 +9,7 @@ from .parameters import UNWEIGHTED, Parameter, Real, max_iterations
 from .question import Form, Question
 
 OF_BOUND = 0.9
-"""What ``auto`` takes for alpha, times a bound of the greatest eigenvalue."""
+"""The product of the alpha that ``auto`` takes and a bound of the greatest eigenvalue."""
 
 BOUNDING_STEPS = 8
 """Number of steps that make this bound closer."""

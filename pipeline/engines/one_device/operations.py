@@ -35,7 +35,6 @@ class DeviceOperations:
     """
 
     def __init__(self, graph: ProgramGraph, saving: Saving, ranks: Ranks | None = None) -> None:
-        self.directed = not graph.twice
         self._graph, self._saving, self._ranks = graph, saving, ranks
         self._gatherings: dict[bool, Gathering] = {}
         self._edges = self._sent = 0

@@ -57,8 +57,6 @@ class EdgeOperations(Protocol):
     words that NumPy's arrays and CuPy's both know.
     """
 
-    @property
-    def directed(self) -> bool: ...
     def vector(self, kind: VectorType, value: Any = 0) -> Vector: ...
     def each(
         self, function: Callable[..., None], *vectors: Vector, reads: Sequence[Vector] = ()
