@@ -21,6 +21,7 @@ from typing import Any
 
 import environment
 import numpy as np
+import peers
 import pyarrow.parquet as pq
 import real
 
@@ -59,15 +60,15 @@ def measure(name: str, edges: Path, runs: int) -> Iterator[dict[str, Any]]:
         adjacency = matrix(edges)
         alpha = float(graph.katz().record["katz"]["alpha"])
         known = others(adjacency, alpha)
-        for question, peers in known.items():
+        for question, tools in known.items():
             asked = {"alpha": alpha} if question == "katz" else {}
             ask = getattr(graph, question)
             iterations = ask(**asked).record[question]["iterations"]
-            times: dict[str, list[float]] = {"delegraph": [], **{tool: [] for tool in peers}}
+            times: dict[str, list[float]] = {"delegraph": [], **{tool: [] for tool in tools}}
             for _ in range(runs):
                 spent, result = clocked(lambda ask=ask, asked=asked: ask(**asked))
                 times["delegraph"].append(spent)
-                for tool, run in peers.items():
+                for tool, run in tools.items():
                     spent, found = clocked(run)
                     times[tool].append(spent)
                     if tool == "scipy":
@@ -83,7 +84,7 @@ def measure(name: str, edges: Path, runs: int) -> Iterator[dict[str, Any]]:
 
 def matrix(edges: Path) -> Any:
     """The adjacency matrix of the simple undirected graph, vertices by rising id."""
-    import scipy.sparse
+    import scipy.sparse  # pyright: ignore[reportMissingImports]
 
     table = pq.read_table(edges)
     src, dst = (table[end].to_numpy() for end in ("src", "dst"))
@@ -96,28 +97,26 @@ def matrix(edges: Path) -> Any:
 
 
 def others(adjacency: Any, alpha: float) -> dict[str, dict[str, Callable[[], Any]]]:
-    import igraph
-    import networkit as nk
+    from networkit import centrality  # pyright: ignore[reportMissingImports]
 
     n = adjacency.shape[0]
     rows = adjacency.tocoo()
     once = rows.row < rows.col
-    ends = np.stack([rows.row[once], rows.col[once]], axis=1)
-    ours = igraph.Graph(n=n, edges=ends)
-    theirs = nk.GraphFromCoo((ends[:, 0], ends[:, 1]), n=n)
+    ends = rows.row[once], rows.col[once], n
+    by_igraph, by_networkit = peers.igraph_graph(*ends), peers.networkit_graph(*ends)
     return {
         "hits": {
             "scipy": lambda: scipy_hits(adjacency),
-            "igraph": lambda: ours.hub_score(),
+            "igraph": lambda: by_igraph.hub_score(),
         },
         "eigenvector": {
             "scipy": lambda: scipy_eigenvector(adjacency),
-            "networkit": lambda: nk.centrality.EigenvectorCentrality(theirs, 1e-6).run(),
-            "igraph": lambda: ours.eigenvector_centrality(),
+            "networkit": lambda: centrality.EigenvectorCentrality(by_networkit, 1e-6).run(),
+            "igraph": lambda: by_igraph.eigenvector_centrality(),
         },
         "katz": {
             "scipy": lambda: scipy_katz(adjacency, alpha),
-            "networkit": lambda: nk.centrality.KatzCentrality(theirs, alpha, 1.0, 1e-6).run(),
+            "networkit": lambda: centrality.KatzCentrality(by_networkit, alpha, 1.0, 1e-6).run(),
         },
     }
 
