@@ -34,6 +34,7 @@ from ..disk.files import (
     read_array_into,
     read_verified,
     record_of,
+    verify_file,
     wrong_contents,
 )
 from ..disk.outputs import MANIFEST, write_file
@@ -51,7 +52,7 @@ from .manifest import (
     weights_of,
 )
 from .manifest_check import read_manifest
-from .vertex_table import read_vertices
+from .vertex_table import read_id_order, read_vertices
 from .whole import WholeGraph, in_one_partition, merged_rows
 
 EDGE_BATCH = 1 << 22
@@ -143,6 +144,12 @@ class Store:
         path = self.path / VERTICES
         data = read_verified(path, self.files[VERTICES], team)
         return read_vertices(path, data, self.info, columns, team)
+
+    def id_order(self, team: Team) -> NDArray[np.uint32]:
+        """Return the global ids of all vertices by rising user id: uint32 (vertices,)."""
+        path = self.path / VERTICES
+        verify_file(path, self.files[VERTICES], team)
+        return read_id_order(path, self.info)
 
     def shards(self, partition: int, name: str) -> list[str]:
         """Return the files of a subgraph's targets, in the order of their rows."""
@@ -338,7 +345,7 @@ class Store:
         else:
             batches = list(self.edge_batches(team))
         rows = merged_rows(batches, self._order(team), self.info.directed)
-        return WholeGraph(in_one_partition(self.info), rows)
+        return WholeGraph(in_one_partition(self.info), rows, self.id_order)
 
     def _order(self, team: Team) -> NDArray[np.uint32]:
         """Return the global ids by falling degree, ties by user id."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -14,6 +15,9 @@ from ...kernels.prepare import merge
 from .grid import ONE
 from .layout import offsets_dtype
 from .manifest import GraphInfo
+
+IdOrder = Callable[[Team], NDArray[np.uint32]]
+"""Function that returns the global ids of all vertices by rising user id."""
 
 _NONE = np.empty(0, np.uint32)
 _ORDERING = 4 + 8 + 8  # bytes of a vertex: its place in the order, and arrays to compute that
@@ -32,21 +36,22 @@ class WholeRows(NamedTuple):
 @dataclass(frozen=True)
 class WholeGraph:
     """A graph in the form of a store of one partition, as far as ranks need it. rows: by name of
-    the subgraph.
+    the subgraph. id_order: as Store.id_order.
     """
 
     info: GraphInfo
     rows: dict[str, WholeRows]
+    id_order: IdOrder
 
     @classmethod
-    def of(cls, info: GraphInfo, graph: Graph) -> WholeGraph:
+    def of(cls, info: GraphInfo, graph: Graph, id_order: IdOrder) -> WholeGraph:
         """Return the whole graph with the rows of ``graph``. info: of the store that the graph was
         merged from.
         """
         rows = {"nn": WholeRows(graph.offsets, graph.targets, _NONE)}
         if info.directed:
             rows["reverse-nn"] = WholeRows(graph.reverse_offsets, graph.reverse_targets, _NONE)
-        return cls(in_one_partition(info), rows)
+        return cls(in_one_partition(info), rows, id_order)
 
     def delegates(self, team: Team) -> NDArray[np.uint32]:
         return np.empty(0, np.uint32)

@@ -107,7 +107,8 @@ def rows_in_memory(edges: EdgeList, options: BuildOptions, executor: Executor) -
     edges.check_unchanged()
     entries = {name: len(rows[name].targets) if name in rows else 0 for name in SUBGRAPHS}
     info = graph_info(edges, options, counted, entries, _weight_info(run, rows))
-    return HeldGraph(info, rows, _names(dense.ids, run.scratch.load("position-0")), dense.ids)
+    names = _names(dense.ids, run.scratch.load("position-0"))
+    return HeldGraph(info, rows, lambda team: names.index, names, dense.ids)
 
 
 def _names(ids: Ids, position: NDArray[np.uint32]) -> VertexNames:

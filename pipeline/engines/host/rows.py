@@ -220,7 +220,7 @@ class StoreRows:
         if self._graph is None:
             merged = self.store.merged(team, weighted)
         else:
-            merged = WholeGraph.of(self.store.info, self._graph)
+            merged = WholeGraph.of(self.store.info, self._graph, self.store.id_order)
         return load_rank(merged, 0, 1, team, weighted=weighted)
 
     def take_over(self, other: Any) -> bool:

@@ -20,6 +20,7 @@ from ....partition.store.grid import Grid
 from ....partition.store.layout import kept_subgraphs, local_rows
 from ....partition.store.manifest import is_weights, stem_of
 from ....partition.store.store import Store
+from ....partition.store.whole import IdOrder
 from ..direction import Pullable
 from .edges import NO_ROWS, Active, AnyRows, Chosen, Loader
 from .routes import (
@@ -102,7 +103,8 @@ class RankGraph:
     """A rank's part of a graph. partitions, vertices: of the whole graph. held: the partitions of
     this rank. own: the state of their vertices. delegates: their global ids. shared: the state of
     the delegates; None on a single rank, and in a grid. ghosts: by kind. sides: by kind and
-    segment; the sides of own vertices by single partitions, one for each partition held.
+    segment; the sides of own vertices by single partitions, one for each partition held. id_order:
+    as Store.id_order.
     """
 
     rank: int
@@ -119,6 +121,7 @@ class RankGraph:
     sides: dict[tuple[Kind, range], Side]
     adjacencies: list[Adjacency]
     flows: list[Flow]
+    id_order: IdOrder
 
     @property
     def vertex_states(self) -> list[Vertices]:
@@ -238,6 +241,7 @@ class _Loading:
             sides=self._sides,
             adjacencies=list(adjacencies.values()),
             flows=made,
+            id_order=self._loader.store.id_order,
         )
 
     def _flows(self) -> Iterator[Flow]:
