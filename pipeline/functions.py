@@ -28,6 +28,7 @@ __all__ = [
     "eigenvector",
     "hits",
     "katz",
+    "labels",
     "pagerank",
     "sssp",
 ]
@@ -686,4 +687,60 @@ def katz(
             "unweighted": unweighted,
         },
         options,
+    )
+
+
+@overload
+def labels(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath,
+    iterations: int = 10,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def labels(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: None = None,
+    iterations: int = 10,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+@public
+def labels(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath | None = None,
+    iterations: int = 10,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Propagate labels: each vertex takes the most common label of its neighbours.
+
+    ``label`` is the id of a vertex. All vertices take their new labels at once, so the result is
+    the same on every engine. The run ends after ``iterations``, or earlier once no label changes.
+    Edges count by their weights, if the graph has any.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        iterations: number of iterations, unless labels settle before.
+        unweighted: ignore the weights of the graph.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask(
+        "labels", graph, output, {"iterations": iterations, "unweighted": unweighted}, options
     )

@@ -238,3 +238,16 @@ class QuestionMethods:
                 "unweighted": unweighted,
             },
         )
+
+    def labels(self, *, iterations: int = 10, unweighted: bool = False) -> Result:
+        """Propagate labels: each vertex takes the most common label of its neighbours.
+
+        ``label`` is the id of a vertex. All vertices take their new labels at once, so the result
+        is the same on every engine. The run ends after ``iterations``, or earlier once no label
+        changes. Edges count by their weights, if the graph has any.
+
+        Args:
+            iterations: number of iterations, unless labels settle before.
+            unweighted: ignore the weights of the graph.
+        """
+        return self._ask("labels", {"iterations": iterations, "unweighted": unweighted})

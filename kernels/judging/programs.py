@@ -31,6 +31,9 @@ the first of the nearest sources of the vertices that these edges come from.
 HITS, eigenvector and Katz centrality: (1) every score is a number from 0 to 1; (2) it is the one
 that follows from as many iterations, done anew.
 
+Label propagation: (1) every label is the id of a vertex; (2) it is the one that follows from as
+many iterations, done anew.
+
 PageRank: (1) every value is a share; (2) they add up to 1; (3) one more iteration changes no more
 than the walk's damping allows after the last one; (4) no value is less than jumps make it.
 """
@@ -84,6 +87,11 @@ PAGERANK_RULES = {
 SCORES_RULES = {
     1: "every score is a number from 0 to 1",
     2: "every score equals the score computed again",
+}
+
+LABEL_RULES = {
+    1: "every label is the id of a vertex",
+    2: "every label equals the label computed again",
 }
 
 PATH_RULES = {

@@ -51,11 +51,45 @@ WEIGHTED_SUM = Struct(WeightedSum, (types.float64, types.boolean))
 OR = Struct(Or, (types.uint64, types.uint64))
 MIN = Struct(Min, (types.uint64, types.uint64))
 
+
+class Ones(NamedTuple):
+    """Amounts in a tally, if all edges are alike. each: 1."""
+
+    each: np.uint64 = np.uint64(1)
+
+
+class Scaled(NamedTuple):
+    """Amounts in a tally: the weights of edges times ``scale``, a power of two, rounded to whole
+    numbers. floats: whether weights are floats.
+    """
+
+    scale: float
+    floats: bool
+
+
+class Most(NamedTuple):
+    """The rule of a tally that prefers the label with the greatest sum, and of several the least
+    label. least: the least sum that counts.
+    """
+
+    least: np.uint64 = np.uint64(0)
+
+
+ONES = Struct(Ones, (types.uint64,))
+SCALED = Struct(Scaled, (types.float64, types.boolean))
+MOST = Struct(Most, (types.uint64,))
+
 AnySum = Sum | WeightedSum
+Amounts = Ones | Scaled
+Rule = Most
 Operator = AnySum | Or | Min
 
 FOLDS = {Sum: np.add, WeightedSum: np.add, Or: np.bitwise_or, Min: np.minimum}
 """The NumPy function by which each operator combines arrays of values."""
+
+
+TALLIED = {Most, Ones, Scaled}
+"""The types of amounts and rules, by which tallies are compiled."""
 
 
 def combine(operator: Any, left: Any, right: Any) -> Any:
@@ -78,6 +112,18 @@ def finished(operator: Any, value: Any) -> Any:
 def merge(operator: Any, values: Any, place: Any, value: Any) -> bool:
     """Combine a value with an entry of an array that other threads change, too. Returns whether
     this changed the entry. Only kernels can call this.
+    """
+    raise NotImplementedError
+
+
+def amount(amounts: Any, weights: Any, edge: Any) -> Any:
+    """Return what an edge adds to a sum of a tally, a uint64. Only kernels can call this."""
+    raise NotImplementedError
+
+
+def prefers(rule: Any, place: Any, label: Any, sum: Any, other: Any, other_sum: Any) -> Any:
+    """Return whether the vertex at a place prefers a label, with its sum, to another, which may be
+    NO_LABEL. Only kernels can call this.
     """
     raise NotImplementedError
 
@@ -122,3 +168,22 @@ def _merge(operator, values, place, value):
         return bool(value & ~values[place]) and bool(value & ~fetch_or(values, place, value))
 
     return either
+
+
+@overload(amount)
+def _amount(amounts, weights, edge):
+    if amounts.instance_class is Ones:
+        return lambda amounts, weights, edge: amounts.each
+
+    def scaled(amounts, weights, edge):
+        return np.uint64(np.rint(weight_of(weights[edge], amounts.floats) * amounts.scale))
+
+    return scaled
+
+
+@overload(prefers)
+def _prefers(rule, place, label, sum, other, other_sum):
+    def most(rule, place, label, sum, other, other_sum):
+        return sum >= rule.least and (sum > other_sum or (sum == other_sum and label < other))
+
+    return most

@@ -33,7 +33,8 @@ class JudgedEdges:
 
     places: the length of arrays by place. batches: yields all edges at each call, in any order;
     undirected edges in one direction or both. weighted_batches: the same with weights (float64);
-    None for a graph without weights. edges: the number of edges that ``batches`` yields.
+    None for a graph without weights. float_weights: whether these are floats, not integers. edges:
+    the number of edges that ``batches`` yields.
     extra_bytes: bytes that a judge may hold beyond what it always holds.
     """
 
@@ -43,6 +44,7 @@ class JudgedEdges:
     directed: bool
     batches: Callable[[], Iterator[tuple[NDArray[np.uint32], ...]]]
     weighted_batches: Callable[[], Iterator[Weighted]] | None = None
+    float_weights: bool = False
     edges: int = 0
     extra_bytes: int = 0
     team: Team = field(default_factory=lambda: Team(1))
@@ -96,6 +98,7 @@ def judged_edges(store: Store, team: Team, extra_bytes: int = 0) -> JudgedEdges:
         info.directed,
         lambda: store.edge_batches(team),
         None if info.weights is None else weighted,
+        info.weights is not None and info.weights.kind == "float32",
         sum(info.subgraph_edges.values()),
         extra_bytes,
         team,

@@ -13,6 +13,7 @@ from .eccentricity import ECCENTRICITY
 from .eigenvector import EIGENVECTOR
 from .hits import HITS
 from .katz import KATZ
+from .labels import LABELS
 from .pagerank import PAGERANK
 from .question import Form, Question, load
 from .sssp import SSSP
@@ -32,6 +33,7 @@ QUESTIONS: dict[str, Question] = {
         HITS,
         EIGENVECTOR,
         KATZ,
+        LABELS,
     )
 }
 """Questions by the command's name."""

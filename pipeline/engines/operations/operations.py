@@ -20,7 +20,7 @@ from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.numbering import is_identity, renumber_all
 from ....kernels.base.team import Team
 from ....kernels.base.turns import no_turns
-from ....kernels.pieces import active, gather, piece, vertices
+from ....kernels.pieces import active, gather, piece, tally, vertices
 from ....kernels.pieces.active import cut_turns
 from ....kernels.pieces.gather import (
     CUTS,
@@ -31,9 +31,10 @@ from ....kernels.pieces.gather import (
     push_piece,
     scatter_piece,
 )
-from ....kernels.pieces.operators import FOLDS, AnySum, Min, Operator, Or
+from ....kernels.pieces.operators import FOLDS, TALLIED, Amounts, AnySum, Min, Operator, Or, Rule
 from ....kernels.pieces.piece import Piece
 from ....kernels.pieces.vertices import add_all, numbers_in
+from ....kernels.prepare import merge
 from ...ranks.communicator import Communicator
 from ...results.checkpoint import Checkpoint
 from ..ranks.edges import Active, Chosen, Rows
@@ -42,6 +43,7 @@ from ..ranks.state import Ghosts
 from .forests import EdgeCounts, join_vertices
 from .marks import Marks, VertexPlaces, places_where
 from .saving import SavedSteps, Values, VectorSaving
+from .tally import Tallies, Way
 from .vectors import Links, Vector, VectorType, make_vector
 
 WINDOW = 1 << 16
@@ -176,6 +178,12 @@ class Operations:
         """Return the marks of vertices whose values have changed."""
         return Marks.none(self.graph)
 
+    @cached_property
+    def _tallies(self) -> Tallies:
+        graph, directions = self.graph, (True, False) if self.directed else (False,)
+        ways = [Way(*way) for along in directions for way in self._pulls(along)]
+        return Tallies(graph, self.communicator, self.team, ways, self.total, self._note)
+
     @property
     def whole(self) -> Rows | None:
         """Return all edges by the vertices that they leave, if they are in memory as one set of
@@ -301,6 +309,10 @@ class Operations:
         whole = np.stack([message[0] for message in came])
         self._due = bool(whole[0, -1])
         return whole[:, :-1]
+
+    def id_order(self) -> NDArray[np.uint32]:
+        """Return the global ids of all vertices by rising user id: uint32 (vertices,)."""
+        return self.graph.id_order(self.team)
 
     # Checkpoints
 
@@ -509,6 +521,22 @@ class Operations:
                 self._scatter(operator, adjacency, self._values(x, source), self._values(y, target))
         self.links.fold(y, FOLDS[type(operator)])
 
+    def tally(self, rule: Rule, amounts: Amounts, x: Vector, y: Vector) -> None:
+        """Set ``y[v]`` to the label that the vertex prefers of its neighbours' labels ``x[u]``, by
+        the sums of what their edges amount to. Edges of either direction count; an edge in both
+        directions counts twice in a directed graph. ``y`` stays where a vertex has no edges.
+
+        x: uint32, with ghosts, labels below the number of vertices. y: uint32, without ghosts.
+        """
+        leaving, entering = self.rows_along(True), self.rows_along(False)
+        if leaving is not None and entering is not None:
+            rows = leaving, entering if self.directed else None
+            self._tallies.pick_whole(rule, amounts, *rows, x.own, y.own)
+            return
+        self.links.expand(x)
+        whole = self._by_place and not self.directed
+        self._tallies.pick_by_windows(rule, amounts, x, y, whole)
+
     def join(self) -> NDArray[np.uint32]:
         """Join the ends of edges, and return the trees, as forests.join_vertices does."""
         trees, edge_counts = join_vertices(self.graph, self.communicator, self.team, self.directed)
@@ -518,7 +546,7 @@ class Operations:
 
     def edge_counts(self) -> EdgeCounts:
         """Return the counts of all ranks since the last call."""
-        sent = self._labels_sent + (self._links.sent if self._links else 0)
+        sent = self._labels_sent + self._tallies.sent + (self._links.sent if self._links else 0)
         done = self.total([self._edges, self._read, sent - self._sent])
         self._edges = self._read = 0
         self._sent = sent
@@ -665,15 +693,18 @@ def warm_up(
     operations call (compile_kernels).
     """
     operators = calls.whole if whole and calls.whole is not None else calls.operators
-    types, unused_operators = set(offset_types), FOLDS.keys() - set(operators)
+    types, unused_operators = set(offset_types), (FOLDS.keys() | TALLIED) - set(operators)
     kernels: list[Any] = [bitmap, numbering, piece]
+    tallies = TALLIED & set(operators)
     if not whole:
-        kernels += [active, vertices, gather]
+        kernels += [active, vertices, gather, *([tally, merge.count] if tallies else [])]
     else:
         kernels += [cut_turns, numbers_in, add_all]
         if operators:
             kernels += [gather_turns, join_cuts]
         if {Or, Min} & set(operators):
             kernels.append(push_piece)
+        if tallies:
+            kernels += [tally.tally_turns, tally.tally_class, tally.pick_of_entries]
     compile_kernels(*kernels, load=load, leave_out=unused_operators, offsets=types)
     compile_kernels(*calls.kernels, leave_out=FOLDS.keys() - set(calls.operators), offsets=types)

@@ -1,0 +1,539 @@
+"""Tally: each vertex adds up the weights of its edges by the labels of its neighbours, and a rule
+picks one label.
+
+Sums are whole numbers of 64 bits, and a rule prefers one label to another by their sums and
+themselves: so what is picked depends neither on the order of edges nor on threads. Sums stand in a
+table that each thread has: by label where all labels fit, else in slots by a hash of the label
+(as the collision-free and the hashed tables of Sahu, GVE-LPA, 2023). A row with more labels than
+slots is gone through several times, each time for the labels of one *class*.
+
+A row whose edges are in several places gives *entries* instead: a place, a label, a sum. Whoever
+owns the vertex adds them up.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.compiled import Struct, boolean, i64, i64s, inlined, kernel, u32s, u64s
+from ..base.graph import UNREACHED
+from ..base.numbering import NUMBERING, renumber
+from ..base.turns import come, take
+from .operators import MOST, ONES, SCALED, amount, prefers
+from .piece import PIECE, row_of
+
+NO_LABEL = UNREACHED
+
+EDGES_A_TURN = 1 << 16
+MOST_SLOTS = 1 << 16
+"""The most slots of a hashed table: they fit a core's cache."""
+
+_LEAST_SLOTS = 1 << 8
+_SLOT_BYTES = 4 + 8 + 2
+_LABEL_BYTES = 8 + 4
+_PRESENT = np.uint64(1 << 63)
+_EMPTY, _ONE = np.uint64(0), np.uint64(1)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Table(NamedTuple):
+    """Sums by label, which one thread uses for one row after the other; empty between rows.
+
+    keys: uint32, the label of each slot; (0,) if sums stand by label. sums: uint64, 0 where there
+    is none, else the sum with the highest bit set. used: uint32, room for the numbers of the slots
+    that have sums; as many sums fit.
+    """
+
+    keys: NDArray[np.uint32]
+    sums: NDArray[np.uint64]
+    used: NDArray[np.uint32]
+
+
+class Entries(NamedTuple):
+    """Sums of parts of rows. places: uint32, of the rows' vertices. labels: uint32. sums: uint64.
+    A label may occur several times for a place.
+    """
+
+    places: NDArray[np.uint32]
+    labels: NDArray[np.uint32]
+    sums: NDArray[np.uint64]
+
+
+class Picks(NamedTuple):
+    """The label that each vertex prefers so far, or NO_LABEL. labels: uint32. sums: uint64."""
+
+    labels: NDArray[np.uint32]
+    sums: NDArray[np.uint64]
+
+
+TABLE = Struct(Table, (u32s, u64s, u32s))
+ENTRIES = Struct(Entries, (u32s, u32s, u64s))
+PICKS = Struct(Picks, (u32s, u64s))
+
+
+def make_table(labels: int, room: int) -> Table:
+    """Return an empty table for labels below ``labels``. room: the bytes that it may hold; it holds
+    a few kilobytes at least.
+    """
+    if labels * _LABEL_BYTES <= room:
+        return Table(
+            np.empty(0, np.uint32), np.zeros(labels, np.uint64), np.empty(labels, np.uint32)
+        )
+    slots = _LEAST_SLOTS
+    while slots < MOST_SLOTS and 2 * slots * _SLOT_BYTES <= room:
+        slots *= 2
+    return Table(
+        np.empty(slots, np.uint32), np.zeros(slots, np.uint64), np.empty(slots // 2, np.uint32)
+    )
+
+
+@inlined
+def _hash(label):
+    return np.uint64(label) * _MULTIPLIER
+
+
+@inlined
+def _is_of(label, kind, kinds):
+    """Return whether a label is of class ``kind`` of ``kinds``."""
+    if kinds == 1:
+        return True
+    low = _hash(label) & np.uint64(0xFFFFFFFF)
+    return (low * np.uint64(kinds)) >> np.uint64(32) == np.uint64(kind)
+
+
+# What follows takes the arrays of a table one by one: they stay in registers.
+
+
+@inlined
+def _mask(keys, edges):
+    """Return the mask of the slots that a row of so many edges needs: few slots stay in cache."""
+    slots = np.uint64(8)
+    while slots < np.uint64(keys.shape[0]) and slots < np.uint64(2 * edges):
+        slots <<= _ONE
+    return slots - _ONE
+
+
+@inlined
+def _slot(keys, sums, mask, label):
+    """Return the slot of a label, which is empty if the label has no sum."""
+    if keys.shape[0] == 0:
+        return np.uint64(label)
+    at = (_hash(label) >> np.uint64(33)) & mask
+    while sums[at] != _EMPTY and keys[at] != label:
+        at = (at + _ONE) & mask
+    return at
+
+
+@inlined
+def _add(keys, sums, used, mask, count, label, sum):
+    """Add to the sum of a label. count: the number of labels that have sums. Returns the new
+    number, or -1 if no more labels fit.
+    """
+    at = _slot(keys, sums, mask, label)
+    before = sums[at]
+    if before == _EMPTY:
+        if count == used.shape[0]:
+            return np.int64(-1)
+        if keys.shape[0]:
+            keys[at] = label
+        used[np.uintp(count)] = at
+        count += 1
+        before = _PRESENT
+    sums[at] = before + sum
+    return count
+
+
+@inlined
+def _label(keys, at):
+    return keys[at] if keys.shape[0] else np.uint32(at)
+
+
+@inlined
+def _pick(rule, place, keys, sums, used, count, label, sum):
+    """Return the preferred one of a label and all labels of a table, with its sum. The table is
+    empty afterwards.
+    """
+    for i in range(np.uintp(count)):
+        at = np.uintp(used[i])
+        other = _label(keys, at)
+        other_sum = sums[at] ^ _PRESENT
+        sums[at] = _EMPTY
+        if prefers(rule, place, other, other_sum, label, sum):
+            label = other
+            sum = other_sum
+    return label, sum
+
+
+@inlined
+def _empty(sums, used, count):
+    for i in range(np.uintp(count)):
+        sums[np.uintp(used[i])] = _EMPTY
+
+
+@inlined
+def _degree(offsets, row):
+    """Return the number of edges of a row; 0 if there are no offsets."""
+    if offsets.shape[0] == 0:
+        return np.int64(0)
+    return np.int64(offsets[row + 1]) - np.int64(offsets[row])
+
+
+@inlined
+def _add_edges(
+    amounts, targets, weights, first, stop, x_places, x, kind, kinds, keys, sums, used, mask, count
+):
+    """Add the edges ``first <= e < stop`` whose labels are of a class. Returns as ``_add`` does; if
+    no more labels fit, the table is empty then.
+    """
+    for e in range(np.uintp(first), np.uintp(stop)):
+        label = x[renumber(x_places, targets[e])]
+        if _is_of(label, kind, kinds):
+            sum = amount(amounts, weights, e)
+            more = _add(keys, sums, used, mask, count, label, sum)
+            if more < 0:
+                _empty(sums, used, count)
+                return more
+            count = more
+    return count
+
+
+@inlined
+def _pick_of_row(
+    rule,
+    amounts,
+    offsets,
+    targets,
+    weights,
+    begin,
+    entering,
+    sources,
+    entering_weights,
+    row,
+    x_places,
+    x,
+    place,
+    kind,
+    kinds,
+    keys,
+    sums,
+    used,
+):
+    """Return the label of a class that a vertex prefers, with its sum; NO_LABEL if it has none.
+
+    offsets, targets, weights, begin: of a piece that has the whole row. entering, sources,
+    entering_weights: the same of the edges that enter the vertex, all of which are at hand, or
+    empty.
+    """
+    degree = _degree(offsets, row)
+    first = np.int64(offsets[row]) - begin
+    in_degree = _degree(entering, row)
+    first_in = np.int64(entering[row]) if in_degree else np.int64(0)
+    mask = _mask(keys, degree + in_degree)
+    parts = 1  # of the class
+    while True:
+        label = NO_LABEL
+        total = _EMPTY
+        part = 0
+        while part < parts:
+            share = kind * parts + part, kinds * parts
+            count = np.int64(0)
+            count = _add_edges(
+                amounts,
+                targets,
+                weights,
+                first,
+                first + degree,
+                x_places,
+                x,
+                *share,
+                keys,
+                sums,
+                used,
+                mask,
+                count,
+            )
+            if count >= 0 and in_degree:
+                count = _add_edges(
+                    amounts,
+                    sources,
+                    entering_weights,
+                    first_in,
+                    first_in + in_degree,
+                    x_places,
+                    x,
+                    *share,
+                    keys,
+                    sums,
+                    used,
+                    mask,
+                    count,
+                )
+            if count < 0:
+                break
+            label, total = _pick(rule, place, keys, sums, used, count, label, total)
+            part += 1
+        if part == parts:
+            return label, total
+        parts *= 2
+
+
+@kernel(MOST, ONES, PIECE, PIECE, i64s, i64, u32s, u32s, TABLE, i64s)
+@kernel(MOST, SCALED, PIECE, PIECE, i64s, i64, u32s, u32s, TABLE, i64s, allocates=False)
+def tally_turns(rule, amounts, leaving, entering, starts, most, x, y, table, taken):
+    """Tally all rows of a graph, whose edges are at hand, by several threads at once: see turns.py.
+
+    leaving, entering: the rows; ``entering`` has no offsets if the graph is undirected. starts:
+    int64, the first row of each turn, and the end. most: rows with more edges are left out. x:
+    labels by place. y: receives the label that each vertex prefers; stays where there is none.
+    table: of this thread.
+    """
+    offsets, targets, _, _, weights = leaving
+    in_offsets, sources, _, _, in_weights = entering
+    keys, sums, used = table
+    thread = come(taken)
+    turns = starts.shape[0] - 1
+    turn = take(taken, thread, turns)
+    while turn >= 0:
+        for row in range(starts[turn], starts[turn + 1]):
+            edges = _degree(offsets, row) + _degree(in_offsets, row)
+            if 0 < edges <= most:
+                y[row], _ = _pick_of_row(
+                    rule,
+                    amounts,
+                    offsets,
+                    targets,
+                    weights,
+                    0,
+                    in_offsets,
+                    sources,
+                    in_weights,
+                    row,
+                    None,
+                    x,
+                    row,
+                    0,
+                    1,
+                    keys,
+                    sums,
+                    used,
+                )
+        turn = take(taken, thread, turns)
+
+
+@kernel(MOST, ONES, PIECE, PIECE, i64, i64, i64, u32s, TABLE)
+@kernel(MOST, SCALED, PIECE, PIECE, i64, i64, i64, u32s, TABLE, allocates=False)
+def tally_class(rule, amounts, leaving, entering, row, kind, kinds, x, table):
+    """Return the label of class ``kind`` of ``kinds`` that the vertex of a long row prefers, with
+    its sum; NO_LABEL if it has none. The other arguments are those of ``tally_turns``.
+    """
+    offsets, targets, _, _, weights = leaving
+    in_offsets, sources, _, _, in_weights = entering
+    keys, sums, used = table
+    return _pick_of_row(
+        rule,
+        amounts,
+        offsets,
+        targets,
+        weights,
+        0,
+        in_offsets,
+        sources,
+        in_weights,
+        row,
+        None,
+        x,
+        row,
+        kind,
+        kinds,
+        keys,
+        sums,
+        used,
+    )
+
+
+@inlined
+def _note(places, labels, noted, done, place, keys, sums, used, count):
+    """Move the sums of a table to the end of the entries. Returns the number of entries."""
+    for i in range(np.uintp(count)):
+        at = np.uintp(used[i])
+        places[done] = place
+        labels[done] = _label(keys, at)
+        noted[done] = sums[at] ^ _PRESENT
+        sums[at] = _EMPTY
+        done += 1
+    return done
+
+
+_PART = i64, i64, NUMBERING, u32s, NUMBERING, i64, i64, TABLE, ENTRIES
+
+
+@kernel(MOST, ONES, PIECE, u32s, i64, i64, boolean, u32s, *_PART)
+@kernel(MOST, SCALED, PIECE, u32s, i64, i64, boolean, u32s, *_PART, allocates=False)
+def tally_piece(
+    rule,
+    amounts,
+    piece,
+    queue,
+    first,
+    last,
+    whole,
+    y,
+    low,
+    high,
+    x_places,
+    x,
+    y_places,
+    kind,
+    kinds,
+    table,
+    entries,
+):
+    """Tally rows of a piece. Returns the number of entries.
+
+    queue, first, last: rows as in push_piece; of these, rows whose places are not ``low <= place <
+    high`` are left out. whole: whether a row of the subgraph has all edges of its vertex. If such a
+    row is at hand as a whole, ``y`` receives the label that the vertex prefers. Other rows give
+    entries for labels of class ``kind`` of ``kinds``; there is room for one for each edge at hand.
+    x, y: labels by place. x_places, y_places: of the subgraph's targets and rows.
+    """
+    offsets, targets, begin, end, weights = piece
+    keys, sums, used = table
+    places, labels, noted = entries
+    no_offsets, no_targets, no_weights = offsets[:0], targets[:0], weights[:0]
+    listed = queue.shape[0] > 0
+    done = 0
+    for i in range(first, last):
+        row = np.int64(queue[i]) if listed else i
+        start = max(np.int64(offsets[row]), begin)
+        stop = min(np.int64(offsets[row + 1]), end)
+        place = renumber(y_places, row)
+        if start >= stop or np.int64(place) < low or np.int64(place) >= high:
+            continue
+        if whole and stop - start == _degree(offsets, row):
+            if kind == 0:
+                y[place], _ = _pick_of_row(
+                    rule,
+                    amounts,
+                    offsets,
+                    targets,
+                    weights,
+                    begin,
+                    no_offsets,
+                    no_targets,
+                    no_weights,
+                    row,
+                    x_places,
+                    x,
+                    place,
+                    0,
+                    1,
+                    keys,
+                    sums,
+                    used,
+                )
+            continue
+        mask = _mask(keys, stop - start)
+        count = np.int64(0)
+        for e in range(np.uintp(start - begin), np.uintp(stop - begin)):
+            label = x[renumber(x_places, targets[e])]
+            if _is_of(label, kind, kinds):
+                sum = amount(amounts, weights, e)
+                more = _add(keys, sums, used, mask, count, label, sum)
+                if more < 0:
+                    done = _note(places, labels, noted, done, place, keys, sums, used, count)
+                    more = _add(keys, sums, used, mask, np.int64(0), label, sum)
+                count = more
+        done = _note(places, labels, noted, done, place, keys, sums, used, count)
+    return done
+
+
+@kernel(ONES, PIECE, i64, i64, NUMBERING, u32s, NUMBERING, i64, i64, ENTRIES)
+@kernel(SCALED, PIECE, i64, i64, NUMBERING, u32s, NUMBERING, i64, i64, ENTRIES, allocates=False)
+def scatter_labels(amounts, piece, low, high, x_places, x, y_places, kind, kinds, entries):
+    """Make an entry of each edge at hand, for its target, with the label of its row. Returns the
+    number of entries.
+
+    low, high: places of the targets that are meant. The other arguments are those of
+    ``tally_piece``, with x_places of the subgraph's rows, and y_places of its targets.
+    """
+    offsets, targets, begin, end, weights = piece
+    places, labels, sums = entries
+    done = 0
+    row = row_of(offsets, begin)
+    edge = begin
+    while edge < end:
+        upto = min(np.int64(offsets[row + 1]), end)
+        label = x[renumber(x_places, row)]
+        if _is_of(label, kind, kinds):
+            for e in range(np.uintp(edge - begin), np.uintp(upto - begin)):
+                place = renumber(y_places, targets[e])
+                if low <= np.int64(place) < high:
+                    places[done] = place
+                    labels[done] = label
+                    sums[done] = amount(amounts, weights, e)
+                    done += 1
+        edge = upto
+        row += 1
+    return done
+
+
+@kernel(ENTRIES, i64, i64s, ENTRIES, allocates=False)
+def group_entries(entries, low, offsets, grouped):
+    """Group entries by place. grouped: receives them. offsets: int64 (places + 1,), zeros; receives
+    the bounds of the groups of the places from ``low`` on.
+    """
+    places, labels, sums = entries
+    into_places, into_labels, into_sums = grouped
+    for i in range(places.shape[0]):
+        offsets[places[i] - low + 1] += 1
+    for place in range(1, offsets.shape[0]):
+        offsets[place] += offsets[place - 1]
+    for i in range(places.shape[0]):
+        at = offsets[places[i] - low]  # rises to the end of the group
+        offsets[places[i] - low] += 1
+        into_places[at] = places[i]
+        into_labels[at] = labels[i]
+        into_sums[at] = sums[i]
+    for place in range(offsets.shape[0] - 1, 0, -1):
+        offsets[place] = offsets[place - 1]
+    offsets[0] = 0
+
+
+@kernel(MOST, ENTRIES, i64s, i64, i64, i64, PICKS, TABLE, allocates=False)
+def pick_of_entries(rule, entries, offsets, low, first, last, picks, table):
+    """Set the pick of each group ``first <= i < last`` to what its vertex prefers of the pick
+    before and the labels of its entries. entries, offsets, low: as ``group_entries`` leaves them.
+    """
+    _, labels, noted = entries
+    keys, sums, used = table
+    picked, picked_sums = picks
+    for i in range(first, last):
+        start, stop = offsets[i], offsets[i + 1]
+        mask = _mask(keys, stop - start)
+        parts = 1
+        while True:
+            label = picked[i]
+            total = picked_sums[i]
+            part = 0
+            while part < parts:
+                count = np.int64(0)
+                for e in range(start, stop):
+                    if _is_of(labels[e], part, parts):
+                        more = _add(keys, sums, used, mask, count, labels[e], noted[e])
+                        if more < 0:
+                            _empty(sums, used, count)
+                            count = more
+                            break
+                        count = more
+                if count < 0:
+                    break
+                label, total = _pick(rule, low + i, keys, sums, used, count, label, total)
+                part += 1
+            if part == parts:
+                break
+            parts *= 2
+        picked[i] = label
+        picked_sums[i] = total

@@ -1,0 +1,164 @@
+"""Label propagation against its definition, on every engine on CPUs, and its operation: tally."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import delegraph
+from delegraph.kernels import reference
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.pieces import tally as kernels
+from delegraph.partition.store.store import Store
+from delegraph.pipeline.algorithms.labels import Labels, LabelsProgram
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines.operations import tally
+from delegraph.pipeline.questions.labels import weight_scale
+from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.graphs import SHAPES, edges_of, graphs, store_options
+from support.marks import mostly_slow
+from support.paths import entries_of
+from support.programs import run_program, stored
+
+WEIGHTS = {
+    "floats": lambda rng, m: rng.random(m).astype(np.float32),
+    "ties": lambda rng, m: rng.integers(0, 3, m),
+    "great": lambda rng, m: rng.integers(1 << 31, 1 << 32, m),
+    "far apart": lambda rng, m: np.float32(2) ** rng.integers(-100, 100, m),
+    "nothing": lambda rng, m: np.zeros(m, np.int64),
+}
+
+
+def program_of(store: Store, iterations: int = 5) -> LabelsProgram:
+    return Labels(iterations).planned(store.info)
+
+
+def wanted_labels(store: Store, iterations: int = 5) -> np.ndarray:
+    """Return the labels by the definition, by global id, as global ids."""
+    order, amounts = store.id_order(Team(1)), None
+    number = np.argsort(order)
+    if store.info.weights is None:
+        u, v = edges_of(store)
+    else:
+        u, v, weight = entries_of(store)
+        floats = store.info.weights.kind == "float32"
+        scale = weight_scale(float(weight.max(initial=0)), len(order), floats)
+        amounts = np.rint(weight.astype(np.float64) * scale).astype(np.int64)
+    label = reference.label_propagation(number[u], number[v], len(order), iterations, amounts)
+    return order[label[number]]
+
+
+def check(store: Store, folder: Path, ranks: int = 1, on_disk: bool = False, **options) -> None:
+    columns, _ = run_program(store, program_of(store), folder, ranks, on_disk, **options)
+    assert np.array_equal(columns["label"], wanted_labels(store))
+
+
+def narrow(monkeypatch, edges: int, labels: int) -> None:
+    """Make windows of few edges, and tables of few labels."""
+    monkeypatch.setattr(tally, "WINDOW_EDGES", edges)
+    monkeypatch.setattr(tally, "_TABLES_BYTES", 0)
+    monkeypatch.setattr(kernels, "_LEAST_SLOTS", 2 * labels)
+    monkeypatch.setattr(tally, "_SHORT", edges)
+
+
+@given(
+    graph=graphs(),
+    options=store_options(),
+    ranks=st.integers(1, 4),
+    on_disk=st.booleans(),
+    kind=st.sampled_from([None, *WEIGHTS]),
+    narrowed=st.sampled_from([None, (3, 4), (50, 8), (1 << 19, 4)]),
+)
+def test_against_the_definition(graph, options, ranks, on_disk, kind, narrowed):
+    src, dst, _, _ = graph
+    if not len(src):
+        return
+    weight = None if kind is None else WEIGHTS[kind](np.random.default_rng(1), len(src))
+    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as monkeypatch:
+        if narrowed is not None:
+            narrow(monkeypatch, *narrowed)
+        store = stored(Path(place), src, dst, options, weight)
+        check(store, Path(place) / "out", min(ranks, store.info.partitions), on_disk)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", mostly_slow(SHAPES, "hubs"))
+def test_rows_that_threads_tally_together(tmp_path, monkeypatch, shape, directed):
+    """Long rows are tallied by all threads, each of them with another class of labels."""
+    monkeypatch.setattr(tally, "_LONG", 7)
+    store = stored(tmp_path, *SHAPES[shape], BuildOptions(directed=directed))
+    for threads in (1, 2, 5):
+        check(store, tmp_path / f"{threads}", threads=threads)
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_rows_that_are_cut_on_disk(tmp_path, monkeypatch, partitions):
+    """Windows and pieces of rows that are read from disk do not end at the same edges."""
+    narrow(monkeypatch, 5000, 64)
+    src, dst = SHAPES["hubs"]
+    store = stored(tmp_path, src, dst, BuildOptions(partitions=partitions))
+    check(store, tmp_path / "out", on_disk=True)
+
+
+@pytest.mark.parametrize(("first_ranks", "ranks"), [(1, 3), (3, 1), (2, 3)])
+def test_going_on_by_other_ranks(tmp_path, first_ranks, ranks):
+    store = stored(tmp_path, *SHAPES["grid"], BuildOptions(partitions=3))
+    loaded: list[int] = []
+
+    def checkpoint() -> Checkpoint:
+        return Checkpoint(tmp_path / "saved", 0.0, "this", loaded=loaded.append)
+
+    first = program_of(store, 2)
+    run_program(store, first, tmp_path / "first", first_ranks, checkpoint=checkpoint())
+    check(store, tmp_path / "out", ranks, checkpoint=checkpoint())
+    assert loaded
+
+
+def test_labels_that_alternate(edge_list):
+    """The ends of a single edge change their labels for ever; the middle of a star does not settle
+    either.
+    """
+    result = delegraph.labels(edge_list([0], [1]), iterations=7)
+    facts = result.record["labels"]
+    assert result.table.sort_by("vertex")["label"].to_pylist() == [1, 0]
+    assert (facts["iterations"], facts["changed"], facts["settled"]) == (7, 2, False)
+
+
+def test_labels_that_settle(edge_list):
+    """A run ends once no label changes."""
+    triangle = delegraph.labels(edge_list([0, 1, 2], [1, 2, 0]), iterations=99)
+    assert triangle.table["label"].to_pylist() == [0, 0, 0]
+    assert triangle.record["labels"]["settled"]
+    assert triangle.record["labels"]["iterations"] < 5
+
+
+def test_vertices_without_neighbours(edge_list):
+    """Vertices that have self-loops alone keep their labels."""
+    result = delegraph.labels(edge_list([5, 7, 7], [5, 7, 9]), iterations=2)
+    assert result.table.sort_by("vertex").to_pydict() == {"vertex": [5, 7, 9], "label": [5, 7, 9]}
+
+
+def test_ids_are_compared_as_ids(edge_list):
+    """Of equally common labels the least id is taken, whatever the order of vertices in a store."""
+    src, dst = ["z", "z", "z"], ["b", "a", "c"]
+    for order in ("degree", "none", "random"):
+        store = edge_list(src, dst).parent / f"{order}.dg"
+        delegraph.build(edge_list(src, dst), store, order=order, device="cpu")
+        table = delegraph.labels(store, iterations=1).table.sort_by("vertex")
+        assert table["label"].to_pylist() == ["z", "z", "z", "a"]
+
+
+def test_the_answer_of_others(real_graph):
+    """libgrape-lite's labels after ten iterations."""
+    wanted = pq.read_table(real_graph("validation/p2p-31-answers"))
+    graph = real_graph("real/p2p_gnutella31_w")
+    found = delegraph.labels(graph, iterations=10).table.sort_by("vertex")
+    wanted = wanted.sort_by("vertex")
+    assert found["vertex"].to_pylist() == wanted["vertex"].to_pylist()
+    assert found["label"].to_pylist() == wanted["label_propagation_10"].to_pylist()
