@@ -131,18 +131,18 @@ def label_propagation(
     >>> label_propagation(np.array([0, 0, 1, 3]), np.array([1, 2, 2, 4]), 6, 2).tolist()
     [0, 0, 0, 3, 4, 5]
     """
-    amounts = [1] * len(src) if amount is None else amount.tolist()
-    label = list(range(vertices))
+    ends, neighbours = np.concatenate([src, dst]), np.concatenate([dst, src])
+    amounts = np.ones(len(ends), np.int64) if amount is None else np.tile(amount, 2)
+    label = np.arange(vertices)
     for _ in range(iterations):
-        sums: list[dict[int, int]] = [{} for _ in range(vertices)]
-        for u, v, number in zip(src.tolist(), dst.tolist(), amounts, strict=True):
-            for vertex, other in ((u, label[v]), (v, label[u])):
-                sums[vertex][other] = sums[vertex].get(other, 0) + number
-        label = [
-            min(found, key=lambda other: (-found[other], other)) if found else label[vertex]
-            for vertex, found in enumerate(sums)
-        ]
-    return np.array(label, np.int64)
+        pairs, at = np.unique(ends * vertices + label[neighbours], return_inverse=True)
+        sums = np.zeros(len(pairs), np.int64)
+        np.add.at(sums, at, amounts)
+        vertex, other = np.divmod(pairs, vertices)
+        worst_first = np.lexsort((-other, sums, vertex))
+        label = label.copy()
+        label[vertex[worst_first]] = other[worst_first]  # the last one stays
+    return label
 
 
 def hits(

@@ -35,6 +35,9 @@ from .run import Answer
 
 _LABELS = VectorType(np.uint32, ghosts=True)
 
+_AT_ONCE = 1 << 18
+"""Number of vertices whose first labels are set at once."""
+
 
 @dataclass(frozen=True)
 class LabelsProgram:
@@ -75,7 +78,10 @@ class _Propagation:
         self._order = operations.id_order()
         self.label = operations.vector(_LABELS)
         self.next_label = operations.vector(_LABELS)
-        operations.put(self.label, self._order, np.arange(len(self._order), dtype=np.uint32))
+        for first in range(0, len(self._order), _AT_ONCE):
+            vertices = self._order[first : first + _AT_ONCE]
+            labels = np.arange(first, first + len(vertices), dtype=np.uint32)
+            operations.put(self.label, vertices, labels)
 
     def saved(self) -> Mapping[str, Vector]:
         return {"label": self.label}
@@ -104,9 +110,14 @@ def _count_changes(counted: Any, label: NDArray, next_label: NDArray) -> Any:
 
 def labels_bytes(counts: Counts) -> int:
     held = vectors_bytes(counts, [_LABELS] * 2)
-    order, putting, which_are_delegates = 4 * counts.vertices, 24 * counts.vertices, counts.own
-    at_once = max(putting, tally_bytes(counts.vertices))
-    return held + links_bytes(counts.ghosts) + order + at_once + which_are_delegates
+    order, which_are_delegates = 4 * counts.vertices, counts.own
+    return (
+        held
+        + links_bytes(counts.ghosts)
+        + order
+        + tally_bytes(counts.vertices)
+        + which_are_delegates
+    )
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from ..engines.subjects import subject_of
 from ..engines.workers.client import check_partitions, check_room, method_of, open_ranks
 from ..engines.workers.job import Job
 from ..engines.workers.program_work import ProgramDone, ProgramWork
+from ..questions import FORMS
 from ..ranks.on_workers import Done, workers_of
 from ..result import Result
 from ..results.names import names_of_store
@@ -107,6 +108,8 @@ def bench_algorithm_by_workers(
             check_weights(stored, graph)
     with ExitStack() as stack:
         cluster, device = stack.enter_context(open_ranks(resources, options.threads))
+        if not FORMS[algorithm].on_gpus:
+            device = "cpu"
         generated = partial(_generated, resources, options, cluster, stack)
         asked: dict[Recipe | None, _StoreQuestions] = {}
         for _, recipe in steps:

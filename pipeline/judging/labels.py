@@ -23,10 +23,12 @@ from .judge import Judge
 from .programs import add_rule, is_by_weights, read_column, verdict_of
 from .searches import PlaceLookup, Verdict, check_kind
 
-_ENTRY_BYTES = 60
-"""Bytes of sorting a neighbour's label: the entry, its key and amount, their order, copies."""
+_ENTRY_BYTES = 64
+"""Bytes of sorting a neighbour's label: its vertex, label and amount, their key, the order, and
+copies in this order.
+"""
 
-_LEAST_ENTRIES = 1 << 20
+_LEAST_ENTRIES = 1 << 19
 
 
 class LabelsVerdict(Verdict):
@@ -52,7 +54,7 @@ def validate_labels(graph: JudgedEdges, result: Result) -> LabelsVerdict:
     options = result.info.options if result.info else {}
     most = int(options.get("iterations") or ITERATIONS)
     propagation = _Propagation(graph, is_by_weights(result))
-    label, is_settled, done = np.arange(len(index)), False, 0
+    label, is_settled, done = np.arange(len(index), dtype=np.uint32), False, 0
     while done < most and not is_settled:
         before, label = label, propagation.step(label)
         is_settled, done = bool((before == label).all()), done + 1
@@ -60,57 +62,55 @@ def validate_labels(graph: JudgedEdges, result: Result) -> LabelsVerdict:
     return LabelsVerdict(**verdict_of(graph, result, rules), iterations=done)
 
 
+Entries = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int64]]
+"""Vertices, labels of their neighbours, and what the edges between them count."""
+
+
 class _Propagation:
     """Iterations over a graph. Vertices are numbered by rising user id."""
 
     def __init__(self, graph: JudgedEdges, by_weights: bool) -> None:
         self._graph = graph
-        self._scale: float | None = None
-        self._number = np.zeros(graph.places, np.int64)
-        self._number[graph.names.index] = np.arange(len(graph.names.index))
-        if by_weights:
-            self._scale = self._found_scale()
-        else:
+        self._count = len(graph.names.index)
+        self._number = np.zeros(graph.places, np.uint32)
+        self._number[graph.names.index] = np.arange(self._count, dtype=np.uint32)
+        self._scale = self._found_scale() if by_weights else None
+        if not by_weights:
             graph.keep_batches()
         entries = max(_LEAST_ENTRIES, graph.extra_bytes // _ENTRY_BYTES)
-        both = 1 + graph.directed
-        self._windows = max(1, -(-both * graph.edges // entries))
+        self._windows = max(1, -(-graph.edges * (1 + graph.directed) // entries))
 
-    def step(self, label: NDArray[np.int64]) -> NDArray[np.int64]:
-        following, n = label.copy(), len(label)
-        bounds = n * np.arange(self._windows + 1) // self._windows
+    def step(self, label: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return the labels after one more iteration."""
+        following = label.copy()
+        bounds = self._count * np.arange(self._windows + 1) // self._windows
         for first, last in itertools.pairwise(bounds.tolist()):
             vertices, labels, sums = self._summed(label, first, last)
             # The last one of each vertex is preferred: the greatest sum, then the least label.
-            order = np.lexsort((-labels, sums, vertices))
+            order = np.lexsort((~labels, sums, vertices))
             vertices, labels = vertices[order], labels[order]
             is_last = np.append(vertices[1:] != vertices[:-1], True)[: len(vertices)]
             following[vertices[is_last]] = labels[is_last]
         return following
 
-    def _summed(
-        self, label: NDArray[np.int64], first: int, last: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return vertices ``first <= v < last``, labels of their neighbours, and their sums."""
-        parts = [
-            (ends[here], label[neighbours[here]], amounts[here])
-            for ends, neighbours, amounts in self._ends()
-            for here in [(ends >= first) & (ends < last)]
-        ]
-        none = np.empty(0, np.int64)
-        vertices, labels, amounts = (
-            np.concatenate([none, *arrays])
-            for arrays in (zip(*parts, strict=True) if parts else [()] * 3)
-        )
-        keys = vertices * len(label) + labels
-        order = np.argsort(keys, kind="stable")
+    def _summed(self, label: NDArray[np.uint32], first: int, last: int) -> Entries:
+        """Return an entry for each vertex ``first <= v < last`` and label of its neighbours."""
+        parts = [_no_entries()]
+        for vertices, neighbours, amounts in self._ends():
+            here = np.flatnonzero((vertices >= first) & (vertices < last))
+            parts.append((vertices[here], label[neighbours[here]], amounts[here]))
+        vertices, labels, amounts = map(np.concatenate, zip(*parts, strict=True))
+        parts.clear()
+        keys = vertices.astype(np.uint64) << np.uint64(32) | labels
+        order = np.argsort(keys)
         keys, amounts = keys[order], amounts[order]
         starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
-        sums = np.add.reduceat(amounts, starts) if len(starts) else none
-        vertices, labels = np.divmod(keys[starts], max(1, len(label)))
-        return vertices, labels, sums
+        if not len(starts):
+            return _no_entries()
+        keys, sums = keys[starts], np.add.reduceat(amounts, starts)
+        return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32), sums
 
-    def _ends(self) -> Iterator[tuple[NDArray, NDArray, NDArray[np.int64]]]:
+    def _ends(self) -> Iterator[Entries]:
         """Yield vertices, their neighbours, and what the edges between them count."""
         for sources, targets, amounts in self._edges():
             u, v = self._number[sources], self._number[targets]
@@ -118,7 +118,7 @@ class _Propagation:
             if self._graph.directed:
                 yield u, v, amounts
 
-    def _edges(self) -> Iterator[tuple[NDArray, NDArray, NDArray[np.int64]]]:
+    def _edges(self) -> Iterator[Entries]:
         graph = self._graph
         if self._scale is None:
             for sources, targets in graph.batches():
@@ -131,14 +131,19 @@ class _Propagation:
     def _found_scale(self) -> float:
         graph = self._graph
         assert graph.weighted_batches is not None
-        greatest = 0.0
-        for _, _, weights in graph.weighted_batches():
-            greatest = max(greatest, float(weights.max(initial=0.0)))
-        return weight_scale(greatest, len(graph.names.index), graph.float_weights)
+        greatest = max(
+            (float(weights.max(initial=0.0)) for _, _, weights in graph.weighted_batches()),
+            default=0.0,
+        )
+        return weight_scale(greatest, self._count, graph.float_weights)
+
+
+def _no_entries() -> Entries:
+    return np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, np.int64)
 
 
 LABELS = Judge(
     validate_labels,
-    vertex_bytes=8 * 4,
+    vertex_bytes=4 * 5,
     needs_weights=lambda result: result.info is not None and is_by_weights(result),
 )

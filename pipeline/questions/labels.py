@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import frexp
 from typing import Any, TypedDict
 
-from .facts import IterationRecord, several
+from .facts import IterationRecord, elsewhere, several
 from .parameters import UNWEIGHTED, Parameter, Whole
 from .question import Form, Question
 
@@ -74,6 +74,8 @@ those of the two ends of a single edge do. The record says whether they have set
 In a directed graph an edge counts for both of its ends, and two edges in opposite directions count
 twice. Self-loops are left out, and rows that repeat an edge count once. If the graph has weights, a
 label's weight is the sum of the weights of its edges.
+
+The run uses CPUs, also where a GPU is usable.
 """,
     about="""
 ``label`` is the id of a vertex. All vertices take their new labels at once, so the result is the
@@ -102,12 +104,8 @@ count by their weights, if the graph has any.
             finding=("groups", "label"),
             tell_verdict=_tell_verdict,
             weights=True,
-            elsewhere={
-                "loops": "Other programs may count a self-loop as an edge to a neighbour with the "
-                "vertex's own label.",
-                "duplicates": "Other programs may count each row of a repeated edge.",
-                "weights": "LDBC Graphalytics counts edges, whatever their weights.",
-            },
+            on_gpus=False,
+            elsewhere=elsewhere("label propagation"),
         ),
     ),
     checked_by="labels computed again",

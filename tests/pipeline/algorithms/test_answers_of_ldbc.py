@@ -1,6 +1,6 @@
 """LDBC Graphalytics' examples, judged by Graphalytics' rules, on CPUs and on a GPU.
 
-Breadth-first search is exact, components are equal up to a renaming of labels, PageRank and
+Breadth-first search and label propagation are exact, components are equal up to a renaming of labels, PageRank and
 shortest paths are within 1e-4 of the reference, relatively.
 """
 
@@ -80,6 +80,15 @@ def test_components(tmp_path, name, where):
     assert labels.keys() == wanted.keys()
     pairs = {(labels[vertex], wanted[vertex]) for vertex in wanted}
     assert len(pairs) == len(set(labels.values())) == len(set(wanted.values()))
+
+
+@on_examples("test-cdlp")
+def test_label_propagation(tmp_path, name):
+    edges, directed, properties, wanted = example(tmp_path, name, "CDLP")
+    iterations = int(properties["cdlp.max-iterations"])
+    options = {"directed": directed, "iterations": iterations, "unweighted": True}
+    delegraph.labels(edges, output=tmp_path / "result", **options)
+    assert result_values(tmp_path / "result") == wanted
 
 
 @on_each_device

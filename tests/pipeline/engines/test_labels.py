@@ -22,7 +22,7 @@ from delegraph.pipeline.engines.operations import tally
 from delegraph.pipeline.questions.labels import weight_scale
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, edges_of, graphs, store_options
-from support.marks import mostly_slow
+from support.marks import mostly_slow, slow
 from support.paths import entries_of
 from support.programs import run_program, stored
 
@@ -87,11 +87,11 @@ def test_against_the_definition(graph, options, ranks, on_disk, kind, narrowed):
         check(store, Path(place) / "out", min(ranks, store.info.partitions), on_disk)
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("shape", mostly_slow(SHAPES, "hubs"))
+@pytest.mark.parametrize("directed", [False, slow(True)])
+@pytest.mark.parametrize("shape", mostly_slow(["hubs", "star", "lollipop", "self-loop"], "hubs"))
 def test_rows_that_threads_tally_together(tmp_path, monkeypatch, shape, directed):
     """Long rows are tallied by all threads, each of them with another class of labels."""
-    monkeypatch.setattr(tally, "_LONG", 7)
+    monkeypatch.setattr(tally, "_LONG", 500)
     store = stored(tmp_path, *SHAPES[shape], BuildOptions(directed=directed))
     for threads in (1, 2, 5):
         check(store, tmp_path / f"{threads}", threads=threads)

@@ -310,6 +310,7 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
             ("plain", "pagerank"),
             ("plain", "closeness"),
             ("plain", "hits"),
+            ("grid", "labels"),
             ("weights", "sssp"),
             ("plain", "bfs"),
             ("grid", "bfs --together"),
