@@ -167,6 +167,7 @@ class Labels:
         record = LabelsRecord(
             labels=int(np.count_nonzero(sizes)),
             largest=int(sizes.max(initial=0)),
+            alone=int(np.count_nonzero(sizes == 1)),
             iterations=len(iterations),
             changed=changed,
             settled=changed == 0,

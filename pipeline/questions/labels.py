@@ -14,13 +14,15 @@ ITERATIONS = 10
 
 class LabelsRecord(TypedDict):
     """labels: the number of different labels. largest: the number of vertices with the most common
-    one. changed: the number of vertices whose label the last iteration changed. settled: whether
-    that is 0, so that no further iteration would change a label. weight_unit: the sums of weights
-    are multiples of it, to which each weight is rounded; None if weights do not count.
+    one. alone: the number of labels that only one vertex has. changed: the number of vertices whose
+    label the last iteration changed. settled: whether that is 0, so that no further iteration would
+    change a label. weight_unit: the sums of weights are multiples of it, to which each weight is
+    rounded; None if weights do not count.
     """
 
     labels: int
     largest: int
+    alone: int
     iterations: int
     changed: int
     settled: bool
