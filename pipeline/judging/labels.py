@@ -1,8 +1,8 @@
 """Validation of label propagation: the labels are computed again, by sorting the labels of each
 vertex's neighbours. The rules are in kernels/judging/programs.py.
 
-Edges are streamed in each iteration, or several times where the labels of all neighbours do not fit
-in memory: for one range of vertices after the other.
+Edges are streamed in each iteration; several times if the labels of all neighbours do not fit in
+memory: for one range of vertices after the other.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
+from ...kernels.judging import labels, programs
+from ...kernels.judging.labels import count_labels, note_labels
 from ...kernels.judging.programs import LABEL_RULES
 from ..questions.labels import ITERATIONS, weight_scale
 from ..results.result import Result
@@ -23,12 +25,10 @@ from .judge import Judge
 from .programs import add_rule, is_by_weights, read_column, verdict_of
 from .searches import PlaceLookup, Verdict, check_kind
 
-_ENTRY_BYTES = 64
-"""Bytes of sorting a neighbour's label: its vertex, label and amount, their key, the order, and
-copies in this order.
-"""
+_NOTED_BYTES = 8 + 8 + 8
+"""Bytes of a neighbour's label: its key, the place in the order of keys, the edge's weight."""
 
-_LEAST_ENTRIES = 1 << 19
+_LEAST_NOTED = 1 << 19
 
 
 class LabelsVerdict(Verdict):
@@ -62,71 +62,74 @@ def validate_labels(graph: JudgedEdges, result: Result) -> LabelsVerdict:
     return LabelsVerdict(**verdict_of(graph, result, rules), iterations=done)
 
 
-Entries = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int64]]
-"""Vertices, labels of their neighbours, and what the edges between them count."""
-
-
 class _Propagation:
     """Iterations over a graph. Vertices are numbered by rising user id."""
 
     def __init__(self, graph: JudgedEdges, by_weights: bool) -> None:
         self._graph = graph
+        self._by_weights = by_weights
         self._count = len(graph.names.index)
         self._number = np.zeros(graph.places, np.uint32)
         self._number[graph.names.index] = np.arange(self._count, dtype=np.uint32)
-        self._scale = self._found_scale() if by_weights else None
+        self._scale = self._found_scale() if by_weights else 1.0
         if not by_weights:
             graph.keep_batches()
-        entries = max(_LEAST_ENTRIES, graph.extra_bytes // _ENTRY_BYTES)
-        self._windows = max(1, -(-graph.edges * (1 + graph.directed) // entries))
+        self._room = max(_LEAST_NOTED, graph.extra_bytes // _NOTED_BYTES)
+        self._bounds = self._cut()
 
     def step(self, label: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return the labels after one more iteration."""
         following = label.copy()
-        bounds = self._count * np.arange(self._windows + 1) // self._windows
-        for first, last in itertools.pairwise(bounds.tolist()):
-            vertices, labels, sums = self._summed(label, first, last)
-            # The last one of each vertex is preferred: the greatest sum, then the least label.
-            order = np.lexsort((~labels, sums, vertices))
-            vertices, labels = vertices[order], labels[order]
-            is_last = np.append(vertices[1:] != vertices[:-1], True)[: len(vertices)]
-            following[vertices[is_last]] = labels[is_last]
+        for first, last in itertools.pairwise(self._bounds):
+            self._count_range(label, first, last, following)
         return following
 
-    def _summed(self, label: NDArray[np.uint32], first: int, last: int) -> Entries:
-        """Return an entry for each vertex ``first <= v < last`` and label of its neighbours."""
-        parts = [_no_entries()]
-        for vertices, neighbours, amounts in self._ends():
-            here = np.flatnonzero((vertices >= first) & (vertices < last))
-            parts.append((vertices[here], label[neighbours[here]], amounts[here]))
-        vertices, labels, amounts = map(np.concatenate, zip(*parts, strict=True))
-        parts.clear()
-        keys = vertices.astype(np.uint64) << np.uint64(32) | labels
-        order = np.argsort(keys)
-        keys, amounts = keys[order], amounts[order]
-        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
-        if not len(starts):
-            return _no_entries()
-        keys, sums = keys[starts], np.add.reduceat(amounts, starts)
-        return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32), sums
+    def _cut(self) -> list[int]:
+        """Return the bounds of ranges of vertices that have no more neighbours than there is room
+        for; one vertex may have more.
+        """
+        degree = np.zeros(self._count, np.int64)
+        for ends, _, _ in self._edges():
+            degree += np.bincount(self._number[ends], minlength=self._count)
+        before = np.append(0, np.cumsum(degree))
+        self._room = max(int(degree.max(initial=0)), min(self._room, int(before[-1])))
+        bounds = [0]
+        while bounds[-1] < self._count:
+            upto = int(np.searchsorted(before, before[bounds[-1]] + self._room, side="right")) - 1
+            bounds.append(upto)
+        return bounds
 
-    def _ends(self) -> Iterator[Entries]:
-        """Yield vertices, their neighbours, and what the edges between them count."""
-        for sources, targets, amounts in self._edges():
-            u, v = self._number[sources], self._number[targets]
-            yield v, u, amounts
-            if self._graph.directed:
-                yield u, v, amounts
+    def _count_range(
+        self, label: NDArray[np.uint32], first: int, last: int, following: NDArray[np.uint32]
+    ) -> None:
+        keys = np.empty(self._room, np.uint64)
+        amounts = np.empty(self._room if self._by_weights else 0, np.int64)
+        noted = 0
+        given = self._scale, self._by_weights, self._number, label, first, last
+        for ends, neighbours, weights in self._edges():
+            noted = note_labels(ends, neighbours, weights, *given, noted, keys, amounts)
+        keys = keys[:noted]
+        if self._by_weights:
+            order = np.argsort(keys)
+        else:
+            order = amounts
+            keys.sort()
+        count_labels(keys, order, amounts, self._by_weights, first, following)
 
-    def _edges(self) -> Iterator[Entries]:
-        graph = self._graph
-        if self._scale is None:
-            for sources, targets in graph.batches():
-                yield sources, targets, np.ones(len(sources), np.int64)
-            return
-        assert graph.weighted_batches is not None
-        for sources, targets, weights in graph.weighted_batches():
-            yield sources, targets, np.rint(weights * self._scale).astype(np.int64)
+    def _edges(
+        self,
+    ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]]:
+        """Yield vertices, their neighbours, and the weights of the edges, if these count."""
+        graph, none = self._graph, np.empty(0)
+        if self._by_weights:
+            assert graph.weighted_batches is not None
+            batches = graph.weighted_batches()
+        else:
+            batches = ((sources, targets, none) for sources, targets in graph.batches())
+        for sources, targets, weights in batches:
+            yield targets, sources, weights
+            if graph.directed:
+                yield sources, targets, weights
 
     def _found_scale(self) -> float:
         graph = self._graph
@@ -138,12 +141,9 @@ class _Propagation:
         return weight_scale(greatest, self._count, graph.float_weights)
 
 
-def _no_entries() -> Entries:
-    return np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, np.int64)
-
-
 LABELS = Judge(
     validate_labels,
-    vertex_bytes=4 * 5,
+    vertex_bytes=4 * 4 + 8 * 3,
+    kernels=(programs, labels),
     needs_weights=lambda result: result.info is not None and is_by_weights(result),
 )
