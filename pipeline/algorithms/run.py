@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
@@ -249,6 +249,10 @@ def run_to_result(
         fingerprint = graph_fingerprint(graph, directed, choices.duplicates)
     asked = algorithm.options(id_type)  # what is wrong in it is told before anything is read
     info = ResultInfo(algorithm.name, fingerprint, directed, asked, __version__)
+    no_device: list[str] = []
+    if resources.device != "cpu" and not FORMS[algorithm.name].on_gpus:
+        no_device.append(f"{algorithm.name} does not run on GPUs: used the CPU")
+        resources = replace(resources, device="cpu", device_memory_limit=None)
     purpose = {**wanted_of(info), "delegraph": __version__}
     if not isinstance(graph, Store):
         purpose |= {**choices_of(choices, graph.rows), **inputs_of(graph)}
@@ -271,7 +275,7 @@ def run_to_result(
         if not isinstance(graph, Store):
             run.inputs.update(first_inputs_of(graph))
             run.notes.extend((*graph.notes, *weight_notes(graph, info)))
-        run.notes.extend(work.notes)
+        run.notes.extend((*no_device, *work.notes))
         ran, answer = _run(algorithm, graph, choices, run)
         run.notes.extend(row_notes(ran.subject.record, info))
         found = write(ran.subject, answer, run) if answer.columns else None

@@ -34,6 +34,7 @@ class Form(NamedTuple):
     result: the class of the result in Python.
     weights: whether edges count by their weights.
     gpu_by_default: whether ``--device auto`` takes a GPU that is usable.
+    on_gpus: whether it runs on GPUs; if not, it runs on CPUs whatever ``--device`` says.
     finding: what a person reads in its result: "values", "distances" or "groups", and the column of
     numbers, or of the group's name (results/findings.py).
     elsewhere: what other programs do with "loops", "duplicates" and "weights", where that gives
@@ -54,6 +55,7 @@ class Form(NamedTuple):
     result: str = "Result"
     weights: bool = False
     gpu_by_default: bool = False
+    on_gpus: bool = True
     finding: tuple[str, str] | None = None
     elsewhere: Mapping[str, str] = {}
 

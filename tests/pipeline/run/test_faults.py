@@ -176,6 +176,7 @@ PROGRAMS = {
     "pagerank": lambda edges: ["pagerank", "--tolerance", 1e-14],
     "hits": lambda edges: ["hits", "--tolerance", 1e-15],
     "katz": lambda edges: ["katz", "--tolerance", 1e-14],
+    "cores": lambda edges: ["cores"],
     "sssp": lambda edges: ["sssp", "--source", sources_of(edges, 1)],
     "betweenness": lambda edges: ["betweenness", "--sources", 20],
     "closeness": lambda edges: ["closeness", "--sources", 500],
