@@ -163,12 +163,5 @@ def peel(rows, other_rows, directed, degree, queue, near, peeling, most):
             first = end
         left -= np.int64(last - end)
         rounds += last > end
-    return Peeling(
-        np.int64(k),
-        np.int64(limit),
-        np.int64(first),
-        np.int64(last),
-        np.int64(listed),
-        left,
-        rounds,
-    ), looked
+    done = Peeling(int(k), int(limit), int(first), int(last), int(listed), left, rounds)
+    return done, looked

@@ -32,7 +32,7 @@ from ....kernels.pieces.gather import (
     push_piece,
     scatter_piece,
 )
-from ....kernels.pieces.operators import FOLDS, AnySum, IntegerSum, Min, Operator, Or, Spread
+from ....kernels.pieces.operators import FOLDS, AnySum, IntegerSum, Operator, Or, Spread
 from ....kernels.pieces.piece import Piece
 from ....kernels.pieces.vertices import add_all, numbers_in
 from ...ranks.communicator import Communicator
