@@ -1,5 +1,5 @@
-"""Components, PageRank and core numbers as commands: real graphs, other tools' answers, ids of every
-kind, limits.
+"""Components, PageRank and core numbers as commands: real graphs, other tools' answers, ids of
+every kind, limits.
 """
 
 from __future__ import annotations
