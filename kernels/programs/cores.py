@@ -6,11 +6,10 @@ Network structure and minimum degree, 1983). A vertex that is removed keeps k in
 degree: this is its core number.
 
 Batagelj and Zaversnik (An O(m) Algorithm for Cores Decomposition of Networks, 2003) keep vertices
-sorted by their degrees, which moves four numbers for each edge. Here *near* vertices are listed
-instead, whose degrees are below a limit, and only these are looked through when k rises (as the
-buckets of Dhulipala, Blelloch, Shun: Julienne, 2017). When none is left, the limit becomes twice
-the least degree. So all vertices are looked through once in as many rounds as k doubles, and an
-edge changes one number, which is often all that is read.
+sorted by their degrees, which moves four numbers for each edge. Here an edge reads and changes one
+number. *Near* vertices are listed, whose degrees are below a limit, and only these are looked
+through when k rises (a range of the buckets of Dhulipala, Blelloch, Shun: Julienne, 2017). When
+none is left, the limit becomes twice the least degree, and all vertices are looked through.
 """
 
 from typing import NamedTuple

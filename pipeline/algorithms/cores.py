@@ -1,9 +1,9 @@
 """Core numbers: the core number of a vertex is the greatest k such that the vertex is in a subgraph
 in which all vertices have degree k or more.
 
-Vertices are removed in rounds (kernels/programs/cores.py). Here removals are spread along edges as
-counts, which costs as much as the vertices that are removed have edges. If a single rank has all
-edges in memory, a kernel of its own does the rounds.
+Vertices are removed in rounds (kernels/programs/cores.py). If a single rank has all edges in
+memory, a kernel does the rounds. Otherwise removals are spread along edges as counts, and a round
+costs about as much as the vertices that it removes have edges.
 """
 
 from __future__ import annotations

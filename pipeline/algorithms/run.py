@@ -249,10 +249,8 @@ def run_to_result(
         fingerprint = graph_fingerprint(graph, directed, choices.duplicates)
     asked = algorithm.options(id_type)  # what is wrong in it is told before anything is read
     info = ResultInfo(algorithm.name, fingerprint, directed, asked, __version__)
-    no_device: list[str] = []
-    if resources.device != "cpu" and not FORMS[algorithm.name].on_gpus:
-        no_device.append(f"{algorithm.name} does not run on GPUs: used the CPU")
-        resources = replace(resources, device="cpu", device_memory_limit=None)
+    device_notes: list[str] = []
+    resources = resources_for(algorithm.name, resources, device_notes)
     purpose = {**wanted_of(info), "delegraph": __version__}
     if not isinstance(graph, Store):
         purpose |= {**choices_of(choices, graph.rows), **inputs_of(graph)}
@@ -275,7 +273,7 @@ def run_to_result(
         if not isinstance(graph, Store):
             run.inputs.update(first_inputs_of(graph))
             run.notes.extend((*graph.notes, *weight_notes(graph, info)))
-        run.notes.extend((*no_device, *work.notes))
+        run.notes.extend((*device_notes, *work.notes))
         ran, answer = _run(algorithm, graph, choices, run)
         run.notes.extend(row_notes(ran.subject.record, info))
         found = write(ran.subject, answer, run) if answer.columns else None
@@ -286,6 +284,16 @@ def run_to_result(
             told.write(answer.supersteps())
         work.publish("result", overwrite, encode_record(record, work.output))
     return Outcome(record, False, tuple(run.notes), info.algorithm, output)
+
+
+def resources_for(name: str, resources: Resources, notes: list[str]) -> Resources:
+    """Return the resources for a form of a question: without a device, if it does not run on GPUs.
+    notes: receives a line for the user about this.
+    """
+    if resources.device == "cpu" or FORMS[name].on_gpus:
+        return resources
+    notes.append(f"{name} does not run on GPUs: used the CPU")
+    return replace(resources, device="cpu", device_memory_limit=None)
 
 
 def open_graph(path: str | Path, build_options: BuildOptions | None) -> Store | EdgeList:

@@ -20,7 +20,7 @@ from ...partition.disk.temporary import TemporaryFolder
 from ...partition.errors import InputError
 from ...partition.store.store import Store, open_store
 from ..algorithms.programs import ProgramQuestion
-from ..algorithms.run import Run, RunOptions, check_weights
+from ..algorithms.run import Run, RunOptions, check_weights, resources_for
 from ..build.generate import Recipe
 from ..engines.engine import EngineFacts, Subject
 from ..engines.operations.program import ProgramResult
@@ -99,6 +99,7 @@ def bench_algorithm_by_workers(
     result of a number of ranks breaks a rule.
     """
     check_algorithm(algorithm, options.sources)
+    resources = resources_for(algorithm, resources, [])
     steps = _steps(parse_recipe(graph), algorithm, scaling, resources.cluster.workers or 0)
     stored = open_store(graph) if steps[0][1] is None else None
     if stored is not None:
