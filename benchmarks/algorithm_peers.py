@@ -34,7 +34,7 @@ class Library(NamedTuple):
     weighted: a graph of src, dst, weights and the number of vertices, each edge once. sssp: its
     distances from a vertex, of what is not reached inf or more than any path.
     betweenness: of a simple graph, from some sources, not scaled; None where the library takes
-    only their number, and picks them.
+    only their number, and picks them. cores: core numbers of a simple graph.
     """
 
     graph: Callable[..., Any]
@@ -44,6 +44,7 @@ class Library(NamedTuple):
     weighted: Callable[..., Any] | None = None
     sssp: Callable[[Any, int], Any] | None = None
     betweenness: Callable[[Any, list[int]], Any] | None = None
+    cores: Callable[[Any], Any] | None = None
 
 
 def components_by(library: Library, edges: str, out: str) -> None:
@@ -188,6 +189,14 @@ def networkit_betweenness(graph, sources: list[int]) -> None:
     import networkit as nk
 
     nk.centrality.EstimateBetweenness(graph, len(sources), parallel=True).run()
+
+
+def networkit_cores(graph):
+    import networkit as nk
+
+    found = nk.centrality.CoreDecomposition(graph)
+    found.run()
+    return found.scores()
 
 
 def graphblas_simple(src, dst, n: int):
@@ -413,6 +422,10 @@ def polars_pagerank(edges: str, out: str) -> None:
     state.select(vertex="v", pagerank="rank").write_parquet(out)
 
 
+def igraph_cores(graph):
+    return graph.coreness()
+
+
 LIBRARIES: dict[str, Library] = {
     "scipy": Library(
         scipy_matrix, scipy_simple, scipy_components, scipy_pagerank, scipy_weighted, scipy_sssp
@@ -425,6 +438,7 @@ LIBRARIES: dict[str, Library] = {
         networkit_weighted,
         networkit_sssp,
         networkit_betweenness,
+        networkit_cores,
     ),
     "python-graphblas": Library(
         graphblas_matrix, graphblas_simple, graphblas_components, graphblas_pagerank
@@ -435,6 +449,7 @@ LIBRARIES: dict[str, Library] = {
         igraph_components,
         igraph_pagerank,
         betweenness=igraph_betweenness,
+        cores=igraph_cores,
     ),
 }
 QUERIES: dict[str, dict[str, Callable[[str, str], None]]] = {

@@ -1,7 +1,7 @@
 """Programs: delegraph against libraries from PyPI and GAP, in turn.
 
     python benchmarks/algorithms.py [--graphs kron20,cnr-2000,...] [--data FOLDER] [--runs 3]
-        [--tools scipy,duckdb,...] [--limit SECONDS] [--gap FOLDER] [--alone]
+        [--tools scipy,duckdb,...] [--limit SECONDS] [--gap FOLDER] [--alone] [--only cores,...]
 
 By default the generated graphs and all of FOLDER's real ones, edges taken both ways.
 
@@ -25,6 +25,7 @@ graph within it, all make the arrays of their results. Each edge stands once, ea
 - betweenness: from the four vertices, as GAP's program picks them (-i 4) where it is at hand.
   igraph's sums have to be delegraph's within 1e-6. NetworKit takes a number of sources only, and
   picks its own; SciPy and python-graphblas have no function for it.
+- cores: core numbers, which have to be delegraph's. The libraries' calls return a list.
 
 GAP's programs check themselves (-v), on small graphs. OpenMP's threads sleep while they wait
 (environment.share_cores).
@@ -67,9 +68,9 @@ APART = 1e-4
 """How far a PageRank may be from delegraph's, summed over vertices."""
 ALONE = {
     "scipy": ("components", "pagerank", "sssp"),
-    "networkit": ("components", "pagerank", "sssp", "betweenness"),
+    "networkit": ("components", "pagerank", "sssp", "betweenness", "cores"),
     "python-graphblas": ("components", "pagerank"),
-    "igraph": ("betweenness",),
+    "igraph": ("betweenness", "cores"),
 }
 """What libraries are timed alone with, of those asked for."""
 SOURCES = 4
@@ -103,6 +104,7 @@ def main() -> None:
     parser.add_argument("--tools", default=",".join(PEERS))
     parser.add_argument("--gap", type=Path, help="folder of GAP's programs")
     parser.add_argument("--alone", action="store_true", help="no whole jobs")
+    parser.add_argument("--only", help="algorithms to run alone, instead of all, and no whole jobs")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument(
         "--python",
@@ -119,7 +121,12 @@ def main() -> None:
     for name, edges in real.asked_for(options, "kron20,kron22,grid2000", GRAPHS.__contains__):
         with tempfile.TemporaryDirectory() as folder:
             results += compare(name, edges, Path(folder), options)
-    environment.keep("algorithms_alone" if options.alone else "algorithms", about, results)
+    kept = "algorithms_alone" if options.alone or options.only else "algorithms"
+    environment.keep("_".join([kept, *chosen(options)]), about, results)
+
+
+def chosen(options) -> list[str]:
+    return options.only.split(",") if options.only else []
 
 
 def compare(name: str, edges: Path | None, folder: Path, options) -> list[dict]:
@@ -128,7 +135,7 @@ def compare(name: str, edges: Path | None, folder: Path, options) -> list[dict]:
         edges = folder / "edges"
         delegraph(options, "generate", *GRAPHS[name].split(), "-o", edges)
     results = []
-    for algorithm in () if options.alone else ALGORITHMS:
+    for algorithm in () if options.alone or options.only else ALGORITHMS:
         results += whole_jobs(name, algorithm, edges, folder, options)
     return results + alone(name, edges, folder, options)
 
@@ -245,7 +252,7 @@ def alone(name: str, edges: Path, folder: Path, options) -> list[dict]:
 
     print(f"\n{name}, alone: {graph.vertices:,} vertices, {graph.edges // 2:,} edges")
     results = []
-    for algorithm in tools["delegraph"]:
+    for algorithm in chosen(options) or tools["delegraph"]:
         able_tools = {tool: of[algorithm] for tool, of in tools.items() if algorithm in of}
         times = in_turn(f"{algorithm} of {name}", able_tools, options.runs)
         print(f"{algorithm:18}{'ms':>10}{'least':>10}{'worst':>10}{'ratio':>8}")
@@ -332,6 +339,7 @@ def own(stores: dict[str, Path], n: int, sources: list[int], folder: Path, optio
         "pagerank": iteration,
         "sssp": sssp,
         "betweenness": betweenness,
+        "cores": lambda: Run(ran("weighted", "cores"), values("core", 0)),
     }
 
 
@@ -360,6 +368,7 @@ def peer(tool: str, graph: Graph, once: Edges, sources: list[int]) -> dict[str, 
         "pagerank": iteration,
         "sssp": sssp,
         "betweenness": lambda: Run(*clocked(library.betweenness, simple, sources)),
+        "cores": lambda: Run(*clocked(library.cores, simple)),
     }
     return {algorithm: timed[algorithm] for algorithm in ALONE[tool]}
 

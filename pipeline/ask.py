@@ -126,17 +126,9 @@ def _checked(name: str, values: Mapping[str, Any], options: Mapping[str, Any]) -
 def _on_cpus(form: Form, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options under which ``device="auto"`` means the CPU, where it does for a form of a question.
 
-    A limit of the GPU's memory asks for a GPU, too. Raises InputError if a GPU is asked for and the
-    form runs on CPUs only.
+    A limit of the GPU's memory asks for a GPU, too.
     """
     device = options.get("device", "auto")
-    if not form.on_gpus:
-        asks = f"--device {device}" if str(device).startswith("cuda") else None
-        if options.get("device_memory_limit") is not None:
-            asks = "--device-memory-limit"
-        if asks is not None:
-            raise InputError(f"{form.name} runs on CPUs only: leave out {asks}")
-        return {**options, "device": "cpu"}
     if form.gpu_by_default or device != "auto" or options.get("device_memory_limit") is not None:
         return {**options}
     return {**options, "device": "cpu"}

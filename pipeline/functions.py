@@ -24,6 +24,7 @@ __all__ = [
     "bfs",
     "closeness",
     "components",
+    "cores",
     "eccentricity",
     "eigenvector",
     "hits",
@@ -744,3 +745,50 @@ def labels(
     return ask(
         "labels", graph, output, {"iterations": iterations, "unweighted": unweighted}, options
     )
+
+
+@overload
+def cores(
+    graph: AnyPath | EdgeSource, *, output: AnyPath, min: int = 0, **options: Unpack[AskingOptions]
+) -> Outcome: ...
+
+
+@overload
+def cores(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: None = None,
+    min: int = 0,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+@public
+def cores(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath | None = None,
+    min: int = 0,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Compute core numbers: how densely connected the surroundings of each vertex are.
+
+    ``core`` is the greatest k such that the vertex is in a subgraph in which all vertices have
+    degree k or more. In a directed graph, the degree is the number of edges that enter or leave a
+    vertex, so that an edge in both directions counts twice.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        min: leave out vertices with a smaller core number, so that the vertices of a k-core are
+            left.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask("cores", graph, output, {"min": min}, options)

@@ -312,6 +312,7 @@ class Graph(QuestionMethods):
         fingerprint, directed = graph["fingerprint"], graph["directed"]
         info = ResultInfo(asked.name, fingerprint, directed, options, __version__)
         notes = row_notes(graph, info)
+        run.resources_for(asked.name, self._resources, notes)
         if isinstance(self._graph, EdgeList):
             notes += run.weight_notes(self._graph, info)
         return run.Run(

@@ -251,3 +251,16 @@ class QuestionMethods:
             unweighted: ignore the weights of the graph.
         """
         return self._ask("labels", {"iterations": iterations, "unweighted": unweighted})
+
+    def cores(self, *, min: int = 0) -> Result:
+        """Compute core numbers: how densely connected the surroundings of each vertex are.
+
+        ``core`` is the greatest k such that the vertex is in a subgraph in which all vertices have
+        degree k or more. In a directed graph, the degree is the number of edges that enter or leave
+        a vertex, so that an edge in both directions counts twice.
+
+        Args:
+            min: leave out vertices with a smaller core number, so that the vertices of a k-core are
+                left.
+        """
+        return self._ask("cores", {"min": min})

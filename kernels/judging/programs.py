@@ -16,6 +16,11 @@ Closeness and eccentricity: (1) every value is a number that it may be; (2) it i
 follows from distances that are found anew (distances.py); (3) the vertices that were asked for have
 a row, and no others.
 
+Core numbers: (1) every value is a number that it may be; (2) it is the one that is found anew
+(cores.py); (3) a vertex has as many neighbours of its core number or a greater one as its core
+number says, which no value that is too great does for long; (4) the vertices of the core that was
+asked for have a row, and no others.
+
 Shortest paths (Graph500's rules for its third kernel): (1) the parents form a tree; (2) distances
 are numbers in their range; (3) no edge is a shortcut; (4) no edge leads from a vertex that is
 reached to one that is not; (5) every vertex but the source has its distance by an edge from its
@@ -94,6 +99,13 @@ LABEL_RULES = {
     2: "every label equals the label computed again",
 }
 
+CORE_RULES = {
+    1: "every core number is a number in its range",
+    2: "every core number equals the number computed again",
+    3: "a vertex has at least as many neighbours in its core as its core number",
+    4: "exactly the vertices with the least core number asked for, or more, have a row",
+}
+
 PATH_RULES = {
     1: "the parents form a tree rooted at the source",
     2: "every distance is the length of a possible path, and the source's is 0",
@@ -160,6 +172,18 @@ def count_edges(ends, degree):
     """
     for e in range(ends.shape[0]):
         degree[ends[e]] += 1.0
+
+
+@kernel(u32s, u32s, i64s, i64s)
+def count_inside(sources, targets, core, inside):
+    """Add to ``inside``, for each of some edges, 1 at each end whose core number is not greater
+    than that of the other end.
+    """
+    for e in range(sources.shape[0]):
+        u = sources[e]
+        v = targets[e]
+        inside[u] += core[u] <= core[v]
+        inside[v] += core[v] <= core[u]
 
 
 @kernel(u32s, u32s, f64s, f64s)

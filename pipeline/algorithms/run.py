@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
@@ -249,6 +249,8 @@ def run_to_result(
         fingerprint = graph_fingerprint(graph, directed, choices.duplicates)
     asked = algorithm.options(id_type)  # what is wrong in it is told before anything is read
     info = ResultInfo(algorithm.name, fingerprint, directed, asked, __version__)
+    device_notes: list[str] = []
+    resources = resources_for(algorithm.name, resources, device_notes)
     purpose = {**wanted_of(info), "delegraph": __version__}
     if not isinstance(graph, Store):
         purpose |= {**choices_of(choices, graph.rows), **inputs_of(graph)}
@@ -271,7 +273,7 @@ def run_to_result(
         if not isinstance(graph, Store):
             run.inputs.update(first_inputs_of(graph))
             run.notes.extend((*graph.notes, *weight_notes(graph, info)))
-        run.notes.extend(work.notes)
+        run.notes.extend((*device_notes, *work.notes))
         ran, answer = _run(algorithm, graph, choices, run)
         run.notes.extend(row_notes(ran.subject.record, info))
         found = write(ran.subject, answer, run) if answer.columns else None
@@ -282,6 +284,16 @@ def run_to_result(
             told.write(answer.supersteps())
         work.publish("result", overwrite, encode_record(record, work.output))
     return Outcome(record, False, tuple(run.notes), info.algorithm, output)
+
+
+def resources_for(name: str, resources: Resources, notes: list[str]) -> Resources:
+    """Return the resources for a form of a question: without a device, if it does not run on GPUs.
+    notes: receives a line for the user about this.
+    """
+    if resources.device == "cpu" or FORMS[name].on_gpus:
+        return resources
+    notes.append(f"{name} does not run on GPUs: used the CPU")
+    return replace(resources, device="cpu", device_memory_limit=None)
 
 
 def open_graph(path: str | Path, build_options: BuildOptions | None) -> Store | EdgeList:

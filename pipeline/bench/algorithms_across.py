@@ -20,7 +20,7 @@ from ...partition.disk.temporary import TemporaryFolder
 from ...partition.errors import InputError
 from ...partition.store.store import Store, open_store
 from ..algorithms.programs import ProgramQuestion
-from ..algorithms.run import Run, RunOptions, check_weights
+from ..algorithms.run import Run, RunOptions, check_weights, resources_for
 from ..build.generate import Recipe
 from ..engines.engine import EngineFacts, Subject
 from ..engines.operations.program import ProgramResult
@@ -29,7 +29,6 @@ from ..engines.subjects import subject_of
 from ..engines.workers.client import check_partitions, check_room, method_of, open_ranks
 from ..engines.workers.job import Job
 from ..engines.workers.program_work import ProgramDone, ProgramWork
-from ..questions import FORMS
 from ..ranks.on_workers import Done, workers_of
 from ..result import Result
 from ..results.names import names_of_store
@@ -100,6 +99,7 @@ def bench_algorithm_by_workers(
     result of a number of ranks breaks a rule.
     """
     check_algorithm(algorithm, options.sources)
+    resources = resources_for(algorithm, resources, [])
     steps = _steps(parse_recipe(graph), algorithm, scaling, resources.cluster.workers or 0)
     stored = open_store(graph) if steps[0][1] is None else None
     if stored is not None:
@@ -108,8 +108,6 @@ def bench_algorithm_by_workers(
             check_weights(stored, graph)
     with ExitStack() as stack:
         cluster, device = stack.enter_context(open_ranks(resources, options.threads))
-        if not FORMS[algorithm].on_gpus:
-            device = "cpu"
         generated = partial(_generated, resources, options, cluster, stack)
         asked: dict[Recipe | None, _StoreQuestions] = {}
         for _, recipe in steps:

@@ -149,6 +149,18 @@ def _by_distance(G: ConvertedGraph, distance: NDArray) -> dict[Node, Any]:
     return dict(zip(reached, distance[order].tolist(), strict=True))
 
 
+# Cores.
+
+
+def core_number(G: ConvertedGraph) -> dict[Node, int]:
+    if G.has_loops:
+        raise nx.NetworkXNotImplemented(
+            "Input graph has self loops which is not permitted; "
+            "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
+        )
+    return dict(zip(G.nodes, G.graph.cores()["core"].to_pylist(), strict=True)) if G else {}
+
+
 # Ranks and centralities.
 
 

@@ -21,6 +21,7 @@ FUNCTIONS = {
     "weakly_connected_components": _COMPONENTS,
     "number_weakly_connected_components": "",
     "is_weakly_connected": "",
+    "core_number": "",
     "single_source_shortest_path_length": _DISTANCES,
     "single_target_shortest_path_length": f"Only for undirected graphs. {_DISTANCES}",
     "descendants": "",

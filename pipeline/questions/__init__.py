@@ -9,6 +9,7 @@ from .betweenness import BETWEENNESS
 from .bfs import BFS
 from .closeness import CLOSENESS
 from .components import COMPONENTS
+from .cores import CORES
 from .eccentricity import ECCENTRICITY
 from .eigenvector import EIGENVECTOR
 from .hits import HITS
@@ -34,6 +35,7 @@ QUESTIONS: dict[str, Question] = {
         EIGENVECTOR,
         KATZ,
         LABELS,
+        CORES,
     )
 }
 """Questions by the command's name."""

@@ -76,8 +76,6 @@ those of the two ends of a single edge do. The record says whether they have set
 In a directed graph an edge counts for both of its ends, and two edges in opposite directions count
 twice. Self-loops are left out, and rows that repeat an edge count once. If the graph has weights, a
 label's weight is the sum of the weights of its edges.
-
-The run uses CPUs, also where a GPU is usable.
 """,
     about="""
 ``label`` is the id of a vertex. All vertices take their new labels at once, so the result is the

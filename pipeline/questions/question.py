@@ -33,8 +33,8 @@ class Form(NamedTuple):
     assumed: the question that ``validate`` takes a result to answer that does not say which.
     result: the class of the result in Python.
     weights: whether edges count by their weights.
-    on_gpus: whether it also runs on GPUs. gpu_by_default: whether ``--device auto`` takes a GPU
-    that is usable.
+    gpu_by_default: whether ``--device auto`` takes a GPU that is usable.
+    on_gpus: whether it runs on GPUs; if not, it runs on CPUs whatever ``--device`` says.
     finding: what a person reads in its result: "values", "distances" or "groups", and the column of
     numbers, or of the group's name (results/findings.py).
     elsewhere: what other programs do with "loops", "duplicates" and "weights", where that gives
@@ -54,8 +54,8 @@ class Form(NamedTuple):
     assumed: str = ""
     result: str = "Result"
     weights: bool = False
-    on_gpus: bool = True
     gpu_by_default: bool = False
+    on_gpus: bool = True
     finding: tuple[str, str] | None = None
     elsewhere: Mapping[str, str] = {}
 

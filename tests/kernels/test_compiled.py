@@ -136,7 +136,8 @@ QUESTIONS = {
     "sssp": {"source": 0},
     "bfs": {"sources": [0, 1], "together": True},
 }
-SCORES = {"hits": {}, "katz": {}, "labels": {}}
+LATER = {"hits": {}, "katz": {}, "labels": {}, "cores": {}}
+"""Questions that are asked nightly only."""
 
 
 @pytest.mark.parametrize("place", mostly_slow(["edges", "one", "several", "disk"], "edges"))
@@ -154,7 +155,7 @@ def test_a_question_calls_what_it_has_compiled(edge_list, tmp_path, name, direct
         delegraph.build(graph, tmp_path / "graph.dg", partitions=partitions, **options)
         graph, options = tmp_path / "graph.dg", {}
     code = (ON_DISK if place == "disk" else "") + CALLED
-    asked = repr({**(QUESTIONS | SCORES)[name], **options})
+    asked = repr({**(QUESTIONS | LATER)[name], **options})
     command = [sys.executable, "-c", code, name, graph, tmp_path / "out", asked]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
@@ -163,8 +164,8 @@ def test_a_question_calls_what_it_has_compiled(edge_list, tmp_path, name, direct
 @pytest.mark.nightly
 @pytest.mark.parametrize("place", ["edges", "one", "several", "disk"])
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("name", SCORES)
-def test_scores_call_what_they_have_compiled(edge_list, tmp_path, name, directed, place):
+@pytest.mark.parametrize("name", LATER)
+def test_later_questions_call_what_they_have_compiled(edge_list, tmp_path, name, directed, place):
     test_a_question_calls_what_it_has_compiled(edge_list, tmp_path, name, directed, place)
 
 

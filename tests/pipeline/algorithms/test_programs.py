@@ -1,5 +1,5 @@
-"""Components and PageRank as commands: real graphs, other tools' answers, ids of every kind,
-limits.
+"""Components, PageRank and core numbers as commands: real graphs, other tools' answers, ids of
+every kind, limits.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
     if way != "edges":
         ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 2, *flags)
         graph, flags = tmp_path / "graph.dg", []
-    for name in ("components", "pagerank"):
+    for name in ("cores", "components", "pagerank"):
         out = tmp_path / name
         args = (name, graph, "-o", out, *flags)
         extra = WAYS[way]
@@ -90,7 +90,8 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
         record = json.loads((tmp_path / f"{name}.run.json").read_text())
         assert {**record, "already": False} == printed
         assert conforms(record, run_record(name))
-        method = {"edges": "scan", "streamed": "streamed"}.get(way, "in memory")
+        scanned = {"edges": "scan"} if name == "components" else {}
+        method = {**scanned, "streamed": "streamed"}.get(way, "in memory")
         if (name, way) != ("pagerank", "edges"):
             assert record[name]["method"] == method
         assert record["ranks"] == (2 if way == "workers" else 1)

@@ -11,6 +11,7 @@ import pytest
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import BetweennessProgram
 from delegraph.pipeline.algorithms.bfs_together import NearestSourceProgram
+from delegraph.pipeline.algorithms.cores import CoresProgram
 from delegraph.pipeline.algorithms.iterations import Stop
 from delegraph.pipeline.algorithms.katz import KatzProgram
 from delegraph.pipeline.algorithms.labels import Labels
@@ -46,6 +47,7 @@ PROGRAMS = {
     "closeness": lambda store: DistanceSumsProgram(far_apart(store), along=False),
     "katz": lambda store: KatzProgram(store.info.vertices, Stop(30, None), "uint32"),
     "labels": lambda store: Labels(20).planned(store.info),
+    "cores": lambda store: CoresProgram(),
     "together": lambda store: NearestSourceProgram(far_apart(store)[:2], None),
 }
 
@@ -95,7 +97,7 @@ def store_of(tmp_path_factory):
     ("first", "then"), [slow(3, 3), (3, 1), slow(1, 2), slow(4, 2), slow(2, 4)]
 )
 @pytest.mark.parametrize(
-    "program", mostly_slow(PROGRAMS, *sorted(PROGRAMS.keys() - {"katz", "labels"}))
+    "program", mostly_slow(PROGRAMS, *sorted(PROGRAMS.keys() - {"katz", "labels", "cores"}))
 )
 def test_goes_on_by_any_ranks(store_of, tmp_path, monkeypatch, program, first, then, layout):
     monkeypatch.setattr(saving, "WINDOW", 999)  # no multiple of the partitions

@@ -65,6 +65,8 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "katz of few": ("katz", {"alpha": 0.001, "max_iterations": 3}),
     "labels": ("labels", {}),
     "labels of few": ("labels", {"iterations": 2}),
+    "cores": ("cores", {}),
+    "cores of a core": ("cores", {"min": 3}),
     "sssp": ("sssp", {"source": 3}),
     "sssp to a distance": ("sssp", {"source": 3, "max_distance": 8}),
     "closeness": ("closeness", {}),
@@ -80,7 +82,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def other_values(rng: np.random.Generator, value: Any, kind: pa.DataType, name: str) -> list[Any]:
     """Return other values that a cell may hold."""
-    if name in ("distance", "eccentricity") and pa.types.is_integer(kind):
+    if name in ("distance", "eccentricity", "core") and pa.types.is_integer(kind):
         known = value or 0
         return [known + 1, known - 1, 2 * known + 3, int(rng.integers(0, 9)), 2**31 - 1, None]
     if pa.types.is_floating(kind):

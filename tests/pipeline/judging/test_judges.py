@@ -187,6 +187,55 @@ def test_without_room_for_rows(results, monkeypatch):
     assert verdict["unjudged"] == verdict["vertices"]
 
 
+class TestCores:
+    """Core numbers of a clique of four, joined to a triangle whose third vertex has a tail."""
+
+    @pytest.fixture
+    def graph(self, edge_list, tmp_path):
+        edges = edge_list([1, 1, 1, 2, 2, 3, 4, 5, 5, 6, 7], [2, 3, 4, 3, 4, 4, 5, 6, 7, 7, 8])
+        delegraph.cores(edges, output=tmp_path / "out", threads=1)
+        delegraph.cores(edges, output=tmp_path / "dense", min=2, threads=1)
+        return edges
+
+    @pytest.mark.parametrize(("value", "rules"), [(-1, {1}), (None, {1}), (2, {2}), (4, {2})])
+    def test_every_value_is_judged(self, graph, tmp_path, value, rules):
+        assert rules_of(graph, tmp_path / "out") == set()
+        change(tmp_path / "out", "core", {3: value})
+        assert rules_of(graph, tmp_path / "out") == rules
+
+    def test_the_vertices_of_a_core(self, graph, tmp_path):
+        assert rules_of(graph, tmp_path / "dense") == set()
+        (path,) = (tmp_path / "dense").glob("*.parquet")
+        table = pq.read_table(path)
+        assert table["vertex"].to_pylist() == [1, 2, 3, 4, 5, 6, 7]
+        pq.write_table(table.slice(1), path)
+        assert rules_of(graph, tmp_path / "dense") == {4}
+        vertex = pa.array([8, 2, 3, 4, 5, 6, 7], table["vertex"].type)
+        pq.write_table(table.set_column(0, table.schema.field(0), vertex), path)
+        assert rules_of(graph, tmp_path / "dense") == {2, 4}
+
+    def test_without_room_for_rows(self, ok, graph, tmp_path, monkeypatch):
+        monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)
+        for name, vertices in (("out", 8), ("dense", 7)):
+            verdict: Any = delegraph.validate(graph, tmp_path / name, threads=1)
+            assert (verdict["valid"], verdict["judged"]) == (True, "some")
+            assert verdict["unjudged"] == vertices
+            told = f"; {vertices} values are judged by their neighbours only\n"
+            assert ok("validate", graph, tmp_path / name).out.endswith(told)
+            change(tmp_path / name, "core", {6: 3})
+            assert rules_of(graph, tmp_path / name) == {3}
+
+    @pytest.mark.parametrize("room", [True, False])
+    def test_directed_edges_count_at_both_ends(self, edge_list, tmp_path, monkeypatch, room):
+        if not room:
+            monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)
+        edges = edge_list([1, 2, 2], [2, 1, 3])
+        delegraph.cores(edges, output=tmp_path / "out", directed=True, threads=1)
+        assert rules_of(edges, tmp_path / "out") == set()
+        change(tmp_path / "out", "core", {1: 3})
+        assert rules_of(edges, tmp_path / "out") == {2 if room else 3}
+
+
 @pytest.mark.parametrize("room", [True, False])
 def test_what_takes_too_long_is_not_judged(ok, delegraph, results, monkeypatch, room):
     if not room:

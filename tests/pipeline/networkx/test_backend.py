@@ -167,6 +167,11 @@ def test_eigenvector_and_katz(graph, alpha, beta, max_iter, weight):
     same("katz_centrality", graph, alpha=alpha, beta=beta, **how)
 
 
+@given(graphs())
+def test_cores(graph):
+    same("core_number", graph)
+
+
 @given(graphs(), st.booleans(), st.none() | st.integers(1, 14), INTEGERS)
 def test_betweenness(graph, normalized, k, seed):
     same("betweenness_centrality", graph, k=k, normalized=normalized, seed=seed)
@@ -396,6 +401,7 @@ def test_networkx_loads_nothing_of_it():
 
 
 OF_NETWORKX = [
+    "tests.test_core",
     *("components.tests.test_connected", "components.tests.test_weakly_connected"),
     *("centrality.tests.test_betweenness_centrality", "centrality.tests.test_closeness_centrality"),
     *("centrality.tests.test_eigenvector_centrality", "centrality.tests.test_katz_centrality"),

@@ -164,6 +164,7 @@ QUESTIONS = {
     "closeness": {},
     "betweenness": {},
     "eccentricity": {},
+    "cores": {},
 }
 
 

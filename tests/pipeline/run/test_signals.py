@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from delegraph.cli import main
-from delegraph.pipeline.algorithms import sssp
+from delegraph.pipeline.algorithms import cores, sssp
 from delegraph.pipeline.run import ending
 from support.graphs import random_edges
 from support.marks import slow
@@ -107,6 +107,7 @@ def ranks_of(folder: Path) -> np.ndarray:
         slow(("sssp", "--source", 0)),
         slow(("betweenness", "--sources", 9)),
         ("closeness",),
+        slow(("cores",)),
     ],
     ids=lambda args: " ".join(map(str, args))[:24],
 )
@@ -118,7 +119,8 @@ def test_the_same_run_goes_on(ok, delegraph, graph, tmp_path, monkeypatch, args,
     name, *rest = args
     args = (name, graph, *rest, "-o")
     ok(*args, tmp_path / "wanted")
-    monkeypatch.setattr(sssp, "_WORK_AT_ONCE", 1)  # else it is done in one call
+    for kernel, limit in ((sssp, "_WORK_AT_ONCE"), (cores, "_EDGES_AT_ONCE")):
+        monkeypatch.setattr(kernel, limit, 1)  # else it is done in one call
     look, left = ending.asked, iter(range(looks - 1))
 
     def ask_nth() -> bool:
