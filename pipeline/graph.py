@@ -312,7 +312,8 @@ class Graph(QuestionMethods):
         fingerprint, directed = graph["fingerprint"], graph["directed"]
         info = ResultInfo(asked.name, fingerprint, directed, options, __version__)
         notes = row_notes(graph, info)
-        run.resources_for(asked.name, self._resources, notes)
+        if self._open.device is not None:
+            run.resources_for(asked.name, self._resources, notes)
         if isinstance(self._graph, EdgeList):
             notes += run.weight_notes(self._graph, info)
         return run.Run(
