@@ -176,6 +176,19 @@ def _sums(
     return came
 
 
+def degrees(
+    src: NDArray, dst: NDArray, vertices: int, weight: NDArray | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the number of directed edges that enter each vertex, and of those that leave it; or
+    the sums of their weights.
+
+    >>> [found.tolist() for found in degrees(np.array([0, 0]), np.array([1, 2]), 3)]
+    [[0.0, 1.0, 1.0], [2.0, 0.0, 0.0]]
+    """
+    ones = np.ones(vertices)
+    return _sums(src, dst, ones, weight), _sums(dst, src, ones, weight)
+
+
 def betweenness(src: NDArray, dst: NDArray, vertices: int, sources: NDArray) -> NDArray[np.float64]:
     """Return the sum of the shares of shortest paths from ``sources`` that lead through each
     vertex, along directed edges, each of which counts once.

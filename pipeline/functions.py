@@ -24,6 +24,7 @@ __all__ = [
     "bfs",
     "closeness",
     "components",
+    "degree",
     "eccentricity",
     "eigenvector",
     "hits",
@@ -687,3 +688,53 @@ def katz(
         },
         options,
     )
+
+
+@overload
+def degree(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def degree(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: None = None,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+@public
+def degree(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath | None = None,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Count the neighbours of each vertex, and add up the weights of its edges.
+
+    The columns are ``degree``, or ``in_degree`` and ``out_degree`` of directed edges. If the graph
+    has weights, there are also their sums: ``weighted_degree``, or ``weighted_in_degree`` and
+    ``weighted_out_degree``. Self-loops are left out, and rows that repeat an edge count once.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        unweighted: ignore the weights of the graph.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask("degree", graph, output, {"unweighted": unweighted}, options)

@@ -238,3 +238,16 @@ class QuestionMethods:
                 "unweighted": unweighted,
             },
         )
+
+    def degree(self, *, unweighted: bool = False) -> Result:
+        """Count the neighbours of each vertex, and add up the weights of its edges.
+
+        The columns are ``degree``, or ``in_degree`` and ``out_degree`` of directed edges. If the
+        graph has weights, there are also their sums: ``weighted_degree``, or ``weighted_in_degree``
+        and ``weighted_out_degree``. Self-loops are left out, and rows that repeat an edge count
+        once.
+
+        Args:
+            unweighted: ignore the weights of the graph.
+        """
+        return self._ask("degree", {"unweighted": unweighted})

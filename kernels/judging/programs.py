@@ -28,6 +28,9 @@ down to 0, and none is less than its path. Several searches together: (3) an edg
 at most; (4) a vertex that is no source has edges from the level before, and its nearest source is
 the first of the nearest sources of the vertices that these edges come from.
 
+Degrees: (1) every degree is the number of edges, counted anew; (2) every weighted degree is the sum
+of their weights, added up anew.
+
 HITS, eigenvector and Katz centrality: (1) every score is a number from 0 to 1; (2) it is the one
 that follows from as many iterations, done anew.
 
@@ -84,6 +87,11 @@ PAGERANK_RULES = {
 SCORES_RULES = {
     1: "every score is a number from 0 to 1",
     2: "every score equals the score computed again",
+}
+
+DEGREE_RULES = {
+    1: "every degree is the number of the vertex's edges, counted again",
+    2: "every weighted degree is the sum of the edges' weights, added up again",
 }
 
 PATH_RULES = {

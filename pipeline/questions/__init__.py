@@ -9,6 +9,7 @@ from .betweenness import BETWEENNESS
 from .bfs import BFS
 from .closeness import CLOSENESS
 from .components import COMPONENTS
+from .degree import DEGREE
 from .eccentricity import ECCENTRICITY
 from .eigenvector import EIGENVECTOR
 from .hits import HITS
@@ -32,6 +33,7 @@ QUESTIONS: dict[str, Question] = {
         HITS,
         EIGENVECTOR,
         KATZ,
+        DEGREE,
     )
 }
 """Questions by the command's name."""

@@ -12,8 +12,10 @@ from typing import Any, Literal, NamedTuple
 
 from .parameters import Parameter
 
-ColumnType = Literal["id", "integer", "float", "number"]
-"""Types of a result's column: that of the vertices' ids, integers, floats, or either number."""
+ColumnType = Literal["id", "integer", "count", "float", "number"]
+"""Types of a result's column: that of the vertices' ids, integers, integers that spread over powers
+of ten, floats, or either number.
+"""
 
 
 class Form(NamedTuple):

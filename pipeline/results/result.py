@@ -168,6 +168,7 @@ def _is_number(kind: pa.DataType) -> bool:
 _OF_TYPE: dict[ColumnType, Callable[[pa.DataType], bool] | None] = {
     "id": None,
     "integer": pa.types.is_integer,
+    "count": pa.types.is_integer,
     "float": pa.types.is_floating,
     "number": _is_number,
 }

@@ -38,6 +38,7 @@ def test_outcomes_of_all_questions_are_one_line(tmp_path):
         "together": lambda out: delegraph.bfs(edges, sources=[1, 2], together=True, output=out),
         "sssp": lambda out: delegraph.sssp(edges, 1, output=out, **options),
         "katz": lambda out: delegraph.katz(edges, output=out),
+        "degree": lambda out: delegraph.degree(edges, output=out),
         "betweenness": lambda out: delegraph.betweenness(edges, output=out),
         "closeness": lambda out: delegraph.closeness(edges, output=out),
         "eccentricity": lambda out: delegraph.eccentricity(edges, output=out),

@@ -29,6 +29,7 @@ QUESTIONS = {
     "components": {},
     "pagerank": {"iterations": 5},
     "hits": {},
+    "degree": {},
     "sssp": {"source": 3},
     "closeness": {"sources": 20},
     "betweenness": {"sources": 4},

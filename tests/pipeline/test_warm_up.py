@@ -25,6 +25,7 @@ COMMANDS = {
     "closeness": ["--sources", 9],
     "eccentricity": [],
     "hits": ["--weight", "weight"],
+    "degree": ["--weight", "weight"],
     "build": [],
 }
 

@@ -76,6 +76,7 @@ ASKED = {
     "sssp": ("--source", 5),
     "closeness": ("--sources", 70),
     "hits": (),
+    "degree": (),
 }
 
 

@@ -63,6 +63,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "eigenvector": ("eigenvector", {}),
     "katz": ("katz", {}),
     "katz of few": ("katz", {"alpha": 0.001, "max_iterations": 3}),
+    "degree": ("degree", {}),
     "sssp": ("sssp", {"source": 3}),
     "sssp to a distance": ("sssp", {"source": 3, "max_distance": 8}),
     "closeness": ("closeness", {}),

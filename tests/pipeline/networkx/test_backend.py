@@ -167,6 +167,13 @@ def test_eigenvector_and_katz(graph, alpha, beta, max_iter, weight):
     same("katz_centrality", graph, alpha=alpha, beta=beta, **how)
 
 
+@given(graphs(SIMPLE, loops=False))
+def test_degrees(graph):
+    same("degree_centrality", graph)
+    for function in ("in_degree_centrality", "out_degree_centrality"):
+        same(function, graph)
+
+
 @given(graphs(), st.booleans(), st.none() | st.integers(1, 14), INTEGERS)
 def test_betweenness(graph, normalized, k, seed):
     same("betweenness_centrality", graph, k=k, normalized=normalized, seed=seed)
@@ -198,7 +205,7 @@ def test_no_nodes(kind):
                 same(function, graph, *more)
         elif function == "node_connected_component":
             same(function, graph, 1)
-        elif function != "pagerank" or not graph.is_multigraph():
+        elif not graph.is_multigraph() or not ("rank" in function or "degree" in function):
             same(function, graph)
 
 
@@ -225,6 +232,8 @@ PATH = nx.path_graph(4)
         ("katz_centrality", PATH, (), {"alpha": 0}, "alpha must be a positive number"),
         ("katz_centrality", PATH, (), {"beta": {0: 1}}, "beta must be a positive number"),
         ("katz_centrality", PATH, (), {"max_iter": 0}, "max_iter must be at least 1"),
+        ("degree_centrality", LOOP, (), {}, "self-loops would not count"),
+        ("degree_centrality", TWICE, (), {}, "parallel edges would count as one"),
         ("betweenness_centrality", PATH, (), {"weight": "weight"}, "weights are not supported"),
         ("betweenness_centrality", PATH, (), {"endpoints": True}, "endpoints is not supported"),
         ("betweenness_centrality", PATH, (), {"k": 0}, "k must be at least 1"),
@@ -308,6 +317,8 @@ def test_by_priority(monkeypatch, large):
     monkeypatch.setattr(api, "open", lambda *a, **k: opened.append(a) or inner(*a, **k))
     wanted = nx.pagerank(large)
     with nx.config(backend_priority=["delegraph"], warnings_to_ignore={"cache"}):
+        assert len(nx.degree_centrality(large)) == 5000
+        assert not converted  # which takes longer than to count
         ranks = nx.pagerank(large)
         assert ranks == pytest.approx(wanted, rel=1e-9)
         assert nx.is_connected(large) == nx.is_connected(large, backend="networkx")
@@ -399,6 +410,7 @@ OF_NETWORKX = [
     *("components.tests.test_connected", "components.tests.test_weakly_connected"),
     *("centrality.tests.test_betweenness_centrality", "centrality.tests.test_closeness_centrality"),
     *("centrality.tests.test_eigenvector_centrality", "centrality.tests.test_katz_centrality"),
+    "centrality.tests.test_degree_centrality",
     *("link_analysis.tests.test_pagerank", "shortest_paths.tests", "traversal.tests.test_bfs"),
     *("tests.test_dag", "tests.test_distance_measures"),
 ]
