@@ -88,6 +88,20 @@ def components(src: NDArray, dst: NDArray, vertices: int) -> NDArray[np.int64]:
             return least
 
 
+def harmonic(src: NDArray, dst: NDArray, vertices: int) -> NDArray[np.float64]:
+    """Return, for each vertex, the sum of 1 over the distances of the other vertices that reach it,
+    in hops along directed edges.
+
+    >>> harmonic(np.array([0, 1]), np.array([1, 2]), 4).tolist()
+    [0.0, 1.0, 1.5, 0.0]
+    """
+    sums = np.zeros(vertices)
+    for vertex in range(vertices):
+        distance = distances(dst, src, vertices, vertex, directed=True)
+        sums[vertex] = (1 / distance[distance > 0]).sum()
+    return sums
+
+
 def pagerank(
     src: NDArray,
     dst: NDArray,

@@ -12,9 +12,9 @@ or only from, or that has one neighbour; (3) all values together are what lies b
 shortest paths, by distances that are found anew; (4) each value is the one that follows from counts
 of paths that are found anew. If there is only one source, its value is null, and no other value is.
 
-Closeness and eccentricity: (1) every value is a number that it may be; (2) it is the value that
-follows from distances that are found anew (distances.py); (3) the vertices that were asked for have
-a row, and no others.
+Closeness, harmonic centrality and eccentricity: (1) every value is a number that it may be; (2) it
+is the value that follows from distances that are found anew (distances.py); (3) the vertices that
+were asked for have a row, and no others.
 
 Shortest paths (Graph500's rules for its third kernel): (1) the parents form a tree; (2) distances
 are numbers in their range; (3) no edge is a shortcut; (4) no edge leads from a vertex that is

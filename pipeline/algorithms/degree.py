@@ -110,8 +110,8 @@ class Degree:
         return self.planned(info)
 
     def planned(self, info: GraphInfo) -> DegreeProgram:
-        weighted = info.weights is not None and not self.unweighted
-        return DegreeProgram(info.directed, info.weights.kind if weighted else None)
+        weights = None if self.unweighted else info.weights
+        return DegreeProgram(info.directed, weights and weights.kind)
 
     def calls(self, weighted: bool) -> Calls:
         return _calls(weighted and not self.unweighted)

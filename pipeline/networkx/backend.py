@@ -316,6 +316,12 @@ def periphery(
     return [node for node, hops in found.items() if hops == most]
 
 
+def harmonic_centrality(
+    G: ConvertedGraph, nbunch: None = None, distance: None = None, sources: None = None
+) -> dict[Node, float]:
+    return _by_distances(G, None, "harmonic", False, lambda found: (found.harmonic, {}))
+
+
 def _by_distances(
     G: ConvertedGraph,
     nodes: list[Node] | None,
@@ -431,6 +437,13 @@ def _check_closeness(arguments: Arguments) -> str | None:
     return None if arguments["distance"] is None else "distances are counted in edges"
 
 
+def _check_harmonic(arguments: Arguments) -> str | None:
+    for name in ("nbunch", "sources"):
+        if arguments[name] is not None:
+            return f"{name} is not supported"
+    return _check_closeness(arguments)
+
+
 def _check_eccentricity(arguments: Arguments) -> str | None:
     v = arguments["v"]
     if arguments["weight"] is not None:
@@ -466,6 +479,7 @@ _CHECKS: dict[str, Callable[[Arguments], str | None]] = {
     "out_degree_centrality": _check_degree,
     "betweenness_centrality": _check_betweenness,
     "closeness_centrality": _check_closeness,
+    "harmonic_centrality": _check_harmonic,
     "eccentricity": _check_eccentricity,
     "diameter": _check_extreme,
     "radius": _check_extreme,
@@ -495,7 +509,7 @@ which NetworkX passes about so many (2 cores).
 """
 
 _FROM_ALL = {
-    *("betweenness_centrality", "closeness_centrality"),
+    *("betweenness_centrality", "closeness_centrality", "harmonic_centrality"),
     *("eccentricity", "diameter", "radius", "periphery"),
 }
 

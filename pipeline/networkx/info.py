@@ -50,6 +50,10 @@ FUNCTIONS = {
     "out_degree_centrality": _SIMPLE,
     "betweenness_centrality": "``weight`` and ``endpoints`` are not supported.",
     "closeness_centrality": _EVERY,
+    "harmonic_centrality": (
+        "Searches from all nodes, 64 at once. ``nbunch``, ``distance`` and ``sources`` are not "
+        "supported."
+    ),
     "eccentricity": f"{_EVERY} ``sp`` is not supported.",
     "diameter": _EXTREME,
     "radius": _EXTREME,

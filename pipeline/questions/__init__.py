@@ -12,6 +12,7 @@ from .components import COMPONENTS
 from .degree import DEGREE
 from .eccentricity import ECCENTRICITY
 from .eigenvector import EIGENVECTOR
+from .harmonic import HARMONIC
 from .hits import HITS
 from .katz import KATZ
 from .pagerank import PAGERANK
@@ -29,6 +30,7 @@ QUESTIONS: dict[str, Question] = {
         SSSP,
         BETWEENNESS,
         CLOSENESS,
+        HARMONIC,
         ECCENTRICITY,
         HITS,
         EIGENVECTOR,

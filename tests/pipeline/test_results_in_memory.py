@@ -55,6 +55,7 @@ def options_of(name: str, source: int) -> dict[str, Any]:
         "degree": {"unweighted": True},
         "sssp": {"source": source, "max_distance": 30.0},
         "closeness": {"sources": 70, "seed": 3},
+        "harmonic": {"sources": 70, "seed": 3, "normalized": True},
         "eccentricity": {"sources": 1},
         "betweenness": {"sources": 5, "normalized": True},
     }[name]
@@ -62,7 +63,7 @@ def options_of(name: str, source: int) -> dict[str, Any]:
 
 ALGORITHMS = [
     *("components", "pagerank", "hits", "degree"),
-    *("sssp", "closeness", "eccentricity", "betweenness"),
+    *("sssp", "closeness", "harmonic", "eccentricity", "betweenness"),
 ]
 
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "sssp": ["--source", 1, "--weight", "weight"],
     "betweenness": [],
     "closeness": ["--sources", 9],
+    "harmonic": ["--sources", 9],
     "eccentricity": [],
     "hits": ["--weight", "weight"],
     "degree": ["--weight", "weight"],

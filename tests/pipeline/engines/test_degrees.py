@@ -129,7 +129,8 @@ def test_unweighted(edge_list, tmp_path, place):
     """
     src, dst = SHAPES["two components"]
     edges, out = edge_list(src, dst, w=np.arange(len(src))), tmp_path / "out"
-    graph, reading = edges, {"weight": "w"}
+    graph: Path = edges
+    reading: dict[str, Any] = {"weight": "w"}
     if place == "store":
         delegraph.build(edges, tmp_path / "graph.dg", weight="w")
         graph, reading = tmp_path / "graph.dg", {}

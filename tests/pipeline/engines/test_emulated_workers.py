@@ -75,6 +75,7 @@ ASKED = {
     "pagerank": ("--iterations", 5),
     "sssp": ("--source", 5),
     "closeness": ("--sources", 70),
+    "harmonic": ("--sources", 70),
     "hits": (),
     "degree": (),
 }

@@ -68,6 +68,8 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "sssp to a distance": ("sssp", {"source": 3, "max_distance": 8}),
     "closeness": ("closeness", {}),
     "closeness of some": ("closeness", {"sources": [3, 7, 8]}),
+    "harmonic": ("harmonic", {}),
+    "harmonic of some": ("harmonic", {"sources": [3, 7, 8], "normalized": True}),
     "eccentricity": ("eccentricity", {}),
     "eccentricity at random": ("eccentricity", {"sources": 5, "seed": 2}),
     "betweenness": ("betweenness", {"normalized": True}),

@@ -186,6 +186,11 @@ def test_closeness(graph, improved, data):
     same("closeness_centrality", graph, u=node, wf_improved=improved)
 
 
+@given(graphs())
+def test_harmonic(graph):
+    same("harmonic_centrality", graph, ordered=False)
+
+
 @given(graphs(), st.data())
 def test_eccentricity(graph, data):
     for function in ("eccentricity", "diameter", "radius", "periphery"):
@@ -238,6 +243,9 @@ PATH = nx.path_graph(4)
         ("betweenness_centrality", PATH, (), {"endpoints": True}, "endpoints is not supported"),
         ("betweenness_centrality", PATH, (), {"k": 0}, "k must be at least 1"),
         ("closeness_centrality", PATH, (), {"distance": "weight"}, "counted in edges"),
+        ("harmonic_centrality", PATH, (), {"distance": "weight"}, "counted in edges"),
+        ("harmonic_centrality", PATH, (), {"nbunch": [0]}, "nbunch is not supported"),
+        ("harmonic_centrality", PATH, (), {"sources": [0]}, "sources is not supported"),
         ("eccentricity", PATH, (), {"weight": "weight"}, "counted in edges"),
         ("eccentricity", PATH, (), {"sp": {}}, "sp is not supported"),
         ("eccentricity", PATH, (iter([1, 2]),), {}, "v must be a node, or a list"),
@@ -410,7 +418,7 @@ OF_NETWORKX = [
     *("components.tests.test_connected", "components.tests.test_weakly_connected"),
     *("centrality.tests.test_betweenness_centrality", "centrality.tests.test_closeness_centrality"),
     *("centrality.tests.test_eigenvector_centrality", "centrality.tests.test_katz_centrality"),
-    "centrality.tests.test_degree_centrality",
+    *("centrality.tests.test_degree_centrality", "centrality.tests.test_harmonic_centrality"),
     *("link_analysis.tests.test_pagerank", "shortest_paths.tests", "traversal.tests.test_bfs"),
     *("tests.test_dag", "tests.test_distance_measures"),
 ]
