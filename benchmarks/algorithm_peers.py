@@ -34,7 +34,9 @@ class Library(NamedTuple):
     weighted: a graph of src, dst, weights and the number of vertices, each edge once. sssp: its
     distances from a vertex, of what is not reached inf or more than any path.
     betweenness: of a simple graph, from some sources, not scaled; None where the library takes
-    only their number, and picks them. cores: core numbers of a simple graph.
+    only their number, and picks them. cores: core numbers of a simple graph. harmonic:
+    of some vertices of a simple graph, not divided.
+    degree: sums of the weights of each vertex's edges, of a weighted graph.
     """
 
     graph: Callable[..., Any]
@@ -45,6 +47,8 @@ class Library(NamedTuple):
     sssp: Callable[[Any, int], Any] | None = None
     betweenness: Callable[[Any, list[int]], Any] | None = None
     cores: Callable[[Any], Any] | None = None
+    harmonic: Callable[[Any, list[int]], Any] | None = None
+    degree: Callable[[Any], Any] | None = None
 
 
 def components_by(library: Library, edges: str, out: str) -> None:
@@ -133,6 +137,12 @@ def scipy_sssp(matrix, source: int):
     from scipy.sparse.csgraph import dijkstra
 
     return dijkstra(matrix, directed=True, indices=source)
+
+
+def scipy_degree(matrix):
+    import numpy as np
+
+    return np.asarray(matrix.sum(axis=1)).ravel()
 
 
 def networkit_simple(src, dst, n: int):
@@ -267,6 +277,20 @@ def igraph_betweenness(graph, sources: list[int]):
     import numpy as np
 
     return 2 * np.asarray(graph.betweenness(directed=False, sources=sources))  # a pair counts once
+
+
+def igraph_harmonic(graph, vertices: list[int]):
+    return graph.harmonic_centrality(vertices, normalized=False)
+
+
+def igraph_weighted(src, dst, weight, n: int):
+    graph = igraph_graph(src, dst, n)
+    graph.es["weight"] = weight
+    return graph
+
+
+def igraph_degree(graph):
+    return graph.strength(weights="weight")
 
 
 def duckdb_edges(edges: str):
@@ -428,7 +452,13 @@ def igraph_cores(graph):
 
 LIBRARIES: dict[str, Library] = {
     "scipy": Library(
-        scipy_matrix, scipy_simple, scipy_components, scipy_pagerank, scipy_weighted, scipy_sssp
+        scipy_matrix,
+        scipy_simple,
+        scipy_components,
+        scipy_pagerank,
+        scipy_weighted,
+        scipy_sssp,
+        degree=scipy_degree,
     ),
     "networkit": Library(
         networkit_graph,
@@ -448,8 +478,11 @@ LIBRARIES: dict[str, Library] = {
         igraph_simple,
         igraph_components,
         igraph_pagerank,
+        igraph_weighted,
         betweenness=igraph_betweenness,
         cores=igraph_cores,
+        harmonic=igraph_harmonic,
+        degree=igraph_degree,
     ),
 }
 QUERIES: dict[str, dict[str, Callable[[str, str], None]]] = {

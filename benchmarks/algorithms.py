@@ -26,6 +26,9 @@ graph within it, all make the arrays of their results. Each edge stands once, ea
   igraph's sums have to be delegraph's within 1e-6. NetworKit takes a number of sources only, and
   picks its own; SciPy and python-graphblas have no function for it.
 - cores: core numbers, which have to be delegraph's. The libraries' calls return a list.
+- harmonic: of 64 random vertices with edges. igraph's values have to be delegraph's. NetworKit
+  takes all vertices, or picks some; SciPy and python-graphblas have no function for it.
+- degree: the sums of weights, which have to be the same.
 
 GAP's programs check themselves (-v), on small graphs. OpenMP's threads sleep while they wait
 (environment.share_cores).
@@ -67,13 +70,15 @@ ALGORITHMS = ("components", "pagerank")
 APART = 1e-4
 """How far a PageRank may be from delegraph's, summed over vertices."""
 ALONE = {
-    "scipy": ("components", "pagerank", "sssp"),
+    "scipy": ("components", "pagerank", "sssp", "degree"),
     "networkit": ("components", "pagerank", "sssp", "betweenness", "cores"),
     "python-graphblas": ("components", "pagerank"),
-    "igraph": ("betweenness", "cores"),
+    "igraph": ("betweenness", "cores", "harmonic", "degree"),
 }
 """What libraries are timed alone with, of those asked for."""
 SOURCES = 4
+MANY = 64
+"""Vertices that harmonic centrality is of."""
 DELTAS = (2, 16, 128, 1024)
 """Of GAP's buckets, to choose from."""
 
@@ -236,19 +241,21 @@ def alone(name: str, edges: Path, folder: Path, options) -> list[dict]:
     pq.write_table(pa.table(once._asdict()), folder / "weighted.parquet")
     build = ("build", folder / "weighted.parquet", "-o", stores["weighted"], "--weight", "weight")
     delegraph(options, *build, "--quiet")
+    able = np.flatnonzero(np.diff(graph.offsets.astype(np.int64)))
+    many = np.random.default_rng(2).permutation(able)[:MANY].tolist()
     if options.gap:
         search.write_gap(graph, folder / "graph.sg")
         search.write_gap(graph, folder / "graph.wsg", weights)
         sources = sources_of_gap(options.gap, folder)
     else:
-        able = np.flatnonzero(np.diff(graph.offsets.astype(np.int64)))
         sources = np.random.default_rng(1).choice(able, SOURCES, replace=False).tolist()
-    tools = {"delegraph": own(stores, graph.vertices, sources, folder, options)}
+    tools = {"delegraph": own(stores, graph.vertices, sources, many, folder, options)}
     if options.gap:
         iterations = own_record(stores["degree"], folder, options, "pagerank")["pagerank"]
         deltas = (2,) if name.startswith("kron") else DELTAS
         tools["GAP"] = gap(options.gap, folder, iterations["iterations"], sources, deltas)
-    tools |= {tool: peer(tool, graph, once, sources) for tool in options.tools if tool in ALONE}
+    able_peers = [tool for tool in options.tools if tool in ALONE]
+    tools |= {tool: peer(tool, graph, once, sources, many) for tool in able_peers}
 
     print(f"\n{name}, alone: {graph.vertices:,} vertices, {graph.edges // 2:,} edges")
     results = []
@@ -306,10 +313,13 @@ def own_record(store: Path, folder: Path, options, *arguments: object) -> dict:
     return json.loads((folder / "out.run.json").read_text())
 
 
-def own(stores: dict[str, Path], n: int, sources: list[int], folder: Path, options):
-    """Timed runs by algorithm. n: vertices."""
+def own(
+    stores: dict[str, Path], n: int, sources: list[int], many: list[int], folder: Path, options
+):
+    """Timed runs by algorithm. n: vertices. many: those that harmonic centrality is of."""
     turn = itertools.cycle(sources)
     pq.write_table(pa.table({"vertex": sources}), folder / "sources.parquet")
+    pq.write_table(pa.table({"vertex": many}), folder / "many.parquet")
 
     def ran(store: str, *arguments: object) -> float:
         return own_record(stores[store], folder, options, *arguments)["seconds"]["search"]
@@ -330,9 +340,18 @@ def own(stores: dict[str, Path], n: int, sources: list[int], folder: Path, optio
 
     def betweenness() -> Run:
         seconds = ran("weighted", "betweenness", "--sources", folder / "sources.parquet")
-        counted = ds.dataset(folder / "out").count_rows()
-        scale = 2 * len(sources) / counted  # undone: pairs once, sources that stand for all
-        return Run(seconds, values("betweenness", 0) * scale)
+        others, k = ds.dataset(folder / "out").count_rows() - 1, len(sources)
+        found = values("betweenness", 0) * (2 / others)  # pairs twice, of as many sources
+        found[sources] *= k - 1  # which do not count their own paths
+        found[np.setdiff1d(np.arange(n), sources)] *= k
+        return Run(seconds, found)
+
+    def harmonic() -> Run:
+        seconds = ran("weighted", "harmonic", "--sources", folder / "many.parquet")
+        return Run(seconds, values("harmonic", 0)[many])
+
+    def degree() -> Run:
+        return Run(ran("weighted", "degree"), values("weighted_degree", 0))
 
     return {
         "components": lambda: Run(ran("degree", "components")),
@@ -340,10 +359,14 @@ def own(stores: dict[str, Path], n: int, sources: list[int], folder: Path, optio
         "sssp": sssp,
         "betweenness": betweenness,
         "cores": lambda: Run(ran("weighted", "cores"), values("core", 0)),
+        "harmonic": harmonic,
+        "degree": degree,
     }
 
 
-def peer(tool: str, graph: Graph, once: Edges, sources: list[int]) -> dict[str, Timed]:
+def peer(
+    tool: str, graph: Graph, once: Edges, sources: list[int], many: list[int]
+) -> dict[str, Timed]:
     """On edges that were counted once already: all algorithms take the same graph."""
     library = LIBRARIES[tool]
     simple = library.simple(once.src, once.dst, graph.vertices)
@@ -369,6 +392,8 @@ def peer(tool: str, graph: Graph, once: Edges, sources: list[int]) -> dict[str, 
         "sssp": sssp,
         "betweenness": lambda: Run(*clocked(library.betweenness, simple, sources)),
         "cores": lambda: Run(*clocked(library.cores, simple)),
+        "harmonic": lambda: Run(*clocked(library.harmonic, simple, many)),
+        "degree": lambda: Run(*clocked(library.degree, weighted)),
     }
     return {algorithm: timed[algorithm] for algorithm in ALONE[tool]}
 

@@ -90,7 +90,7 @@ def _option(parameter: Parameter) -> Callable[[Any], Any]:
 
 def _help(question: Question) -> str:
     columns, description = "", question.description.strip()
-    if len(question.forms) == 1:
+    if len(question.forms) == 1 and not question.forms[0].alternatives:
         *names, last = ("vertex", *question.forms[0].columns)
         columns = f"OUTPUT has the columns {', '.join(names)} and {last}. "
     examples = "\n".join(question.examples)

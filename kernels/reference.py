@@ -88,6 +88,20 @@ def components(src: NDArray, dst: NDArray, vertices: int) -> NDArray[np.int64]:
             return least
 
 
+def harmonic(src: NDArray, dst: NDArray, vertices: int) -> NDArray[np.float64]:
+    """Return, for each vertex, the sum of 1 over the distances of the other vertices that reach it,
+    in hops along directed edges.
+
+    >>> harmonic(np.array([0, 1]), np.array([1, 2]), 4).tolist()
+    [0.0, 1.0, 1.5, 0.0]
+    """
+    sums = np.zeros(vertices)
+    for vertex in range(vertices):
+        distance = distances(dst, src, vertices, vertex, directed=True)
+        sums[vertex] = (1 / distance[distance > 0]).sum()
+    return sums
+
+
 def pagerank(
     src: NDArray,
     dst: NDArray,
@@ -230,6 +244,19 @@ def cores(src: NDArray, dst: NDArray, vertices: int) -> tuple[NDArray[np.int64],
         else:
             k = int(degree[left].min())
     return core, rounds
+
+
+def degrees(
+    src: NDArray, dst: NDArray, vertices: int, weight: NDArray | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the number of directed edges that enter each vertex, and of those that leave it; or
+    the sums of their weights.
+
+    >>> [found.tolist() for found in degrees(np.array([0, 0]), np.array([1, 2]), 3)]
+    [[0.0, 1.0, 1.0], [2.0, 0.0, 0.0]]
+    """
+    ones = np.ones(vertices)
+    return sums(src, dst, ones, weight), sums(dst, src, ones, weight)
 
 
 def betweenness(src: NDArray, dst: NDArray, vertices: int, sources: NDArray) -> NDArray[np.float64]:

@@ -25,8 +25,10 @@ __all__ = [
     "closeness",
     "components",
     "cores",
+    "degree",
     "eccentricity",
     "eigenvector",
+    "harmonic",
     "hits",
     "katz",
     "labels",
@@ -435,6 +437,69 @@ def closeness(
 
 
 @overload
+def harmonic(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath,
+    sources: AnySources | None = None,
+    seed: int = 1,
+    normalized: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def harmonic(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: None = None,
+    sources: AnySources | None = None,
+    seed: int = 1,
+    normalized: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+@public
+def harmonic(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath | None = None,
+    sources: AnySources | None = None,
+    seed: int = 1,
+    normalized: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Compute harmonic centrality: the sum of 1 / distance from all other vertices.
+
+    Distances to the vertex are in hops. A vertex that does not reach it adds nothing.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        sources: the vertices to compute values of: a number of random vertices, some ids, or a
+            Parquet file with a column ``vertex``; None for all vertices.
+        seed: chooses the random vertices.
+        normalized: divide by the number of other vertices.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask(
+        "harmonic",
+        graph,
+        output,
+        {"sources": sources, "seed": seed, "normalized": normalized},
+        options,
+    )
+
+
+@overload
 def eccentricity(
     graph: AnyPath | EdgeSource,
     *,
@@ -792,3 +857,53 @@ def cores(
         The result; with an output its record, whether it was there already, and notes for the user.
     """
     return ask("cores", graph, output, {"min": min}, options)
+
+
+@overload
+def degree(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def degree(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: None = None,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+@public
+def degree(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath | None = None,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Count the neighbours of each vertex, and add up the weights of its edges.
+
+    The columns are ``degree``, or ``in_degree`` and ``out_degree`` of directed edges. If the graph
+    has weights, there are also their sums: ``weighted_degree``, or ``weighted_in_degree`` and
+    ``weighted_out_degree``. Self-loops are left out, and rows that repeat an edge count once.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        unweighted: ignore the weights of the graph.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask("degree", graph, output, {"unweighted": unweighted}, options)

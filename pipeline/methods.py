@@ -156,6 +156,21 @@ class QuestionMethods:
         """
         return self._ask("closeness", {"sources": sources, "seed": seed})
 
+    def harmonic(
+        self, *, sources: AnySources | None = None, seed: int = 1, normalized: bool = False
+    ) -> Result:
+        """Compute harmonic centrality: the sum of 1 / distance from all other vertices.
+
+        Distances to the vertex are in hops. A vertex that does not reach it adds nothing.
+
+        Args:
+            sources: the vertices to compute values of: a number of random vertices, some ids, or a
+                Parquet file with a column ``vertex``; None for all vertices.
+            seed: chooses the random vertices.
+            normalized: divide by the number of other vertices.
+        """
+        return self._ask("harmonic", {"sources": sources, "seed": seed, "normalized": normalized})
+
     def eccentricity(self, *, sources: AnySources | None = None, seed: int = 1) -> Result:
         """Compute eccentricity: each vertex's distance to the farthest vertex that it reaches.
 
@@ -264,3 +279,16 @@ class QuestionMethods:
                 left.
         """
         return self._ask("cores", {"min": min})
+
+    def degree(self, *, unweighted: bool = False) -> Result:
+        """Count the neighbours of each vertex, and add up the weights of its edges.
+
+        The columns are ``degree``, or ``in_degree`` and ``out_degree`` of directed edges. If the
+        graph has weights, there are also their sums: ``weighted_degree``, or ``weighted_in_degree``
+        and ``weighted_out_degree``. Self-loops are left out, and rows that repeat an edge count
+        once.
+
+        Args:
+            unweighted: ignore the weights of the graph.
+        """
+        return self._ask("degree", {"unweighted": unweighted})

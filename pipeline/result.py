@@ -146,8 +146,9 @@ class Result:
         return None if FORMS[self.name].finding is None else self._findings(top).facts()
 
     def _findings(self, top: int, distributes: bool = False) -> Findings:
-        sizes, findings = self._answer.group_sizes, Findings(self.name, top, distributes)
-        columns = self._answer.columns if sizes is None else (sizes,)
+        sizes, columns = self._answer.group_sizes, self._answer.columns
+        findings = Findings(self.name, [one.name for one in columns], top, distributes)
+        columns = columns if sizes is None else (sizes,)
         for batch in self._batches_of([one for one in columns if one.name == findings.column]):
             findings.add(batch)
         return findings
@@ -292,7 +293,7 @@ class Result:
         if not findings["distribution"]:
             return notebook_html(form.title, facts, rows)
         ranges = join_ranges(findings["distribution"], _BARS, has_equal_ranges(self.name))
-        values, counted = distribution_head(self.name)
+        values, counted = distribution_head(self.name, findings)
         bars = [(range_name(low, high), count) for low, high, count in ranges]
         ends = shown(ranges[0][0]), shown(ranges[-1][1])
         picture = Picture(f"{counted} by {values}", *ends, bars)

@@ -44,17 +44,10 @@ def find(batches: Iterable[pa.RecordBatch], findings: Findings) -> Findings:
 
 def findings_of(result: Result, top: int = TOP) -> Findings:
     """Return the findings of a result on disk, with distributions."""
-    findings = Findings(result.algorithm, top, distributes=True)
+    findings = Findings(result.algorithm, result.values, top, distributes=True)
     if findings.kind == "groups":
-        return find(_group_sizes(result, _group(result)), findings)
+        return find(_group_sizes(result, findings.read), findings)
     return find(_stored(result.batches(1 << 20, ("vertex", findings.column))), findings)
-
-
-def _group(result: Result) -> str:
-    """Return the column that names the group of each vertex."""
-    declared = FORMS[result.algorithm].finding
-    assert declared is not None
-    return declared[1]
 
 
 def _stored(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -133,13 +126,18 @@ def top_rows(form: str, found: Mapping[str, Any], top: int) -> list[tuple[str, s
     """Return a heading and a row for each of the first vertices or groups; nothing if there are
     none.
     """
-    declared = FORMS[form].finding
-    if declared is None or not found.get("top") or not top:
+    if not found.get("top") or not top:
         return []
-    kind, column = declared
+    kind, column = finding_of(form, found)
     head = (column, SIZE) if kind == "groups" else ("vertex", column)
     rows = [(f"  {shortened(vertex)}", _exact(value)) for vertex, value in found["top"][:top]]
     return [(head[0], f"{head[1]}, {_HEADS[kind]}"), *rows]
+
+
+def finding_of(form: str, found: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the kind of a result's findings, and the column that they are of."""
+    kind, column = FORMS[form].finding or ("", "distance")
+    return kind, found.get("column", column)  # which records of older versions do not name
 
 
 def _exact(value: float) -> str:
@@ -165,30 +163,30 @@ def with_top(form: str, record: Mapping[str, Any], output: str, top: int) -> dic
     return {**record, "found": {name: found[name] for name in found if name != "distribution"}}
 
 
-def distribution_head(form: str) -> tuple[str, str]:
-    """Return what the ranges of a form's distribution are of, and what is counted in them."""
-    kind, column = FORMS[form].finding or ("", "distance")
+def distribution_head(form: str, found: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what the ranges of a distribution are of, and what is counted in them."""
+    kind, column = finding_of(form, found)
     if kind == "groups":
         return SIZE, f"{column}s"
     return column, "vertices" if kind else "rows"
 
 
 def distribution_rows(
-    form: str, ranges: Sequence[Range], mark: str = MARK
+    form: str, found: Mapping[str, Any], mark: str = MARK
 ) -> list[tuple[str, str]]:
     """Return a heading and a row for each range of values, with a bar of marks; nothing if there
     are no values.
     """
-    if not ranges:
+    if not found["distribution"]:
         return []
-    joined = join_ranges(ranges, _MOST_LINES, has_equal_ranges(form))
+    joined = join_ranges(found["distribution"], _MOST_LINES, has_equal_ranges(form))
     most = max(count for _, _, count in joined)
     width = len(f"{most:,}")
     rows = [
         (f"  {range_name(low, high)}", f"{count:>{width},}  {mark * -(-count * _WIDTH // most)}")
         for low, high, count in joined
     ]
-    values, counted = distribution_head(form)
+    values, counted = distribution_head(form, found)
     if not has_equal_ranges(form):
         counted += ", in ranges of growing width"
     return [(values, counted), *rows]

@@ -124,10 +124,10 @@ def bench(
 
     --algorithm measures another question, from the loaded graph to the arrays of a result, and
     validates the last run. Each run of sssp has another random source (generated graphs get weights
-    from 1 to 255). Each run of betweenness has 4 sources; of closeness and eccentricity, 64. The
-    command prints seconds (for pagerank also those of an iteration) and EVPS: vertices and edges
-    divided by seconds, as LDBC Graphalytics defines it. With workers, a first run of each number of
-    workers does not count.
+    from 1 to 255). Each run of betweenness has 4 sources; of closeness, harmonic and eccentricity,
+    64. The command prints seconds (for pagerank also those of an iteration) and EVPS: vertices and
+    edges divided by seconds, as LDBC Graphalytics defines it. With workers, a first run of each
+    number of workers does not count.
 
     --ablation measures a search by masked products on the CPU: without optimizations, with one more
     in each row, and with all but one. One row has the search of bfs.

@@ -34,7 +34,12 @@ MOST_TAKEN_BYTES = 2
 """Most bytes for each vertex that the receiver of one search's distances holds."""
 
 HOPS = np.dtype(
-    [("reached", "u8"), ("total", "u8"), ("farthest", "u4"), ("unused", "u4")], align=True
+    [
+        *((name, "u8") for name in ("reached", "total")),
+        ("harmonic", "f8"),
+        *((name, "u4") for name in ("farthest", "unused")),
+    ],
+    align=True,
 )
 CONTROL = np.dtype(
     [

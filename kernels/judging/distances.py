@@ -67,51 +67,68 @@ def put_targets(sources, targets, room, rows):
         room[u] += 1
 
 
-@kernel(i64s, u32s, boolean, u32s, u64s, u64s, u64s, u32s, u32s, i64s, i64s, i64s)
+@kernel(i64s, u32s, boolean, u32s, u64s, u64s, u64s, u32s, u32s, i64s, i64s, i64s, f64s)
 def sum_distances(
-    offsets, targets, both_ways, sources, seen, here, then, active, found, reached, total, farthest
+    offsets,
+    targets,
+    both_ways,
+    sources,
+    seen,
+    here,
+    then,
+    active,
+    found,
+    reached,
+    total,
+    farthest,
+    harmonic,
 ):
     """Search from up to 64 different ``sources``. For each source, count the vertices that it
-    reaches, itself among them, and compute the sum of their distances and the greatest distance.
-    Returns the number of edges looked at.
+    reaches, itself among them, and compute the sum of their distances, the greatest distance, and
+    the sum of 1 over the distances of the others. Returns the number of edges looked at.
 
     All searches go at once, unless they seldom meet: then each goes by itself, which takes less
     time for an edge. both_ways: whether every edge leads both ways; if so, a level of very many
     edges is looked for from the vertices that it may reach. seen, here, then: uint64, by vertex;
     ``here`` and ``then`` are empty before and after. active, found: uint32, room for all vertices.
-    reached, total, farthest: int64, by source.
+    reached, total, farthest: int64, by source. harmonic: float64, by source.
     """
     room = seen, here, then, active, found
-    looked, done = _search_together(
-        offsets, targets, both_ways, sources, *room, reached, total, farthest
-    )
+    sums = reached, total, farthest, harmonic
+    looked, done = _search_together(offsets, targets, both_ways, sources, *room, *sums)
     if not done:
         here[:] = 0
         then[:] = 0
         found[:] = UNREACHED
         for i in range(sources.shape[0]):
-            sums = _search_apart(offsets, targets, sources[i], found, active)
-            reached[i], total[i], farthest[i] = sums[:3]
-            looked += sums[3]
+            reached[i], total[i], farthest[i], harmonic[i], edges = _search_apart(
+                offsets, targets, sources[i], found, active
+            )
+            looked += edges
     return looked
 
 
 @compiled
 def _search_apart(offsets, targets, source, depth, order):
     """Search from one source by itself. Returns the number of vertices reached, the sum of their
-    distances, the greatest distance, and the number of edges looked at. depth: UNREACHED everywhere
-    before and after.
+    distances, the greatest distance, the sum of 1 over the distances of the others, and the number
+    of edges looked at. depth: UNREACHED everywhere before and after.
     """
     depth[source] = 0
     order[0] = source
     last = 1
     first = 0
+    level = np.int64(0)
     total = np.int64(0)
+    harmonic = 0.0
     looked = np.int64(0)
     while first < last:
+        if depth[order[first]] > level:
+            level += 1
+            total += level * (last - first)
+            harmonic += (last - first) / level
         u = np.uintp(order[first])
         first += 1
-        total += depth[u]
         looked += offsets[u + 1] - offsets[u]
         for e in range(offsets[u], offsets[u + 1]):
             v = np.uintp(targets[e])
@@ -119,15 +136,26 @@ def _search_apart(offsets, targets, source, depth, order):
                 depth[v] = depth[u] + np.uint32(1)
                 order[last] = np.uint32(v)
                 last += 1
-    farthest = np.int64(depth[order[last - 1]])
     for i in range(last):
         depth[order[i]] = UNREACHED
-    return last, total, farthest, looked
+    return last, total, level, harmonic, looked
 
 
 @compiled
 def _search_together(
-    offsets, targets, both_ways, sources, seen, here, then, active, found, reached, total, farthest
+    offsets,
+    targets,
+    both_ways,
+    sources,
+    seen,
+    here,
+    then,
+    active,
+    found,
+    reached,
+    total,
+    farthest,
+    harmonic,
 ):
     """Search from all sources at the same time. Returns the number of edges looked at, and whether
     the searches were finished; they are not if they seldom meet.
@@ -142,7 +170,9 @@ def _search_together(
         reached[i] = 1
         total[i] = 0
         farthest[i] = 0
+        harmonic[i] = 0
     level = 0
+    counts = np.zeros(TOGETHER, np.int64)
     looked = np.int64(0)
     most = _SELDOM * targets.shape[0]
     while count:
@@ -162,18 +192,37 @@ def _search_together(
             looked += leaving
         for i in range(new_count):
             v = np.uintp(found[i])
-            new = then[v]
-            seen[v] |= new
-            while new:
-                bit = trailing_zeros(new)
-                reached[bit] += 1
-                total[bit] += level
-                farthest[bit] = level
-                new &= new - np.uint64(1)
+            seen[v] |= then[v]
+            _count_bits(then[v], counts)
+        _add_level(counts, level, reached, total, farthest, harmonic)
         here, then = then, here
         active, found = found, active
         count = new_count
     return looked, True
+
+
+@compiled
+def _count_bits(word, counts):
+    while word:
+        counts[trailing_zeros(word)] += 1
+        word &= word - np.uint64(1)
+
+
+@compiled
+def _add_level(counts, level, reached, total, farthest, harmonic):
+    """Add the vertices that a level has found to the sums, and clear their counts. Returns whether
+    there are any.
+    """
+    any_found = False
+    for i in range(reached.shape[0]):
+        if counts[i]:
+            any_found = True
+            reached[i] += counts[i]
+            total[i] += level * counts[i]
+            farthest[i] = level
+            harmonic[i] += counts[i] / level
+            counts[i] = 0
+    return any_found
 
 
 @compiled
@@ -234,24 +283,16 @@ def spread_words(sources, targets, here, seen, then):
             then[v] |= word & ~seen[v]
 
 
-@kernel(u64s, u64s, i64, i64s, i64s, i64s)
-def enter_level(then, seen, level, reached, total, farthest):
+@kernel(u64s, u64s, i64, i64s, i64s, i64s, f64s)
+def enter_level(then, seen, level, reached, total, farthest, harmonic):
     """Count what a level has found, after all edges have passed. Returns whether it has found any
-    vertex.
+    vertex. reached, total, farthest, harmonic: (TOGETHER,), as in sum_distances.
     """
-    found = False
+    counts = np.zeros(TOGETHER, np.int64)
     for v in range(then.shape[0]):
-        new = then[v]
-        if new:
-            found = True
-            seen[v] |= new
-            while new:
-                bit = trailing_zeros(new)
-                reached[bit] += 1
-                total[bit] += level
-                farthest[bit] = level
-                new &= new - np.uint64(1)
-    return found
+        seen[v] |= then[v]
+        _count_bits(then[v], counts)
+    return _add_level(counts, level, reached, total, farthest, harmonic)
 
 
 @compiled

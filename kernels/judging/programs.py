@@ -12,9 +12,9 @@ or only from, or that has one neighbour; (3) all values together are what lies b
 shortest paths, by distances that are found anew; (4) each value is the one that follows from counts
 of paths that are found anew. If there is only one source, its value is null, and no other value is.
 
-Closeness and eccentricity: (1) every value is a number that it may be; (2) it is the value that
-follows from distances that are found anew (distances.py); (3) the vertices that were asked for have
-a row, and no others.
+Closeness, harmonic centrality and eccentricity: (1) every value is a number that it may be; (2) it
+is the value that follows from distances that are found anew (distances.py); (3) the vertices that
+were asked for have a row, and no others.
 
 Core numbers: (1) every value is a number that it may be; (2) it is the one that is found anew
 (cores.py); (3) a vertex has as many neighbours of its core number or a greater one as its core
@@ -32,6 +32,9 @@ vertices that edges come from. Only true distances obey these rules: each has on
 down to 0, and none is less than its path. Several searches together: (3) an edge leads one level on
 at most; (4) a vertex that is no source has edges from the level before, and its nearest source is
 the first of the nearest sources of the vertices that these edges come from.
+
+Degrees: (1) every degree is the number of edges, counted anew; (2) every weighted degree is the sum
+of their weights, added up anew.
 
 HITS, eigenvector and Katz centrality: (1) every score is a number from 0 to 1; (2) it is the one
 that follows from as many iterations, done anew.
@@ -104,6 +107,11 @@ CORE_RULES = {
     2: "every core number equals the number computed again",
     3: "a vertex has at least as many neighbours in its core as its core number",
     4: "exactly the vertices with the least core number asked for, or more, have a row",
+}
+
+DEGREE_RULES = {
+    1: "every degree is the number of the vertex's edges, counted again",
+    2: "every weighted degree is the sum of the edges' weights, added up again",
 }
 
 PATH_RULES = {

@@ -23,8 +23,8 @@ AHEAD = 2 * int(_AHEAD)
 @kernel(PIECE, i64, i64, u32s, u32s, u8s)
 def search_alone(piece, source, most, distance, queue, seen):
     """Search breadth-first from a vertex, ``most`` levels at most. Returns (vertices reached, sum
-    of their distances, the greatest distance, edges looked at), with -1 for the vertices if a
-    distance is too great for ``distance``.
+    of their distances, the greatest distance, sum of 1 over the distances of the others, edges
+    looked at), with -1 for the vertices if a distance is too great for ``distance``.
 
     The piece is a whole subgraph at hand, whose rows and targets are places. distance: receives the
     distances of vertices that are reached, and the greatest number of its type for others. queue:
@@ -42,6 +42,7 @@ def search_alone(piece, source, most, distance, queue, seen):
     last = _ONE
     level = 0
     total = edges = np.int64(0)
+    harmonic = 0.0
     while first < last and level < most:
         end = last
         for i in range(first, last):
@@ -60,11 +61,12 @@ def search_alone(piece, source, most, distance, queue, seen):
                 end += np.uintp(seen[v] ^ np.uint8(1))
                 seen[v] = 1
         if end > last and level + 1 == nowhere:
-            return np.int64(-1), total, level, edges
+            return np.int64(-1), total, level, harmonic, edges
         total += (level + 1) * np.int64(end - last)
+        harmonic += np.int64(end - last) / (level + 1)
         if end > last:
             level += 1
         first, last = last, end
     for i in range(first, last):
         distance[queue[i]] = level  # of the last level, where there may be more
-    return np.int64(last), total, level, edges
+    return np.int64(last), total, level, harmonic, edges

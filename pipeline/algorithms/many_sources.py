@@ -1,12 +1,15 @@
-"""Questions about many vertices, each answered by a search from it: closeness and eccentricity add
-distances up by source and keep none.
+"""Questions about many vertices, each answered by a search from it: closeness, harmonic centrality
+and eccentricity add distances up by source and keep none.
+
+A sum is added up level by level, as the number of vertices that the level has found, which is the
+same on every engine, times what each counts. So sums of fractions are the same, too.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,8 +46,13 @@ SOURCE_BYTES = 20
 it is left.
 """
 
-SUM_BYTES = SOURCE_BYTES + 3 * 8
-"""Bytes for each source, with its three sums."""
+SUMS = {"reached": np.int64, "total": np.int64, "farthest": np.int64, "harmonic": np.float64}
+"""The sums of a search by name, with the types of their arrays. (Hops in searches.py explains
+them.)
+"""
+
+SUM_BYTES = SOURCE_BYTES + 8 * len(SUMS)
+"""Bytes for each source, with its sums."""
 
 
 SOURCE_IDS = "source_ids"
@@ -57,9 +65,7 @@ _MOST_TEXT = 1 << 14
 
 @dataclass(frozen=True)
 class DistanceSumsProgram:
-    """The program: searches from each of ``sources`` (global ids). It gives the number of vertices
-    that each search reaches, the source among them, the sum of their distances, and the greatest
-    distance.
+    """The program: searches from each of ``sources`` (global ids). It gives the sums of each.
 
     along: whether edges are followed in their direction, or against it. dealt: which rank's part
     this is, of how many ranks.
@@ -68,7 +74,7 @@ class DistanceSumsProgram:
     sources: NDArray[np.uint32]
     along: bool
     dealt: tuple[int, int] = (0, 1)
-    columns = ("source", "reached", "total", "farthest")
+    columns = ("source", *SUMS)
     weighted = wants_degrees = scans_once = False
     calls = Calls((Or,), (hops, count_bits))
 
@@ -96,7 +102,7 @@ class DistanceSumsProgram:
                 searches = None  # for good; its room is used
                 apart = search_apart(operations, rows, batch)
                 assert apart is not None  # 32 bits are enough
-                sums = np.array(apart).T
+                sums = zip(*apart, strict=True)
             for into, values in zip(found.values(), sums, strict=True):
                 into[at] = values
             answered[at] = True
@@ -137,8 +143,8 @@ class DistanceSumsProgram:
         record = {**EdgeCounts(edges=searches.edges)._asdict(), "directed": not graph.twice}
         return ProgramResult({"source": self.sources, **found}, record)
 
-    def _nothing(self) -> dict[str, NDArray[np.int64]]:
-        return {name: np.zeros(len(self.sources), np.int64) for name in self.columns[1:]}
+    def _nothing(self) -> dict[str, NDArray]:
+        return no_sums(len(self.sources))
 
     def of_rank(self, rank: int, ranks: int) -> DistanceSumsProgram:
         return replace(self, dealt=(rank, ranks))
@@ -146,10 +152,15 @@ class DistanceSumsProgram:
     def put_together(self, given: ProgramResult, next_result: ProgramResult) -> ProgramResult:
         """Add up the results of ranks: where another rank has answered, a value is 0."""
         values = {name: np.asarray(array) for name, array in given.values.items()}
-        for name in self.columns[1:]:
+        for name in SUMS:
             values[name] += np.asarray(next_result.values[name])
         edges = given.record["edges"] + next_result.record["edges"]
         return ProgramResult(values, {**given.record, "edges": edges})
+
+
+def no_sums(sources: int) -> dict[str, NDArray]:
+    """Return the sums of some searches by name, all 0."""
+    return {name: np.zeros(sources, kind) for name, kind in SUMS.items()}
 
 
 def nothing_answered(sources: NDArray[np.uint32]) -> NDArray[np.bool_]:
@@ -163,12 +174,11 @@ def left_of(answered: NDArray[np.bool_], rank: int = 0, ranks: int = 1) -> NDArr
 
 def _sums_together(
     searches: Searches, sources: NDArray[np.uint32], along: bool, rows: Rows | None
-) -> NDArray[np.int64] | None:
-    """Search together. Returns the numbers of vertices reached, the sums of their distances, and
-    the greatest distances, by source; or None if searches seldom meet and there are ``rows`` to
-    search apart.
+) -> Iterable[NDArray] | None:
+    """Search together. Returns the sums by source, in the order of SUMS; or None if searches seldom
+    meet and there are ``rows`` to search apart.
     """
-    reached, total, farthest = sums = np.zeros((3, len(sources)), np.int64)
+    reached, total, farthest, harmonic = sums = no_sums(len(sources)).values()
     reached += 1
     for level, new in searches.levels(sources, along):
         if rows is not None and not searches.meet:
@@ -176,6 +186,7 @@ def _sums_together(
         reached += new
         total += level * new
         farthest[new > 0] = level
+        harmonic += new / level
     return sums
 
 
@@ -243,11 +254,12 @@ def sources_of(sources: int | NamedVertices | None, seed: int) -> Sources:
 
 
 class Distances(NamedTuple):
-    """Sums of distances by source, and the number of vertices: int64, all of one length."""
+    """Sums of distances by source, all of one length, and facts of the graph."""
 
     reached: NDArray[np.int64]
     total: NDArray[np.int64]
     farthest: NDArray[np.int64]
+    harmonic: NDArray[np.float64]
     vertices: int
     directed: bool
 
@@ -256,18 +268,19 @@ class Distances(NamedTuple):
 class DistancesQuestion:
     """The question that is answered for each source by its distances. sources: the vertices to tell
     of. along: as in DistanceSumsProgram. value: the answer for each source, and other facts for the
-    record.
+    record. more: options beside the sources that decide the result.
     """
 
     name: str
     sources: Sources
     along: bool
     value: Callable[[Distances], tuple[NDArray, Mapping[str, Any]]]
+    more: Mapping[str, Option] = field(default_factory=dict)
     step = "source"
     weighted = False
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
-        return {**self.sources.told(id_type)}
+        return {**self.sources.told(id_type), **self.more}
 
     def program(self, names: Names, info: GraphInfo) -> Program:
         return DistanceSumsProgram(self.sources.places(names), self.along)
@@ -279,11 +292,10 @@ class DistancesQuestion:
         return sums_bytes(counts) + SUM_BYTES * self.sources.most(counts.vertices)
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
-        source, reached, total, farthest = (
-            np.asarray(given.values[c]) for c in DistanceSumsProgram.columns
-        )
+        source = np.asarray(given.values["source"])
+        sums = {name: np.asarray(given.values[name]) for name in SUMS}
         vertices, directed = sum(names.pieces), given.record["directed"]
-        value, facts = self.value(Distances(reached, total, farthest, vertices, directed))
+        value, facts = self.value(Distances(**sums, vertices=vertices, directed=directed))
         values = np.zeros(vertices, value.dtype)
         values[source] = value
         record = {**sources_record(len(source), method, given), **facts}

@@ -224,7 +224,7 @@ class _Walk:
 
     def _degrees(self) -> Vector:
         if self.of.weights is None:
-            return self.operations.degrees()
+            return self.operations.degrees(along=False)
         ones = self.operations.vector(_SHARES, 1.0)  # before the shares need room
         degree = self.operations.vector(_WEIGHTS)
         self.operations.gather(self.sum, ones, degree, along=False)

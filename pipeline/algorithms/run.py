@@ -466,7 +466,8 @@ def write(subject: Subject, answer: Answer, run: Run) -> FoundRecord:
     with run.clock.phase("write"):
         at_once, need = files_at_once(subject, len(names.pieces), run)
         to = run.work.output, names, columns, run.info, run.executor
-        findings = Findings(run.info.algorithm, max(TOP, run.options.top))
+        there = [column.name for column in columns]
+        findings = Findings(run.info.algorithm, there, max(TOP, run.options.top))
         write_result(*to, findings, at_once, need, chosen(answer, names), answer.group_sizes)
         run.work.sync()
     return cast(FoundRecord, findings.facts())

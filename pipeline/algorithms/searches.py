@@ -130,12 +130,14 @@ def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> N
 
 class Hops(NamedTuple):
     """Facts of a search by itself. reached: the number of vertices reached, the source among them.
-    total, farthest: the sum of their distances, and the greatest distance.
+    total, farthest: the sum of their distances, and the greatest distance. harmonic: the sum of 1
+    over the distances of all but the source.
     """
 
     reached: int
     total: int
     farthest: int
+    harmonic: float
 
 
 def search_apart(
@@ -168,7 +170,7 @@ def search_apart(
 
     def search(i: int) -> tuple[Hops, int]:
         if deeper:
-            return Hops(0, 0, 0), 0
+            return Hops(0, 0, 0, 0.0), 0
         buffer, queue, seen = free.get()
         distance = buffer if distances is None else distances[i]
         *hops, edges = search_alone(rows.piece, int(sources[i]), levels, distance, queue, seen)

@@ -14,7 +14,7 @@ from ...partition.disk.system_errors import naming_file
 from ...partition.errors import InputError
 from ...partition.input.arrow import strings
 from ...partition.input.id_types import is_bytes, shown_id
-from ..results.result import COLUMNS, Result
+from ..results.result import Result
 from ..run.execute import Executor
 from ..run.plan import fits, held_now, too_little
 from .graph_file import STEP
@@ -41,7 +41,7 @@ def write_result_text(result: Result, path: Path, executor: Executor, limit: int
 
 
 def _write(result: Result, path: Path) -> None:
-    value = next(iter(COLUMNS[result.algorithm]))
+    value = result.values[0]
     missing = _UNREACHED.get(result.algorithm, _NO_PATH)
     kind = result.schema.field("vertex").type
     kind = pa.string() if is_bytes(kind) else kind

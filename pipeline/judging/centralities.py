@@ -1,4 +1,4 @@
-"""Validation of closeness, eccentricity and betweenness. The rules are in
+"""Validation of closeness, harmonic centrality, eccentricity and betweenness. The rules are in
 kernels/judging/programs.py.
 
 The judge has kernels of its own (distances.py), which compute as many values again as the limits
@@ -33,8 +33,8 @@ _NOTHING = 1e-12
 
 
 class DistancesVerdict(Verdict):
-    """Verdict on closeness or eccentricity. rows: number of rows of the result. found_anew: number
-    of vertices whose distances were computed again.
+    """Verdict on closeness, harmonic centrality or eccentricity. rows: number of rows of the
+    result. found_anew: number of vertices whose distances were computed again.
     """
 
     rows: int
@@ -66,6 +66,26 @@ def validate_closeness(
 
     return _validate_distances(
         graph, result, sources, "closeness", closeness, 1 + _ROUNDING, along=False
+    )
+
+
+def validate_harmonic(
+    graph: JudgedEdges, result: Result, sources: NDArray[np.uint32] | None
+) -> DistancesVerdict:
+    """Return the verdict on a harmonic centrality. Arguments and errors are those of
+    ``validate_closeness``.
+    """
+    others = max(1, len(graph.names.index) - 1)
+    normalized = bool(result.info and result.info.options.get("normalized"))
+    divisor, most = (others, 1) if normalized else (1, others)
+    return _validate_distances(
+        graph,
+        result,
+        sources,
+        "harmonic",
+        lambda found: found.harmonic / divisor,
+        most * (1 + _ROUNDING),
+        along=False,
     )
 
 
@@ -229,6 +249,7 @@ _KERNELS = programs, distances
 CLOSENESS = Judge(
     validate_closeness, graph="sources", vertex_bytes=24 + WORD_BYTES, kernels=_KERNELS
 )
+HARMONIC = Judge(validate_harmonic, graph="sources", vertex_bytes=24 + WORD_BYTES, kernels=_KERNELS)
 ECCENTRICITY = Judge(
     validate_eccentricity, graph="sources", vertex_bytes=24 + WORD_BYTES, kernels=_KERNELS
 )

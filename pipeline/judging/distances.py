@@ -7,6 +7,7 @@ that would take more is judged in part (kernels/judging/distances.py).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,13 +35,22 @@ WORD_BYTES = 3 * 8
 class DistanceSums(NamedTuple):
     """Sums of distances from the sources whose searches were done. at: indexes of these sources.
     reached: number of vertices reached, the source included. total: sum of their distances.
-    farthest: the greatest distance. All are int64.
+    farthest: the greatest distance. harmonic: the sum of 1 over the distances of the others.
     """
 
     at: NDArray[np.int64]
     reached: NDArray[np.int64]
     total: NDArray[np.int64]
     farthest: NDArray[np.int64]
+    harmonic: NDArray[np.float64]
+
+
+_Sums = Sequence[NDArray]
+"""The sums of some sources, in the order of DistanceSums."""
+
+
+def _no_sums(sources: int) -> _Sums:
+    return *np.zeros((3, sources), np.int64), np.zeros(sources)
 
 
 class _SearchBuffers:
@@ -70,14 +80,14 @@ def sums_anew(graph: JudgedEdges, sources: NDArray[np.uint32], along: bool) -> D
         return _sums_streamed(graph, sources, along, groups)
     rooms = [_SearchBuffers(graph.places) for _ in range(threads)]
 
-    def search(job: tuple[_SearchBuffers, NDArray[np.int64]]) -> tuple[NDArray[np.int64], int]:
+    def search(job: tuple[_SearchBuffers, NDArray[np.int64]]) -> tuple[_Sums, int]:
         room, group = job
-        sums = np.zeros((3, len(group)), np.int64)
+        sums = _no_sums(len(group))
         both_ways = not graph.directed
         looked = sum_distances(*rows, both_ways, sources[group], *room.words, *room.lists, *sums)
         return sums, looked
 
-    done, sums, looked = 0, [np.zeros((3, 0), np.int64)], 0
+    done, sums, looked = 0, [_no_sums(0)], 0
     while done < len(groups) and looked < MOST_LOOKED:
         next_groups = groups[done : done + threads]
         jobs = list(zip(rooms, next_groups, strict=False))
@@ -88,9 +98,9 @@ def sums_anew(graph: JudgedEdges, sources: NDArray[np.uint32], along: bool) -> D
     return _put_together(groups[:done], sums)
 
 
-def _put_together(groups: list[NDArray[np.int64]], sums: list[NDArray[np.int64]]) -> DistanceSums:
+def _put_together(groups: list[NDArray[np.int64]], sums: list[_Sums]) -> DistanceSums:
     at = np.concatenate([np.zeros(0, np.int64), *groups])
-    return DistanceSums(at, *np.concatenate(sums, axis=1))
+    return DistanceSums(at, *map(np.concatenate, zip(*sums, strict=True)))
 
 
 def _sums_streamed(
@@ -101,14 +111,14 @@ def _sums_streamed(
 ) -> DistanceSums:
     """Compute the sums with a pass over all edges for each level of a group of sources."""
     seen, here, then = (np.zeros(graph.places, np.uint64) for _ in range(3))
-    done, all_sums, looked = 0, [np.zeros((3, 0), np.int64)], 0
+    done, all_sums, looked = 0, [_no_sums(0)], 0
     for group in groups:
         for words in (seen, here, then):
             words[:] = 0
         here[sources[group]] = np.uint64(1) << np.arange(len(group), dtype=np.uint64)
         seen[:] = here
-        sums = np.zeros((3, TOGETHER), np.int64)
-        sums[0] = 1
+        sums = _no_sums(TOGETHER)
+        sums[0][:] = 1
         level, is_unfinished = 0, True
         while is_unfinished and looked < MOST_LOOKED:
             level += 1
@@ -121,7 +131,7 @@ def _sums_streamed(
         if is_unfinished:
             break
         done += 1
-        all_sums.append(sums[:, : len(group)])
+        all_sums.append([column[: len(group)] for column in sums])
     return _put_together(groups[:done], all_sums)
 
 

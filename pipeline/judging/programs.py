@@ -231,6 +231,30 @@ def read_column(
     return [verdict] if verdict["violations"] else []
 
 
+def read_values(
+    graph: JudgedEdges, result: Result, columns: tuple[str, ...], rules: list[RuleVerdict]
+) -> list[NDArray[np.float64]]:
+    """Return the numbers of each column, by rising user id; NaN for null, and for a vertex without
+    a row. Adds the rule about rows to ``rules`` if it is broken.
+    """
+    places_of, found, broken = PlaceLookup(graph.names), [], []
+    for column in columns:
+        numbers = np.full(graph.places, np.nan)
+
+        def put(
+            at: NDArray[np.uint32],
+            known: NDArray[np.bool_],
+            values: pa.Array,
+            numbers: NDArray[np.float64] = numbers,
+        ) -> None:
+            numbers[at] = as_numpy(values.cast(pa.float64()).fill_null(np.nan))[known]
+
+        broken = read_column(graph, result, places_of, column, put)
+        found.append(numbers[graph.names.index])
+    rules += broken
+    return found
+
+
 def add_rule(
     rules: list[RuleVerdict],
     names: VertexNames,

@@ -12,19 +12,17 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.judging.programs import SCORES_RULES, add_shares, add_weighted_shares
-from ...partition.input.arrow import as_numpy
 from .. import questions
 from ..questions.katz import BOUNDING_STEPS, OF_BOUND
 from ..questions.question import Question
 from ..results.result import Option, Result
 from .graph import JudgedEdges
 from .judge import Judge
-from .programs import add_rule, is_by_weights, read_column, verdict_of
-from .searches import PlaceLookup, RuleVerdict, Verdict, check_kind
+from .programs import add_rule, is_by_weights, read_values, verdict_of
+from .searches import Verdict, check_kind
 
 _ROUNDING, _LEAST = 1e-6, 1e-290
 """Relative rounding error of scores, and the least score that is told from 0. Judges add up one
@@ -163,7 +161,7 @@ def _validate(question: _Question, graph: JudgedEdges, result: Result) -> Scores
     """
     check_kind(result, graph.directed)
     index, rules = graph.names.index, []
-    found = _read(graph, result, tuple(question.declared.forms[0].columns), rules)
+    found = read_values(graph, result, result.values, rules)
     wrong = np.zeros(len(index), np.bool_)
     for scores in found:
         wrong |= ~((scores >= 0) & (scores <= 1 + _ROUNDING))
@@ -184,30 +182,6 @@ def _validate(question: _Question, graph: JudgedEdges, result: Result) -> Scores
             break
     add_rule(rules, graph.names, SCORES_RULES, 2, differs & ~wrong)
     return ScoresVerdict(**verdict_of(graph, result, rules), iterations=iterations)
-
-
-def _read(
-    graph: JudgedEdges, result: Result, columns: tuple[str, ...], rules: list[RuleVerdict]
-) -> list[Scores]:
-    """Return the scores of each column, by rising user id. Adds the rule about rows to ``rules`` if
-    it is broken.
-    """
-    places_of, found, broken = PlaceLookup(graph.names), [], []
-    for column in columns:
-        scores = np.full(graph.places, np.nan)
-
-        def put(
-            at: NDArray[np.uint32],
-            known: NDArray[np.bool_],
-            values: pa.Array,
-            scores: Scores = scores,
-        ) -> None:
-            scores[at] = as_numpy(values.cast(pa.float64()).fill_null(np.nan))[known]
-
-        broken = read_column(graph, result, places_of, column, put)
-        found.append(scores[graph.names.index])
-    rules += broken
-    return found
 
 
 def _differing(found: list[Scores], right: tuple[Scores, ...]) -> NDArray[np.bool_]:

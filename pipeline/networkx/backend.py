@@ -239,6 +239,27 @@ def _converged(G: ConvertedGraph, found: Result, name: str, max_iter: int) -> di
     return dict(zip(G.nodes, found[name].to_pylist(), strict=True))
 
 
+def degree_centrality(G: ConvertedGraph) -> dict[Node, float]:
+    columns = ("in_degree", "out_degree") if G.is_directed() else ("degree",)
+    return _degree_centrality(G, *columns)
+
+
+def in_degree_centrality(G: ConvertedGraph) -> dict[Node, float]:
+    return _degree_centrality(G, "in_degree")
+
+
+def out_degree_centrality(G: ConvertedGraph) -> dict[Node, float]:
+    return _degree_centrality(G, "out_degree")
+
+
+def _degree_centrality(G: ConvertedGraph, *columns: str) -> dict[Node, float]:
+    if len(G) <= 1:
+        return dict.fromkeys(G, 1)
+    found = G.graph.degree(unweighted=True)
+    degrees = np.sum([as_numpy(found[column]) for column in columns], axis=0)
+    return dict(zip(G.nodes, (degrees * (1.0 / (len(G) - 1.0))).tolist(), strict=True))
+
+
 def betweenness_centrality(
     G: ConvertedGraph,
     k: int | None = None,
@@ -305,6 +326,12 @@ def periphery(
     found = eccentricity(G)
     most = max(found.values())
     return [node for node, hops in found.items() if hops == most]
+
+
+def harmonic_centrality(
+    G: ConvertedGraph, nbunch: None = None, distance: None = None, sources: None = None
+) -> dict[Node, float]:
+    return _by_distances(G, None, "harmonic", False, lambda found: (found.harmonic, {}))
 
 
 def _by_distances(
@@ -403,6 +430,12 @@ def _check_katz(arguments: Arguments) -> str | None:
     return _check_scores(arguments) if arguments["normalized"] else "scores are always normalized"
 
 
+def _check_degree(arguments: Arguments) -> str | None:
+    if arguments["G"].is_multigraph():
+        return "parallel edges would count as one"
+    return "self-loops would not count" if _has_loops(arguments["G"]) else None
+
+
 def _check_betweenness(arguments: Arguments) -> str | None:
     k = arguments["k"]
     if arguments["weight"] is not None:
@@ -414,6 +447,13 @@ def _check_betweenness(arguments: Arguments) -> str | None:
 
 def _check_closeness(arguments: Arguments) -> str | None:
     return None if arguments["distance"] is None else "distances are counted in edges"
+
+
+def _check_harmonic(arguments: Arguments) -> str | None:
+    for name in ("nbunch", "sources"):
+        if arguments[name] is not None:
+            return f"{name} is not supported"
+    return _check_closeness(arguments)
 
 
 def _check_eccentricity(arguments: Arguments) -> str | None:
@@ -446,8 +486,12 @@ _CHECKS: dict[str, Callable[[Arguments], str | None]] = {
     "pagerank": _check_pagerank,
     "eigenvector_centrality": _check_scores,
     "katz_centrality": _check_katz,
+    "degree_centrality": _check_degree,
+    "in_degree_centrality": _check_degree,
+    "out_degree_centrality": _check_degree,
     "betweenness_centrality": _check_betweenness,
     "closeness_centrality": _check_closeness,
+    "harmonic_centrality": _check_harmonic,
     "eccentricity": _check_eccentricity,
     "diameter": _check_extreme,
     "radius": _check_extreme,
@@ -477,15 +521,21 @@ which NetworkX passes about so many (2 cores).
 """
 
 _FROM_ALL = {
-    *("betweenness_centrality", "closeness_centrality"),
+    *("betweenness_centrality", "closeness_centrality", "harmonic_centrality"),
     *("eccentricity", "diameter", "radius", "periphery"),
 }
+
+
+_COUNTED = {"degree_centrality", "in_degree_centrality", "out_degree_centrality"}
+"""Functions that read one number of each node."""
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
     """Return True if delegraph answers faster, its conversion included; otherwise the reason.
     NetworkX calls this for a graph that it would convert, as its ``backend_priority`` says.
     """
+    if name in _COUNTED:
+        return "converting the graph takes longer than answering"
     G = args[0] if args else kwargs["G"]
     work = (len(G) + G.number_of_edges()) * (len(G) if name in _FROM_ALL else 1)
     return (

@@ -11,6 +11,9 @@ _COMPONENTS = "Components come in the order of NetworkX."
 _EVERY = (
     "Searches from all nodes, 64 at once. Weights are not supported. Computes all nodes or some."
 )
+_SIMPLE = (
+    "Only for graphs that are converted already. Parallel edges and self-loops are not supported."
+)
 _EXTREME = "``weight``, ``e`` and ``usebounds`` are not supported."
 
 FUNCTIONS = {
@@ -43,8 +46,15 @@ FUNCTIONS = {
         "``normalized=False``, self-loops, and an ``alpha`` or a ``beta`` that is not a positive "
         "number are not supported."
     ),
+    "degree_centrality": _SIMPLE,
+    "in_degree_centrality": _SIMPLE,
+    "out_degree_centrality": _SIMPLE,
     "betweenness_centrality": "``weight`` and ``endpoints`` are not supported.",
     "closeness_centrality": _EVERY,
+    "harmonic_centrality": (
+        "Searches from all nodes, 64 at once. ``nbunch``, ``distance`` and ``sources`` are not "
+        "supported."
+    ),
     "eccentricity": f"{_EVERY} ``sp`` is not supported.",
     "diameter": _EXTREME,
     "radius": _EXTREME,

@@ -10,8 +10,10 @@ from .bfs import BFS
 from .closeness import CLOSENESS
 from .components import COMPONENTS
 from .cores import CORES
+from .degree import DEGREE
 from .eccentricity import ECCENTRICITY
 from .eigenvector import EIGENVECTOR
+from .harmonic import HARMONIC
 from .hits import HITS
 from .katz import KATZ
 from .labels import LABELS
@@ -30,12 +32,14 @@ QUESTIONS: dict[str, Question] = {
         SSSP,
         BETWEENNESS,
         CLOSENESS,
+        HARMONIC,
         ECCENTRICITY,
         HITS,
         EIGENVECTOR,
         KATZ,
         LABELS,
         CORES,
+        DEGREE,
     )
 }
 """Questions by the command's name."""

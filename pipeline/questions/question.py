@@ -6,14 +6,16 @@ A declaration is light, since every command loads all of them: code that needs N
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 from .parameters import Parameter
 
-ColumnType = Literal["id", "integer", "float", "number"]
-"""Types of a result's column: that of the vertices' ids, integers, floats, or either number."""
+ColumnType = Literal["id", "integer", "count", "float", "number"]
+"""Types of a result's column: that of the vertices' ids, integers, integers that spread over powers
+of ten, floats, or either number.
+"""
 
 
 class Form(NamedTuple):
@@ -21,7 +23,8 @@ class Form(NamedTuple):
 
     name: in a result's metadata, and in ``plan --algorithm``. title: for people.
     takes: names of the parameters of this form; none where it takes all of the question's.
-    columns: columns of the result, beside ``vertex``.
+    columns: columns of the result, beside ``vertex``. alternatives: sets of them of which a result
+    has one, as its graph is, those with more columns first; none where a result has all columns.
     facts: types of the keys that its run record has beside those of every record. The first key
     holds the main facts.
     algorithm: makes the algorithm, of checked parameters by name.
@@ -36,7 +39,8 @@ class Form(NamedTuple):
     gpu_by_default: whether ``--device auto`` takes a GPU that is usable.
     on_gpus: whether it runs on GPUs; if not, it runs on CPUs whatever ``--device`` says.
     finding: what a person reads in its result: "values", "distances" or "groups", and the column of
-    numbers, or of the group's name (results/findings.py).
+    numbers, or of the group's name (results/findings.py); a result without this column is read by
+    its first one.
     elsewhere: what other programs do with "loops", "duplicates" and "weights", where that gives
     other numbers.
     """
@@ -51,6 +55,7 @@ class Form(NamedTuple):
     tell: Callable[[Any], str]
     tell_verdict: Callable[[Any], str]
     takes: tuple[str, ...] = ()
+    alternatives: tuple[tuple[str, ...], ...] = ()
     assumed: str = ""
     result: str = "Result"
     weights: bool = False
@@ -63,6 +68,16 @@ class Form(NamedTuple):
     def key(self) -> str:
         """Return the key of the run record that holds the main facts."""
         return next(iter(self.facts))
+
+    def columns_in(self, names: Collection[str]) -> tuple[str, ...] | None:
+        """Return the columns of a result that has some names; None if the result lacks any."""
+        sets = self.alternatives or (tuple(self.columns),)
+        return next((columns for columns in sets if {*columns} <= {*names}), None)
+
+    def finding_in(self, names: Sequence[str]) -> str:
+        """Return the column that a person reads in a result with some columns."""
+        assert self.finding is not None
+        return self.finding[1] if self.finding[1] in names else names[0]
 
 
 def only_form(given: Collection[str]) -> int:

@@ -66,7 +66,7 @@ def _each_facts(result: Result) -> Document:
 
 _APART = {
     *("kind", "algorithm", "files", "vertices", "bytes", "version"),
-    *("components", "alone", "reached", "unreached", "farthest", "top", "distribution"),
+    *("components", "alone", "reached", "unreached", "farthest", "column", "top", "distribution"),
 }
 """Facts of a result that have lines of their own; others are the graph and the options."""
 
@@ -92,7 +92,7 @@ def result_lines(document: Document, mark: str = MARK) -> str:
 def _found_rows(document: Document, mark: str) -> list[tuple[str, str]]:
     form = document["algorithm"]
     top = top_rows(form, document, len(document["top"]))
-    return [*top, *distribution_rows(form, document["distribution"], mark)]
+    return [*top, *distribution_rows(form, document, mark)]
 
 
 def _search_lines(document: Document, mark: str) -> str:

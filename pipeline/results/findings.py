@@ -11,6 +11,7 @@ grow with the rows, except that of ``GroupSizes``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, frexp, ldexp
 from typing import Any
 
@@ -214,17 +215,27 @@ def has_equal_ranges(form: str) -> bool:
 
 
 class Findings:
-    """Findings of one result. form: the name of its form. top: how many vertices to keep.
+    """Findings of one result. form: the name of its form. columns: those of the result, beside
+    ``vertex``; none for all that the form declares. top: how many vertices to keep.
 
-    distributes: whether to count how values are distributed. column: the column of numbers in the
-    batches that ``add`` takes.
+    distributes: whether to count how values are distributed. read: the column that a person reads.
+    column: the column of numbers in the batches that ``add`` takes.
     """
 
-    def __init__(self, form: str, top: int = TOP, distributes: bool = False) -> None:
-        declared = FORMS[form].finding
-        self.kind, column = declared or ("", "")
-        self.column = SIZE if self.kind == "groups" else column
-        self._form, self._count = form, top
+    def __init__(
+        self,
+        form: str,
+        columns: Sequence[str] = (),
+        top: int = TOP,
+        distributes: bool = False,
+    ) -> None:
+        declared = FORMS[form]
+        self.kind = self.read = ""
+        if declared.finding is not None:
+            self.kind = declared.finding[0]
+            self.read = declared.finding_in(columns or [*declared.columns])
+        self.column = SIZE if self.kind == "groups" else self.read
+        self._form, self._columns, self._count = form, columns, top
         self._top = TopRows(top)
         self.distribution = distribution(form) if distributes else None
         self._rows = self._missing = self._alone = 0
@@ -232,7 +243,7 @@ class Findings:
     def part(self) -> Findings:
         """Return new findings, for some of the rows; ``merge`` takes them back."""
         assert self.distribution is None
-        return Findings(self._form, self._count)
+        return Findings(self._form, self._columns, self._count)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add rows. A null is a vertex that was not reached, or that names no group.
@@ -265,7 +276,7 @@ class Findings:
         return self._top.pairs()
 
     def facts(self) -> dict[str, Any]:
-        """Return the findings, as JSON can hold them: ``top`` and, if it was counted,
+        """Return the findings, as JSON can hold them: ``column``, ``top`` and, if it was counted,
         ``distribution``; of distances also ``reached`` and ``unreached``, of groups ``groups`` and
         ``alone``, the number of groups of one vertex.
         """
@@ -275,6 +286,7 @@ class Findings:
             found = {"reached": there, "unreached": self._missing}
         elif self.kind == "groups":
             found = {"groups": there, "alone": self._alone}
+        found["column"] = self.read
         found["top"] = [[shown_id(vertex), value] for vertex, value in self.pairs()]
         if self.distribution is not None:
             ranges = [list(value_range) for value_range in self.distribution.ranges()]

@@ -168,6 +168,7 @@ def _is_number(kind: pa.DataType) -> bool:
 _OF_TYPE: dict[ColumnType, Callable[[pa.DataType], bool] | None] = {
     "id": None,
     "integer": pa.types.is_integer,
+    "count": pa.types.is_integer,
     "float": pa.types.is_floating,
     "number": _is_number,
 }
@@ -176,25 +177,28 @@ COLUMNS: dict[str, dict[str, Callable[[pa.DataType], bool] | None]] = {
     name: {column: _OF_TYPE[kind] for column, kind in form.columns.items()}
     for name, form in FORMS.items()
 }
-"""Columns of each form other than ``vertex``, each with a check of its type; None for a column of
-ids.
+"""Columns that results of each form may have beside ``vertex``, each with a check of its type; None
+for a column of ids.
 """
 
 
 @dataclass(frozen=True)
 class Result:
-    """An opened result. algorithm: deduced from the columns if ``info`` is None."""
+    """An opened result. algorithm: deduced from the columns if ``info`` is None. values: its
+    columns beside ``vertex``.
+    """
 
     files: tuple[str, ...]
     schema: pa.Schema
     info: ResultInfo | None
     algorithm: str
+    values: tuple[str, ...]
     rows: int
     bytes: int
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ("vertex", *COLUMNS[self.algorithm])
+        return ("vertex", *self.values)
 
     def batches(
         self, rows: int, columns: tuple[str, ...] | None = None
@@ -244,7 +248,7 @@ def open_result(path: AnyPath) -> Result:
     files = _files_at(named(path))
     if not files:
         raise InputError(f"{path}: not a result: neither a folder of Parquet files nor a file")
-    rows, schema, info, algorithm = 0, None, None, ""
+    rows, schema, info, algorithm, values = 0, None, None, "", None
     for file in files:
         try:
             metadata = read_metadata(source_of(file))
@@ -254,10 +258,12 @@ def open_result(path: AnyPath) -> Result:
         schema = metadata.schema.to_arrow_schema()
         info = info or _info(schema.metadata)
         algorithm = algorithm or (info.algorithm if info else _algorithm_of(schema))
-        _check_columns(file, schema, algorithm)
+        values = values or FORMS[algorithm].columns_in(schema.names)
+        _check_columns(file, schema, algorithm, values)
         rows += metadata.num_rows
     assert schema is not None
-    return Result(tuple(files), schema, info, algorithm, rows, sum(files.values()))
+    assert values is not None
+    return Result(tuple(files), schema, info, algorithm, values, rows, sum(files.values()))
 
 
 def _files_at(name: str) -> dict[str, int]:
@@ -275,16 +281,20 @@ def _algorithm_of(schema: pa.Schema) -> str:
     """Return the algorithm of a result that does not name it: the first one whose columns the
     result has; if there is none, the first algorithm of all.
     """
-    whole = (name for name, columns in COLUMNS.items() if columns.keys() <= set(schema.names))
-    return next(whole, next(iter(COLUMNS)))
+    whole = (name for name, form in FORMS.items() if form.columns_in(schema.names))
+    return next(whole, next(iter(FORMS)))
 
 
-def _check_columns(file: str, schema: pa.Schema, algorithm: str) -> None:
-    wanted = COLUMNS[algorithm]
+def _check_columns(
+    file: str, schema: pa.Schema, algorithm: str, values: tuple[str, ...] | None
+) -> None:
+    form = FORMS[algorithm]
+    wanted = values or (form.alternatives or (tuple(form.columns),))[-1]
     missing = {"vertex", *wanted} - set(schema.names)
     if missing:
         raise InputError(f"{file}: not a result: column {', '.join(sorted(missing))} is missing")
-    for name, fits in wanted.items():
+    for name in wanted:
+        fits = COLUMNS[algorithm][name]
         if fits is not None and not fits(schema.field(name).type):
             held = "integers" if fits is pa.types.is_integer else "numbers"
             raise InputError(f"{file}: not a result: column '{name}' does not hold {held}")

@@ -121,11 +121,12 @@ class CommandRecord(TypedDict):
 
 
 class FoundRecord(TypedDict):
-    """The findings of a result. top: vertices with their values, the greatest first: of
-    distances the farthest vertices, of groups the largest by name with their sizes. Of equal
-    values, the least vertices.
+    """The findings of a result. column: the column that they are of. top: vertices with their
+    values, the greatest first: of distances the farthest vertices, of groups the largest by name
+    with their sizes. Of equal values, the least vertices.
     """
 
+    column: str
     top: list[tuple[Any, float]]
 
 

@@ -39,8 +39,10 @@ def test_outcomes_of_all_questions_are_one_line(tmp_path):
         "sssp": lambda out: delegraph.sssp(edges, 1, output=out, **options),
         "katz": lambda out: delegraph.katz(edges, output=out),
         "cores": lambda out: delegraph.cores(edges, output=out),
+        "degree": lambda out: delegraph.degree(edges, output=out),
         "betweenness": lambda out: delegraph.betweenness(edges, output=out),
         "closeness": lambda out: delegraph.closeness(edges, output=out),
+        "harmonic": lambda out: delegraph.harmonic(edges, output=out),
         "eccentricity": lambda out: delegraph.eccentricity(edges, output=out),
     }
     for name, ask in asked.items():

@@ -53,16 +53,18 @@ def options_of(name: str, source: int) -> dict[str, Any]:
         "pagerank": {"iterations": 9, "unweighted": True},
         "hits": {"max_iterations": 9, "unweighted": True},
         "cores": {"min": 7},
+        "degree": {"unweighted": True},
         "sssp": {"source": source, "max_distance": 30.0},
         "closeness": {"sources": 70, "seed": 3},
+        "harmonic": {"sources": 70, "seed": 3, "normalized": True},
         "eccentricity": {"sources": 1},
         "betweenness": {"sources": 5, "normalized": True},
     }[name]
 
 
 ALGORITHMS = [
-    *("components", "pagerank", "hits", "cores", "sssp"),
-    *("closeness", "eccentricity", "betweenness"),
+    *("components", "pagerank", "hits", "cores", "degree", "sssp"),
+    *("closeness", "harmonic", "eccentricity", "betweenness"),
 ]
 
 

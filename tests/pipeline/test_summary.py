@@ -31,8 +31,10 @@ QUESTIONS = {
     "hits": {},
     "labels": {},
     "cores": {},
+    "degree": {},
     "sssp": {"source": 3},
     "closeness": {"sources": 20},
+    "harmonic": {"sources": 20},
     "betweenness": {"sources": 4},
     "eccentricity": {"sources": 20},
 }
@@ -219,6 +221,8 @@ def test_extremes(ok, edge_list):
         with delegraph.open(graph) as opened:
             wanted = [(0, 3)] if len(src) == 3 else [(vertex, 1) for vertex in src]
             assert opened.components().top() == wanted
+            values = opened.harmonic(normalized=True)["harmonic"].to_pylist()
+            assert values == ([1.0] if len(src) == 3 else [0.0]) * vertices
             assert "<svg" not in opened.pagerank()._repr_html_()
 
 

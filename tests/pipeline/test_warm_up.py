@@ -23,9 +23,11 @@ COMMANDS = {
     "sssp": ["--source", 1, "--weight", "weight"],
     "betweenness": [],
     "closeness": ["--sources", 9],
+    "harmonic": ["--sources", 9],
     "eccentricity": [],
     "hits": ["--weight", "weight"],
     "cores": [],
+    "degree": ["--weight", "weight"],
     "build": [],
 }
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import pytest
 
 from delegraph.kernels import reference
 from delegraph.kernels.bfs.check import Violations, check_edges, check_joined, check_tree
 from delegraph.kernels.gpu.search import GpuSearch, widened
+from delegraph.pipeline.algorithms.many_sources import SUMS
 from delegraph.pipeline.engines.direction import choose
 
 Ends = tuple[np.ndarray, np.ndarray]
@@ -44,14 +46,17 @@ def violations_of(src, dst, directed, distance, parent, source, max_depth=None) 
 
 
 def check_sums(ends: Ends, vertices: int, columns: Mapping[str, np.ndarray]) -> None:
-    """Check sums of distances. ends: sources and targets of directed edges, in the direction of a
-    search.
+    """Check sums of distances, which are the same to the last bit on every engine. ends: sources
+    and targets of directed edges, in the direction of a search.
     """
     for i, source in enumerate(columns["source"].tolist()):
         distance = reference.distances(*ends, vertices, source, directed=True)
         reached = distance[distance >= 0]
-        sums = [columns[name][i] for name in ("reached", "total", "farthest")]
-        assert sums == [len(reached), reached.sum(), reached.max()]
+        counts = np.bincount(reached).tolist()
+        harmonic = sum((count / level for level, count in enumerate(counts) if level), 0.0)
+        assert harmonic == pytest.approx((1 / reached[reached > 0]).sum(), rel=1e-12)
+        sums = [columns[name][i] for name in SUMS]
+        assert sums == [len(reached), reached.sum(), reached.max(), harmonic]
 
 
 def check_distances(

@@ -55,10 +55,17 @@ struct BitCounts {
   }
 };
 
-// Of a search: vertices reached, itself among them, the sum of their distances, and the greatest one.
+// Of a search: vertices reached, itself among them, the sum of their distances, that of 1 over the distances of
+// the others, and the greatest one.
 struct Hops {
   u64 reached, total;
+  double harmonic;
   u32 farthest, unused;
+
+  // Add vertices that a level has found. Levels come in their order.
+  __device__ void add(u64 found, u32 level) {
+    reached += found, total += level * found, harmonic += (double)found / level, farthest = level;
+  }
 };
 
 enum Outcome : u32 { FOUND, SELDOM_MEET, DEEPER };
@@ -269,10 +276,7 @@ struct Level {
       const u64 bit = 1ull << threadIdx.x;
       if (count) atomicOr(&sums.active, bit), atomicAdd(&sums.bits, (u64)count);
       if (count && (u64)count * rare < rows.rows) atomicOr(&sums.slow, bit);
-      if (blockIdx.x == 0 && count) {
-        Hops &hops = of.control->hops[threadIdx.x];
-        hops.reached += count, hops.total += (u64)number * count, hops.farthest = number;
-      }
+      if (blockIdx.x == 0 && count) of.control->hops[threadIdx.x].add(count, number);
     }
     __syncthreads();
     const Searching found = sums;
@@ -311,7 +315,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     if (any) {
       of.seen[source] = of.words[0][source] = 1ull << threadIdx.x;
       atomicAdd(&control.leaving[0], (u64)level.degree(source));
-      control.hops[threadIdx.x] = {1, 0, 0};
+      control.hops[threadIdx.x] = {1, 0, 0, 0};
     }
   }
   level.grid.meet();
@@ -396,42 +400,46 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                  const u32 *sources, u32 count, u32 most, u32 keep) {
   if (blockIdx.x >= count) return;
   __shared__ u32 queued;
-  __shared__ u64 reached, total, looked;
+  __shared__ u64 reached, looked;  // reached: by the last level
+  __shared__ Hops hops;            // of the thread that leads
   const Alone block;
   u32 *const distance = of.distance + (u64)blockIdx.x * rows.rows;
   Item *const items = of.items + blockIdx.x * of.room;
   const u32 source = sources[blockIdx.x];
   auto items_for = [&](u32 vertex) { return items_found(rows.offsets, vertex); };
   const u32 begun = items_for(source);
-  if (block.leads()) queued = begun, reached = 1, total = looked = 0, distance[source] = 0;
+  if (block.leads()) queued = begun, reached = looked = 0, hops = {1, 0, 0, 0}, distance[source] = 0;
   for (u32 part = block.thread(); part < begun; part += block.threads()) items[part] = {source, part};
   block.meet();
   u32 level = 0, last = begun;
-  u64 edges = 0, found = 0, sum = 0;
+  u64 edges = 0;
   for (u32 first = 0; first < last && level < most;) {
     auto own = [](u32) { return 0u; };
     auto look = [&](u64 edge) -> uint2 {
       const u32 vertex = entry<TIERED>(rows.targets, edge);
       return {vertex, distance[vertex]};
     };
+    u64 found = 0;
     follow(rows.offsets, items + first, last - first, block.crew(), own, look,
            [&](u32, uint2 seen, bool any) {
              edges += any;
              const bool wanted = any && seen.y == NONE &&
                                  atomicCAS(distance + seen.x, NONE, level + 1) == NONE;
-             found += wanted, sum += wanted ? level + 1 : 0;
+             found += wanted;
              push_items(items, &queued, seen.x, wanted ? items_for(seen.x) : 0);
            });
+    if (found) atomicAdd(&reached, found);
     block.meet();
     first = last, last = queued;
     level += last > first;
+    if (block.leads() && last > first) hops.add(reached, level), reached = 0;
     __syncthreads();  // before more is queued
   }
-  atomicAdd(&reached, found), atomicAdd(&total, sum), atomicAdd(&looked, edges);
+  atomicAdd(&looked, edges);
   if (!keep)
     for (u32 i = block.thread(); i < last; i += block.threads()) distance[items[i].vertex] = NONE;
   __syncthreads();
-  if (block.leads()) of.hops[blockIdx.x] = {reached, total, level}, atomicAdd(of.looked, looked);
+  if (block.leads()) of.hops[blockIdx.x] = hops, atomicAdd(of.looked, looked);
 }
 
 // distance: NONE where no search has been. nearest: which of them was there first, the least of several;

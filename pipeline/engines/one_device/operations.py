@@ -73,6 +73,17 @@ class DeviceOperations:
         self._due = bool(told[-1])
         return told[:-1]
 
+    def degrees(self, along: bool = True) -> Vector:
+        back = not along and self._graph.back is not None
+        cut = self._graph.back if back else self._graph.cut
+        assert cut is not None
+        with self._graph.device.use() as cupy:
+            offsets = cut.rows.offsets
+            degree = (offsets[1:] - offsets[:-1]).astype(np.uint32)
+            if self._ranks is not None:
+                self._ranks.fold_whole(degree, cupy.add)
+            return Vector(degree, np.empty(0))
+
     def gather(self, operator: AnySum, x: Vector, y: Vector, along: bool = True) -> None:
         back = not along and self._graph.back is not None
         if back not in self._gatherings:

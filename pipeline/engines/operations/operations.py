@@ -25,6 +25,7 @@ from ....kernels.pieces import active, gather, piece, tally, vertices
 from ....kernels.pieces.active import cut_turns
 from ....kernels.pieces.gather import (
     CUTS,
+    count_targets,
     gather_listed,
     gather_piece,
     gather_turns,
@@ -365,19 +366,38 @@ class Operations:
         """
         self._saving.save(done, values, facts)
 
-    def degrees(self) -> Vector:
-        """Return the out-degree of each vertex: uint32, without ghosts."""
+    def degrees(self, along: bool = True) -> Vector:
+        """Return the number of edges that enter each vertex (``along``) or leave it: uint32,
+        without ghosts. A layout without rows of the vertices that edges enter scans other rows.
+        """
         degree = self.vector(DEGREES)
-        for adjacency in self._forward():
-            side, offsets = adjacency.source, adjacency.rows.offsets
-            values = degree.at(side.segment, self.graph)
-            for first in range(0, side.count, WINDOW):
-                last = min(first + WINDOW, side.count)
-                rows = renumber_all(side.places, np.arange(first, last, dtype=np.uint32))
-                values[rows] += np.diff(offsets[first : last + 1]).astype(np.uint32)
+        for adjacency, how in self._pulls(along):
+            self.communicator.check()
+            if how == "gather":
+                self._count_rows(adjacency, degree)
+            else:
+                self._count_targets(adjacency, degree)
         self.links.fold(degree, np.add)
         degree.ghosts.clear()
         return degree
+
+    def _count_rows(self, adjacency: Adjacency, degree: Vector) -> None:
+        side, offsets = adjacency.source, adjacency.rows.offsets
+        values = degree.at(side.segment, self.graph)
+        for first in range(0, side.count, WINDOW):
+            last = min(first + WINDOW, side.count)
+            rows = renumber_all(side.places, np.arange(first, last, dtype=np.uint32))
+            values[rows] += np.diff(offsets[first : last + 1]).astype(np.uint32)
+
+    def _count_targets(self, adjacency: Adjacency, degree: Vector) -> None:
+        side = adjacency.target
+        values = degree.at(side.segment, self.graph)
+
+        def visit(piece: Piece, *_: Any) -> None:
+            count_targets(piece, side.places, values)
+
+        visits = adjacency.rows.every(Team(1), visit)
+        self._note(int(adjacency.rows.offsets[-1]), visits.read)
 
     def put(self, into: Vector, vertices: NDArray[np.uint32], values: NDArray) -> VertexPlaces:
         """Set the values of vertices, given by global id, in ``into``; each rank sets those that it

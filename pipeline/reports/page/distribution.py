@@ -9,9 +9,8 @@ from itertools import accumulate, pairwise, zip_longest
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from ...questions import FORMS
 from ...results.findings import Range, has_equal_ranges
-from ...summary import distribution_head, join_ranges, shortened
+from ...summary import distribution_head, finding_of, join_ranges, shortened
 from ..numbers import compact, figure
 from .charts import MOST_COLUMNS, Column, Frame, Point, Tick, chart, columns, dots, joined
 from .markup import tag
@@ -32,7 +31,7 @@ def distribution(form: str, found: dict[str, Any]) -> Section | None:
     ranges: list[Range] = [(low, high, count) for low, high, count in found["distribution"]]
     if len(ranges) < 2:
         return None
-    values, counted = distribution_head(form)
+    values, counted = distribution_head(form, found)
     drawn = _histogram if has_equal_ranges(form) else _survival
     return drawn(values, counted, ranges)
 
@@ -131,10 +130,9 @@ def _told(values: str, counted: str, low: float, high: float, count: int) -> str
 
 def top(form: str, found: dict[str, Any]) -> Section | None:
     """Return a table of the vertices or groups at the top; None if there are none."""
-    declared = FORMS[form].finding
-    if declared is None or not found.get("top"):
+    if not found.get("top"):
         return None
-    kind, column = declared
+    kind, column = finding_of(form, found)
     name, numbers = (column, "vertices") if kind == "groups" else ("vertex", column)
     rows = [Bar(shortened(vertex), float(value), figure(value)) for vertex, value in found["top"]]
     title, caption = _TOP[kind]

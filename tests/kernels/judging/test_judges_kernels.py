@@ -46,23 +46,39 @@ def random_graph(directed):
     return graph, ends
 
 
+def no_sums(sources):
+    return [*np.zeros((3, sources), np.int64), np.zeros(sources)]
+
+
+def sums_of(distance):
+    return [len(distance), distance.sum(), distance.max(), (1 / distance[distance > 0]).sum()]
+
+
+def check_sums(sums, wanted):
+    """Check sums by source: whole numbers exactly, fractions up to rounding."""
+    *whole, harmonic = zip(*wanted, strict=True)
+    assert [column.tolist() for column in sums[:3]] == [[*column] for column in whole]
+    np.testing.assert_allclose(sums[3], harmonic, rtol=1e-12)
+
+
 @pytest.mark.parametrize("directed", [False, True])
 def test_sums_of_distances(directed):
     graph, (src, dst) = random_graph(directed)
     n, sources = len(graph), np.arange(3, 3 + TOGETHER, dtype=np.uint32)
     wanted = [networkx.single_source_shortest_path_length(graph, int(s)) for s in sources]
-    wanted = [[len(lengths), sum(lengths.values()), max(lengths.values())] for lengths in wanted]
+    wanted = [sums_of(np.array([*lengths.values()])) for lengths in wanted]
     seen, here, then = (np.zeros(n, np.uint64) for _ in range(3))
-    lists, sums = [np.empty(n, np.uint32) for _ in range(2)], np.zeros((3, TOGETHER), np.int64)
+    lists, sums = [np.empty(n, np.uint32) for _ in range(2)], no_sums(TOGETHER)
     offsets, targets = rows_of(src, dst, n)
     for _ in range(2):  # nothing is left behind
         sum_distances(offsets, targets, not directed, sources, seen, here, then, *lists, *sums)
-        assert sums.T.tolist() == wanted
+        check_sums(sums, wanted)
         assert not here.any()
         assert not then.any()
     here[sources] = np.uint64(1) << np.arange(TOGETHER, dtype=np.uint64)
     seen[:] = here
-    sums[:] = np.array([[1], [0], [0]])
+    sums = no_sums(TOGETHER)
+    sums[0][:] = 1
     level, more = 0, True
     while more:
         level += 1
@@ -71,7 +87,7 @@ def test_sums_of_distances(directed):
             spread_words(*ends, here, seen, then)
         more = enter_level(then, seen, level, *sums)
         here, then = then, np.zeros(n, np.uint64)
-    assert sums.T.tolist() == wanted
+    check_sums(sums, wanted)
 
 
 def test_searches_that_seldom_meet():
@@ -82,16 +98,14 @@ def test_searches_that_seldom_meet():
     at = np.arange(n - 1)
     offsets, targets = rows_of(np.append(at, at + 1), np.append(at + 1, at), n)
     seen, here, then = (np.zeros(n, np.uint64) for _ in range(3))
-    lists, sums = [np.empty(n, np.uint32) for _ in range(2)], np.zeros((3, TOGETHER), np.int64)
+    lists = [np.empty(n, np.uint32) for _ in range(2)]
     for apart, sources in ((True, np.arange(0, 640, 10)), (False, np.array([3, 4]))):
         ids = sources.astype(np.uint32)
-        own = sums[:, : len(ids)].copy()
-        edge_counts = sum_distances(offsets, targets, True, ids, seen, here, then, *lists, *own)
+        sums = no_sums(len(ids))
+        edge_counts = sum_distances(offsets, targets, True, ids, seen, here, then, *lists, *sums)
         assert (edge_counts > len(ids) * len(targets)) == apart
         distance = np.abs(np.arange(n) - sources[:, None])
-        assert own[0].tolist() == [n] * len(ids)
-        assert own[1].tolist() == distance.sum(axis=1).tolist()
-        assert own[2].tolist() == distance.max(axis=1).tolist()
+        check_sums(sums, [sums_of(row) for row in distance])
         assert not here.any()
         assert not then.any()
 

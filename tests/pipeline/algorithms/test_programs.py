@@ -272,6 +272,13 @@ def test_distances_as_networkx_has_them(ok, edge_list, tmp_path, directed):
     assert column(tmp_path / "c", "closeness") == pytest.approx(
         networkx.closeness_centrality(graph)
     )
+    run = ok("harmonic", edges, "-o", tmp_path / "h", *flags, "--json").json
+    assert conforms(without(run, "already"), run_record("harmonic"))
+    wanted = networkx.harmonic_centrality(graph)
+    assert column(tmp_path / "h", "harmonic") == pytest.approx(wanted)
+    ok("harmonic", edges, "-o", tmp_path / "m", *flags, "--normalized")
+    share = {vertex: value / (len(graph) - 1) for vertex, value in wanted.items()}
+    assert column(tmp_path / "m", "harmonic") == pytest.approx(share)
     run = ok("eccentricity", edges, "-o", tmp_path / "e", *flags, "--json").json
     assert conforms(without(run, "already"), run_record("eccentricity"))
     lengths = dict(networkx.all_pairs_shortest_path_length(graph))
@@ -286,8 +293,20 @@ def test_distances_as_networkx_has_them(ok, edge_list, tmp_path, directed):
     wanted = networkx.betweenness_centrality(graph)
     assert column(tmp_path / "n", "betweenness") == pytest.approx(wanted, abs=1e-12)
     ok("betweenness", edges, "-o", tmp_path / "s", *flags, "--sources", 7)
-    for result in "cebns":
+    for result in "cebnshm":
         ok("validate", edges, tmp_path / result, *flags)
+
+
+@pytest.mark.parametrize(
+    ("name", "directed"), [("karate", False), ("karate", True), slow("email-Eu-core", True)]
+)
+def test_harmonic_centrality_of_real_graphs(ok, real_graph, tmp_path, name, directed):
+    table = pq.read_table(real_graph(name))
+    kind, flags = (networkx.DiGraph, ["--directed"]) if directed else (networkx.Graph, [])
+    graph = kind(zip(table["src"].to_pylist(), table["dst"].to_pylist(), strict=True))
+    ok("harmonic", real_graph(name), "-o", tmp_path / "out", *flags)
+    wanted = networkx.harmonic_centrality(graph)
+    assert column(tmp_path / "out", "harmonic") == pytest.approx(wanted, rel=1e-12)
 
 
 def without(document: dict[str, Any], name: str) -> dict[str, Any]:
@@ -301,6 +320,7 @@ def without(document: dict[str, Any], name: str) -> dict[str, Any]:
         *(slow(way, "eccentricity") for way in ("store", "streamed")),
         ("workers", "closeness"),
         slow("workers", "eccentricity"),
+        *(slow(way, "harmonic") for way in ("store", "streamed", "workers")),
     ],
 )
 def test_some_sources_by_every_way(ok, delegraph, edge_list, tmp_path, way, name):
@@ -364,13 +384,13 @@ def test_bounds_of_a_diameter(ok, edge_list, tmp_path, ends, options, bounds, sa
     assert (facts["diameter_at_least"], facts["diameter_at_most"]) == bounds
 
 
-@pytest.mark.parametrize("name", ["closeness", "eccentricity"])
+@pytest.mark.parametrize("name", ["closeness", "harmonic", "eccentricity"])
 def test_wrong_values_are_found(ok, delegraph, edge_list, tmp_path, name):
     edges = edge_list(*random_edges(5, 300, 2000))
     ok(name, edges, "-o", tmp_path / "out", "--sources", 4)
 
     def more(columns):
-        columns[name][2] += 0.01 if name == "closeness" else 1
+        columns[name][2] += 1 if name == "eccentricity" else 0.01
 
     damaged(tmp_path / "out", more)
     run = delegraph("validate", edges, tmp_path / "out", "--json")

@@ -62,6 +62,7 @@ from delegraph.pipeline.engines.workers.on_devices import Place, RankProgram, ru
 from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from delegraph.pipeline.run import ending
+from support.degrees import check_degrees, degree_program
 from support.graphs import SHAPES, SMALL, edges_of, graphs, grid, random_edges
 from support.marks import mostly_slow, nightly, partly_nightly, slow
 from support.paths import WEIGHTS, check_paths, entries_of, program_of
@@ -134,6 +135,7 @@ def check_all(store: Store, devices: Sequence[Device], ranks: int, kind: str = "
     check_walk(*args, weight)
     check_sources(*args)
     check_all_scores(*args)
+    check_all_degrees(*args)
     for source in (0, n // 2):
         results = run(store, program_of(store, source), devices, ranks, kind)
         check_paths(store, columns(results), source)
@@ -219,6 +221,16 @@ def check_all_scores(store: Store, devices: Sequence[Device], ranks: int, kind: 
     chooses = KatzProgram(store.info.vertices, Stop(3, None), weights and weights.kind)
     record = run(store, chooses, devices, ranks, kind)[0].record
     assert record["facts"]["alpha"] == pytest.approx(chosen_alpha(store), rel=1e-12)
+
+
+def check_all_degrees(store: Store, devices: Sequence[Device], ranks: int, kind: str) -> None:
+    entries = len(edges_of(store)[0])
+    for unweighted in (False, True):
+        results = run(store, degree_program(store, unweighted), devices, ranks, kind)
+        check_degrees(store, columns(results), unweighted)
+        record = results[0].record
+        assert record["edges"] == (0 if unweighted else (1 + store.info.directed) * entries)
+        assert (record["sent"] > 0) == (ranks > 1)
 
 
 def check_sources(store: Store, devices: Sequence[Device], ranks: int, kind: str) -> None:
@@ -427,6 +439,7 @@ SHARED: dict[str, Callable[[Store], SharedProgram]] = {
     ),
     "sssp": lambda store: program_of(store, 0),
     "hits": lambda store: scores_program("hits", store, 3),
+    "degree": degree_program,
 }
 
 

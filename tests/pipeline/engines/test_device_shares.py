@@ -31,6 +31,7 @@ from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
 from delegraph.pipeline.engines.one_device.rows import StoreRowsOnDevice
 from delegraph.pipeline.engines.one_device.share import DeviceShare
 from delegraph.pipeline.engines.operations.program import DeviceProgram, ReadRows
+from support.degrees import degree_program
 from support.graphs import SHAPES, random_edges
 from support.marks import partly_nightly
 from support.paths import entries_of, program_of
@@ -137,6 +138,7 @@ PROGRAMS: dict[str, Callable[[Store], DeviceProgram]] = {
         store.info.vertices, 0.85, None, 3, "even", None, "float32"
     ),
     "hits": lambda store: HitsProgram(store.info.vertices, Stop(3, None), "float32"),
+    "degree": degree_program,
     "sssp": lambda store: program_of(store, 0),
     "betweenness": lambda store: BetweennessProgram(
         store.info.vertices, np.arange(2, dtype=np.uint32)

@@ -75,7 +75,9 @@ ASKED = {
     "pagerank": ("--iterations", 5),
     "sssp": ("--source", 5),
     "closeness": ("--sources", 70),
+    "harmonic": ("--sources", 70),
     "hits": (),
+    "degree": (),
 }
 
 

@@ -57,7 +57,7 @@ def test_a_nearest_source_that_is_no_vertex(edge_list, tmp_path):
     assert rules_of(edges, tmp_path / "out") == {4}
 
 
-@pytest.mark.parametrize("name", ["closeness", "eccentricity"])
+@pytest.mark.parametrize("name", ["closeness", "harmonic", "eccentricity"])
 @pytest.mark.parametrize("sources", [[1, 2], 2, None])
 def test_rows_of_vertices_that_were_not_asked_for(edge_list, tmp_path, name, sources):
     """A result with rows of other vertices than its sources is found wrong, though rows are as many
@@ -164,11 +164,11 @@ class TestBetweenness:
 
 @pytest.fixture
 def results(edge_list, tmp_path):
-    """Build a graph and results of it by three questions, and return their folder."""
+    """Build a graph and results of it by four questions, and return their folder."""
     src, dst = random_edges(5, 300, 900)
     edges = edge_list(src, dst)
     delegraph.build(edges, tmp_path / "graph.dg", directed=True, partitions=2, threads=1)
-    for name in ("closeness", "eccentricity", "betweenness"):
+    for name in ("closeness", "harmonic", "eccentricity", "betweenness"):
         getattr(delegraph, name)(tmp_path / "graph.dg", output=tmp_path / name, threads=1)
     return tmp_path
 
@@ -178,7 +178,7 @@ def test_without_room_for_rows(results, monkeypatch):
     counted.
     """
     monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)
-    for name in ("closeness", "eccentricity"):
+    for name in ("closeness", "harmonic", "eccentricity"):
         verdict: Any = delegraph.validate(results / "graph.dg", results / name, threads=1)
         assert (verdict["valid"], verdict["judged"], verdict["unjudged"]) == (True, "all", 0)
         assert verdict["found_anew"] == verdict["vertices"]

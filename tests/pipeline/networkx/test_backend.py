@@ -172,6 +172,13 @@ def test_cores(graph):
     same("core_number", graph)
 
 
+@given(graphs(SIMPLE, loops=False))
+def test_degrees(graph):
+    same("degree_centrality", graph)
+    for function in ("in_degree_centrality", "out_degree_centrality"):
+        same(function, graph)
+
+
 @given(graphs(), st.booleans(), st.none() | st.integers(1, 14), INTEGERS)
 def test_betweenness(graph, normalized, k, seed):
     same("betweenness_centrality", graph, k=k, normalized=normalized, seed=seed)
@@ -182,6 +189,11 @@ def test_closeness(graph, improved, data):
     same("closeness_centrality", graph, wf_improved=improved)
     node = data.draw(st.sampled_from(list(graph)))
     same("closeness_centrality", graph, u=node, wf_improved=improved)
+
+
+@given(graphs())
+def test_harmonic(graph):
+    same("harmonic_centrality", graph, ordered=False)
 
 
 @given(graphs(), st.data())
@@ -203,7 +215,7 @@ def test_no_nodes(kind):
                 same(function, graph, *more)
         elif function == "node_connected_component":
             same(function, graph, 1)
-        elif function != "pagerank" or not graph.is_multigraph():
+        elif not graph.is_multigraph() or not ("rank" in function or "degree" in function):
             same(function, graph)
 
 
@@ -230,10 +242,15 @@ PATH = nx.path_graph(4)
         ("katz_centrality", PATH, (), {"alpha": 0}, "alpha must be a positive number"),
         ("katz_centrality", PATH, (), {"beta": {0: 1}}, "beta must be a positive number"),
         ("katz_centrality", PATH, (), {"max_iter": 0}, "max_iter must be at least 1"),
+        ("degree_centrality", LOOP, (), {}, "self-loops would not count"),
+        ("degree_centrality", TWICE, (), {}, "parallel edges would count as one"),
         ("betweenness_centrality", PATH, (), {"weight": "weight"}, "weights are not supported"),
         ("betweenness_centrality", PATH, (), {"endpoints": True}, "endpoints is not supported"),
         ("betweenness_centrality", PATH, (), {"k": 0}, "k must be at least 1"),
         ("closeness_centrality", PATH, (), {"distance": "weight"}, "counted in edges"),
+        ("harmonic_centrality", PATH, (), {"distance": "weight"}, "counted in edges"),
+        ("harmonic_centrality", PATH, (), {"nbunch": [0]}, "nbunch is not supported"),
+        ("harmonic_centrality", PATH, (), {"sources": [0]}, "sources is not supported"),
         ("eccentricity", PATH, (), {"weight": "weight"}, "counted in edges"),
         ("eccentricity", PATH, (), {"sp": {}}, "sp is not supported"),
         ("eccentricity", PATH, (iter([1, 2]),), {}, "v must be a node, or a list"),
@@ -313,6 +330,8 @@ def test_by_priority(monkeypatch, large):
     monkeypatch.setattr(api, "open", lambda *a, **k: opened.append(a) or inner(*a, **k))
     wanted = nx.pagerank(large)
     with nx.config(backend_priority=["delegraph"], warnings_to_ignore={"cache"}):
+        assert len(nx.degree_centrality(large)) == 5000
+        assert not converted  # which takes longer than to count
         ranks = nx.pagerank(large)
         assert ranks == pytest.approx(wanted, rel=1e-9)
         assert nx.is_connected(large) == nx.is_connected(large, backend="networkx")
@@ -405,6 +424,7 @@ OF_NETWORKX = [
     *("components.tests.test_connected", "components.tests.test_weakly_connected"),
     *("centrality.tests.test_betweenness_centrality", "centrality.tests.test_closeness_centrality"),
     *("centrality.tests.test_eigenvector_centrality", "centrality.tests.test_katz_centrality"),
+    *("centrality.tests.test_degree_centrality", "centrality.tests.test_harmonic_centrality"),
     *("link_analysis.tests.test_pagerank", "shortest_paths.tests", "traversal.tests.test_bfs"),
     *("tests.test_dag", "tests.test_distance_measures"),
 ]
