@@ -36,7 +36,8 @@ class Library(NamedTuple):
     betweenness: of a simple graph, from some sources, not scaled; None where the library takes
     only their number, and picks them. cores: core numbers of a simple graph. harmonic:
     of some vertices of a simple graph, not divided.
-    degree: sums of the weights of each vertex's edges, of a weighted graph.
+    degree: sums of the weights of each vertex's edges, of a weighted graph. labels: by label
+    propagation, of a simple graph.
     """
 
     graph: Callable[..., Any]
@@ -49,6 +50,7 @@ class Library(NamedTuple):
     cores: Callable[[Any], Any] | None = None
     harmonic: Callable[[Any, list[int]], Any] | None = None
     degree: Callable[[Any], Any] | None = None
+    labels: Callable[[Any], Any] | None = None
 
 
 def components_by(library: Library, edges: str, out: str) -> None:
@@ -207,6 +209,14 @@ def networkit_cores(graph):
     found = nk.centrality.CoreDecomposition(graph)
     found.run()
     return found.scores()
+
+
+def networkit_labels(graph):
+    import networkit as nk
+
+    found = nk.community.PLP(graph)
+    found.run()
+    return found.getPartition()
 
 
 def graphblas_simple(src, dst, n: int):
@@ -469,6 +479,7 @@ LIBRARIES: dict[str, Library] = {
         networkit_sssp,
         networkit_betweenness,
         networkit_cores,
+        labels=networkit_labels,
     ),
     "python-graphblas": Library(
         graphblas_matrix, graphblas_simple, graphblas_components, graphblas_pagerank

@@ -29,6 +29,8 @@ graph within it, all make the arrays of their results. Each edge stands once, ea
 - harmonic: of 64 random vertices with edges. igraph's values have to be delegraph's. NetworKit
   takes all vertices, or picks some; SciPy and python-graphblas have no function for it.
 - degree: the sums of weights, which have to be the same.
+- labels: delegraph does ten iterations of synchronous label propagation. NetworKit's vertices change
+  one after the other, until fewer than one in 100,000 changes.
 
 GAP's programs check themselves (-v), on small graphs. OpenMP's threads sleep while they wait
 (environment.share_cores).
@@ -71,7 +73,7 @@ APART = 1e-4
 """How far a PageRank may be from delegraph's, summed over vertices."""
 ALONE = {
     "scipy": ("components", "pagerank", "sssp", "degree"),
-    "networkit": ("components", "pagerank", "sssp", "betweenness", "cores"),
+    "networkit": ("components", "pagerank", "sssp", "betweenness", "cores", "labels"),
     "python-graphblas": ("components", "pagerank"),
     "igraph": ("betweenness", "cores", "harmonic", "degree"),
 }
@@ -361,6 +363,7 @@ def own(
         "cores": lambda: Run(ran("weighted", "cores"), values("core", 0)),
         "harmonic": harmonic,
         "degree": degree,
+        "labels": lambda: Run(ran("degree", "labels")),
     }
 
 
@@ -394,6 +397,7 @@ def peer(
         "cores": lambda: Run(*clocked(library.cores, simple)),
         "harmonic": lambda: Run(*clocked(library.harmonic, simple, many)),
         "degree": lambda: Run(*clocked(library.degree, weighted)),
+        "labels": lambda: Run(clocked(library.labels, simple)[0]),
     }
     return {algorithm: timed[algorithm] for algorithm in ALONE[tool]}
 
