@@ -29,8 +29,8 @@ graph within it, all make the arrays of their results. Each edge stands once, ea
 - harmonic: of 64 random vertices with edges. igraph's values have to be delegraph's. NetworKit
   takes all vertices, or picks some; SciPy and python-graphblas have no function for it.
 - degree: the sums of weights, which have to be the same.
-- labels: delegraph does ten iterations of synchronous label propagation. NetworKit's vertices change
-  one after the other, until fewer than one in 100,000 changes.
+- labels: delegraph does ten iterations of synchronous label propagation. NetworKit's vertices
+  change one after the other, until fewer than one in 100,000 changes.
 
 GAP's programs check themselves (-v), on small graphs. OpenMP's threads sleep while they wait
 (environment.share_cores).
