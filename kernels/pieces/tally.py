@@ -356,7 +356,12 @@ def tally_class(rule, amounts, leaving, entering, row, kind, kinds, x, table):
 
 @inlined
 def _note(places, labels, noted, done, place, keys, sums, used, count):
-    """Move the sums of a table to the end of the entries. Returns the number of entries."""
+    """Move the sums of a table to the end of the entries. Returns the number of entries, or -1 if
+    there is no room.
+    """
+    if done < 0 or done + count > places.shape[0]:
+        _empty(sums, used, count)
+        return np.int64(-1)
     for i in range(np.uintp(count)):
         at = np.uintp(used[i])
         places[done] = place
@@ -391,13 +396,13 @@ def tally_piece(
     table,
     entries,
 ):
-    """Tally rows of a piece. Returns the number of entries.
+    """Tally rows of a piece. Returns the number of entries; -1 if there is no room for them.
 
     queue, first, last: rows as in push_piece; of these, rows whose places are not ``low <= place <
     high`` are left out. whole: whether a row of the subgraph has all edges of its vertex. If such a
     row is at hand as a whole, ``y`` receives the label that the vertex prefers. Other rows give
-    entries for labels of class ``kind`` of ``kinds``; there is room for one for each edge at hand.
-    x, y: labels by place. x_places, y_places: of the subgraph's targets and rows.
+    entries for labels of class ``kind`` of ``kinds``. x, y: labels by place. x_places, y_places: of
+    the subgraph's targets and rows.
     """
     offsets, targets, begin, end, weights = piece
     keys, sums, used = table
@@ -447,6 +452,8 @@ def tally_piece(
                     more = _add(keys, sums, used, mask, np.int64(0), label, sum)
                 count = more
         done = _note(places, labels, noted, done, place, keys, sums, used, count)
+        if done < 0:
+            return done
     return done
 
 

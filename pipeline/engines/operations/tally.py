@@ -232,13 +232,15 @@ class Tallies:
         share = kind, window.classes
 
         def tally(piece: Piece, queue: NDArray, first: int, last: int, most: int) -> Entries:
-            entries = _room_for(most)
             picked = y.at(side.segment, graph) if whole else labels
             rows_here = piece, queue, first, last, whole, picked, low, high
-            places = way.labels.places, labels, side.places
-            with self._table() as table:
-                given = rule, amounts, *rows_here, *places, *share, table, entries
-                count = tally_piece(*given)
+            given = *rows_here, way.labels.places, labels, side.places, *share
+            room, count = most // window.classes, -1
+            while count < 0:  # a class may have more labels than its share
+                room = min(most, 2 * room + 1)
+                entries = _room_for(room)
+                with self._table() as table:
+                    count = tally_piece(rule, amounts, *given, table, entries)
             return _trimmed(entries, count)
 
         def scatter(piece: Piece, *_: Any) -> Entries:
