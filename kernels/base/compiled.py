@@ -222,11 +222,14 @@ def kernel(*arguments: Any, allocates: bool = True) -> Callable[[Callable], Any]
 
     If a function has several such decorators, it is compiled for the types of each. allocates:
     whether the function makes arrays; one that does not counts no references to its arguments,
-    which would take longer than the work in an inner loop. The last decorator says it.
+    which would take longer than the work in an inner loop. The decorator next to the function says
+    it.
     """
 
     def declare(function: Callable) -> Any:
         if hasattr(function, "signatures"):
+            if not allocates:
+                raise TypeError("the decorator next to the function says whether it allocates")
             dispatcher = function
         else:
             dispatcher = _dispatcher(function, **({} if allocates else {"_nrt": False}))

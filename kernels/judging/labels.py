@@ -16,9 +16,9 @@ def note_labels(
     many labels are noted.
 
     ends, neighbours: places of vertices. weights: of the edges, multiplied by ``scale`` and
-    rounded, if ``by_weights``. number: of the vertex at each place. label: by number. noted: how
-    many labels are noted before. keys: uint64, receive number - first and label as 32 bits each.
-    amounts: int64, receive the rounded weights.
+    rounded, if ``by_weights``. number: the number of the vertex at each place. label: the label of
+    the vertex with each number. noted: how many labels are noted before. keys: uint64, receive
+    number - first and label as 32 bits each. amounts: int64, receive the rounded weights.
     """
     for e in range(ends.shape[0]):
         v = np.int64(number[ends[e]])
@@ -36,8 +36,8 @@ def note_labels(
 def count_labels(keys, order, amounts, by_weights, first, following):
     """Set the label of each vertex to the one with the greatest sum, and of several to the least.
 
-    keys: as ``note_labels`` leaves them; sorted, unless ``by_weights``. order: that sorts them, if
-    ``by_weights``. following: uint32, by number, receives the labels.
+    keys: as ``note_labels`` leaves them; sorted, unless ``by_weights``. order: the order that sorts
+    ``keys``, if ``by_weights``. following: uint32, by number, receives the labels.
     """
     i = 0
     best = np.int64(-1)

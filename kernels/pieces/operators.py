@@ -59,36 +59,36 @@ OR = Struct(Or, (types.uint64, types.uint64))
 MIN = Struct(Min, (types.uint64, types.uint64))
 
 
-class Ones(NamedTuple):
-    """Amounts in a tally, if all edges are alike. each: 1."""
+class UnitAmounts(NamedTuple):
+    """What edges amount to in a tally if all are alike. each: 1."""
 
     each: np.uint64 = np.uint64(1)
 
 
-class Scaled(NamedTuple):
-    """Amounts in a tally: the weights of edges times ``scale``, a power of two, rounded to whole
-    numbers. floats: whether weights are floats.
+class ScaledWeights(NamedTuple):
+    """What edges amount to in a tally: their weights times ``scale``, a power of two, rounded to
+    whole numbers. floats: whether weights are floats.
     """
 
     scale: float
     floats: bool
 
 
-class Most(NamedTuple):
+class MostCommon(NamedTuple):
     """The rule of a tally that prefers the label with the greatest sum, and of several the least
-    label. least: the least sum that counts.
+    label. least: 0, the least sum. (Numba needs a field.)
     """
 
     least: np.uint64 = np.uint64(0)
 
 
-ONES = Struct(Ones, (types.uint64,))
-SCALED = Struct(Scaled, (types.float64, types.boolean))
-MOST = Struct(Most, (types.uint64,))
+UNIT_AMOUNTS = Struct(UnitAmounts, (types.uint64,))
+SCALED_WEIGHTS = Struct(ScaledWeights, (types.float64, types.boolean))
+MOST_COMMON = Struct(MostCommon, (types.uint64,))
 
 AnySum = Sum | WeightedSum
-Amounts = Ones | Scaled
-Rule = Most
+Amounts = UnitAmounts | ScaledWeights
+Rule = MostCommon
 Spread = IntegerSum | Or | Min
 """The operators whose values threads can combine at once, so that they can be pushed."""
 
@@ -104,7 +104,7 @@ FOLDS = {
 """The NumPy function by which each operator combines arrays of values."""
 
 
-TALLIED = {Most, Ones, Scaled}
+TALLIED = {MostCommon, UnitAmounts, ScaledWeights}
 """The types of amounts and rules, by which tallies are compiled."""
 
 
@@ -133,13 +133,13 @@ def merge(operator: Any, values: Any, place: Any, value: Any) -> bool:
 
 
 def amount(amounts: Any, weights: Any, edge: Any) -> Any:
-    """Return what an edge adds to a sum of a tally, a uint64. Only kernels can call this."""
+    """Return what an edge adds to a sum of a tally: a uint64. Only kernels can call this."""
     raise NotImplementedError
 
 
-def prefers(rule: Any, place: Any, label: Any, sum: Any, other: Any, other_sum: Any) -> Any:
-    """Return whether the vertex at a place prefers a label, with its sum, to another, which may be
-    NO_LABEL. Only kernels can call this.
+def prefers(rule: Any, place: Any, label: Any, total: Any, other: Any, other_total: Any) -> Any:
+    """Return whether the vertex at a place prefers a label to another, which may be NO_LABEL, by
+    the sums of both. Only kernels can call this.
     """
     raise NotImplementedError
 
@@ -195,7 +195,7 @@ def _merge(operator, values, place, value):
 
 @overload(amount)
 def _amount(amounts, weights, edge):
-    if amounts.instance_class is Ones:
+    if amounts.instance_class is UnitAmounts:
         return lambda amounts, weights, edge: amounts.each
 
     def scaled(amounts, weights, edge):
@@ -205,8 +205,8 @@ def _amount(amounts, weights, edge):
 
 
 @overload(prefers)
-def _prefers(rule, place, label, sum, other, other_sum):
-    def most(rule, place, label, sum, other, other_sum):
-        return sum >= rule.least and (sum > other_sum or (sum == other_sum and label < other))
+def _prefers(rule, place, label, total, other, other_total):
+    def most_common(rule, place, label, total, other, other_total):
+        return total > other_total or (total == other_total and label < other)
 
-    return most
+    return most_common

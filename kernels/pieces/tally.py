@@ -22,7 +22,7 @@ from ..base.compiled import Struct, boolean, i64, i64s, inlined, kernel, u32s, u
 from ..base.graph import UNREACHED
 from ..base.numbering import NUMBERING, renumber
 from ..base.turns import come, take
-from .operators import MOST, ONES, SCALED, amount, prefers
+from .operators import MOST_COMMON, SCALED_WEIGHTS, UNIT_AMOUNTS, amount, prefers
 from .piece import PIECE, row_of
 
 NO_LABEL = UNREACHED
@@ -96,12 +96,12 @@ def _hash(label):
 
 
 @inlined
-def _is_of(label, kind, kinds):
-    """Return whether a label is of class ``kind`` of ``kinds``."""
-    if kinds == 1:
+def _is_in_class(label, label_class, classes):
+    """Return whether a label is in a class. label_class: its number, below ``classes``."""
+    if classes == 1:
         return True
     low = _hash(label) & np.uint64(0xFFFFFFFF)
-    return (low * np.uint64(kinds)) >> np.uint64(32) == np.uint64(kind)
+    return (low * np.uint64(classes)) >> np.uint64(32) == np.uint64(label_class)
 
 
 # What follows takes the arrays of a table one by one: they stay in registers.
@@ -128,7 +128,7 @@ def _slot(keys, sums, mask, label):
 
 
 @inlined
-def _add(keys, sums, used, mask, count, label, sum):
+def _add(keys, sums, used, mask, count, label, added):
     """Add to the sum of a label. count: the number of labels that have sums. Returns the new
     number, or -1 if no more labels fit.
     """
@@ -142,7 +142,7 @@ def _add(keys, sums, used, mask, count, label, sum):
         used[np.uintp(count)] = at
         count += 1
         before = _PRESENT
-    sums[at] = before + sum
+    sums[at] = before + added
     return count
 
 
@@ -152,19 +152,19 @@ def _label(keys, at):
 
 
 @inlined
-def _pick(rule, place, keys, sums, used, count, label, sum):
+def _pick(rule, place, keys, sums, used, count, label, total):
     """Return the preferred one of a label and all labels of a table, with its sum. The table is
     empty afterwards.
     """
     for i in range(np.uintp(count)):
         at = np.uintp(used[i])
         other = _label(keys, at)
-        other_sum = sums[at] ^ _PRESENT
+        other_total = sums[at] ^ _PRESENT
         sums[at] = _EMPTY
-        if prefers(rule, place, other, other_sum, label, sum):
+        if prefers(rule, place, other, other_total, label, total):
             label = other
-            sum = other_sum
-    return label, sum
+            total = other_total
+    return label, total
 
 
 @inlined
@@ -183,16 +183,29 @@ def _degree(offsets, row):
 
 @inlined
 def _add_edges(
-    amounts, targets, weights, first, stop, x_places, x, kind, kinds, keys, sums, used, mask, count
+    amounts,
+    targets,
+    weights,
+    first,
+    stop,
+    x_places,
+    x,
+    label_class,
+    classes,
+    keys,
+    sums,
+    used,
+    mask,
+    count,
 ):
     """Add the edges ``first <= e < stop`` whose labels are of a class. Returns as ``_add`` does; if
     no more labels fit, the table is empty then.
     """
     for e in range(np.uintp(first), np.uintp(stop)):
         label = x[renumber(x_places, targets[e])]
-        if _is_of(label, kind, kinds):
-            sum = amount(amounts, weights, e)
-            more = _add(keys, sums, used, mask, count, label, sum)
+        if _is_in_class(label, label_class, classes):
+            added = amount(amounts, weights, e)
+            more = _add(keys, sums, used, mask, count, label, added)
             if more < 0:
                 _empty(sums, used, count)
                 return more
@@ -215,8 +228,8 @@ def _pick_of_row(
     x_places,
     x,
     place,
-    kind,
-    kinds,
+    label_class,
+    classes,
     keys,
     sums,
     used,
@@ -238,7 +251,7 @@ def _pick_of_row(
         total = _EMPTY
         part = 0
         while part < parts:
-            share = kind * parts + part, kinds * parts
+            share = label_class * parts + part, classes * parts
             count = np.int64(0)
             count = _add_edges(
                 amounts,
@@ -280,14 +293,45 @@ def _pick_of_row(
         parts *= 2
 
 
-@kernel(MOST, ONES, PIECE, PIECE, i64s, i64, u32s, u32s, TABLE, i64s)
-@kernel(MOST, SCALED, PIECE, PIECE, i64s, i64, u32s, u32s, TABLE, i64s, allocates=False)
+@kernel(PIECE, PIECE, i64, i64s, i64s, allocates=False)
+def cut_rows(leaving, entering, most, starts, long_rows):
+    """Cut the rows of a whole graph into turns of EDGES_A_TURN edges, or more by a row. Returns the
+    number of turns, and of long rows.
+
+    leaving, entering: as in tally_turns. starts: int64 (edges // EDGES_A_TURN + 2,), receives the
+    first row of each turn, and the end. long_rows: int64 (edges // most + 1,), receives the rows
+    with more edges than ``most``, which no turn counts.
+    """
+    rows = leaving.offsets.shape[0] - 1
+    turns = 0
+    count = 0
+    edges = np.int64(0)
+    full = np.int64(0)
+    for row in range(rows):
+        if edges >= full:
+            starts[turns] = row
+            turns += 1
+            full = edges + EDGES_A_TURN
+        degree = _degree(leaving.offsets, row) + _degree(entering.offsets, row)
+        if degree > most:
+            long_rows[count] = row
+            count += 1
+        else:
+            edges += degree
+    starts[turns] = rows
+    return turns, count
+
+
+@kernel(MOST_COMMON, UNIT_AMOUNTS, PIECE, PIECE, i64s, i64, u32s, u32s, TABLE, i64s)
+@kernel(
+    MOST_COMMON, SCALED_WEIGHTS, PIECE, PIECE, i64s, i64, u32s, u32s, TABLE, i64s, allocates=False
+)
 def tally_turns(rule, amounts, leaving, entering, starts, most, x, y, table, taken):
     """Tally all rows of a graph, whose edges are at hand, by several threads at once: see turns.py.
 
     leaving, entering: the rows; ``entering`` has no offsets if the graph is undirected. starts:
     int64, the first row of each turn, and the end. most: rows with more edges are left out. x:
-    labels by place. y: receives the label that each vertex prefers; stays where there is none.
+    labels by place. y: receives the label that each vertex prefers, unless it has no edges.
     table: of this thread.
     """
     offsets, targets, _, _, weights = leaving
@@ -323,11 +367,11 @@ def tally_turns(rule, amounts, leaving, entering, starts, most, x, y, table, tak
         turn = take(taken, thread, turns)
 
 
-@kernel(MOST, ONES, PIECE, PIECE, i64, i64, i64, u32s, TABLE)
-@kernel(MOST, SCALED, PIECE, PIECE, i64, i64, i64, u32s, TABLE, allocates=False)
-def tally_class(rule, amounts, leaving, entering, row, kind, kinds, x, table):
-    """Return the label of class ``kind`` of ``kinds`` that the vertex of a long row prefers, with
-    its sum; NO_LABEL if it has none. The other arguments are those of ``tally_turns``.
+@kernel(MOST_COMMON, UNIT_AMOUNTS, PIECE, PIECE, i64, i64, i64, u32s, TABLE)
+@kernel(MOST_COMMON, SCALED_WEIGHTS, PIECE, PIECE, i64, i64, i64, u32s, TABLE, allocates=False)
+def tally_class(rule, amounts, leaving, entering, row, label_class, classes, x, table):
+    """Return the label of a class that the vertex of a long row prefers, with its sum; NO_LABEL if
+    it has none. The other arguments are those of ``tally_turns``.
     """
     offsets, targets, _, _, weights = leaving
     in_offsets, sources, _, _, in_weights = entering
@@ -346,8 +390,8 @@ def tally_class(rule, amounts, leaving, entering, row, kind, kinds, x, table):
         None,
         x,
         row,
-        kind,
-        kinds,
+        label_class,
+        classes,
         keys,
         sums,
         used,
@@ -375,8 +419,8 @@ def _note(places, labels, noted, done, place, keys, sums, used, count):
 _PART = i64, i64, NUMBERING, u32s, NUMBERING, i64, i64, TABLE, ENTRIES
 
 
-@kernel(MOST, ONES, PIECE, u32s, i64, i64, boolean, u32s, *_PART)
-@kernel(MOST, SCALED, PIECE, u32s, i64, i64, boolean, u32s, *_PART, allocates=False)
+@kernel(MOST_COMMON, UNIT_AMOUNTS, PIECE, u32s, i64, i64, boolean, u32s, *_PART)
+@kernel(MOST_COMMON, SCALED_WEIGHTS, PIECE, u32s, i64, i64, boolean, u32s, *_PART, allocates=False)
 def tally_piece(
     rule,
     amounts,
@@ -391,8 +435,8 @@ def tally_piece(
     x_places,
     x,
     y_places,
-    kind,
-    kinds,
+    label_class,
+    classes,
     table,
     entries,
 ):
@@ -401,8 +445,8 @@ def tally_piece(
     queue, first, last: rows as in push_piece; of these, rows whose places are not ``low <= place <
     high`` are left out. whole: whether a row of the subgraph has all edges of its vertex. If such a
     row is at hand as a whole, ``y`` receives the label that the vertex prefers. Other rows give
-    entries for labels of class ``kind`` of ``kinds``. x, y: labels by place. x_places, y_places: of
-    the subgraph's targets and rows.
+    entries for the labels of a class. x, y: labels by place. x_places, y_places: of the subgraph's
+    targets and rows.
     """
     offsets, targets, begin, end, weights = piece
     keys, sums, used = table
@@ -418,7 +462,7 @@ def tally_piece(
         if start >= stop or np.int64(place) < low or np.int64(place) >= high:
             continue
         if whole and stop - start == _degree(offsets, row):
-            if kind == 0:
+            if label_class == 0:
                 y[place], _ = _pick_of_row(
                     rule,
                     amounts,
@@ -444,12 +488,12 @@ def tally_piece(
         count = np.int64(0)
         for e in range(np.uintp(start - begin), np.uintp(stop - begin)):
             label = x[renumber(x_places, targets[e])]
-            if _is_of(label, kind, kinds):
-                sum = amount(amounts, weights, e)
-                more = _add(keys, sums, used, mask, count, label, sum)
+            if _is_in_class(label, label_class, classes):
+                added = amount(amounts, weights, e)
+                more = _add(keys, sums, used, mask, count, label, added)
                 if more < 0:
                     done = _note(places, labels, noted, done, place, keys, sums, used, count)
-                    more = _add(keys, sums, used, mask, np.int64(0), label, sum)
+                    more = _add(keys, sums, used, mask, np.int64(0), label, added)
                 count = more
         done = _note(places, labels, noted, done, place, keys, sums, used, count)
         if done < 0:
@@ -457,9 +501,11 @@ def tally_piece(
     return done
 
 
-@kernel(ONES, PIECE, i64, i64, NUMBERING, u32s, NUMBERING, i64, i64, ENTRIES)
-@kernel(SCALED, PIECE, i64, i64, NUMBERING, u32s, NUMBERING, i64, i64, ENTRIES, allocates=False)
-def scatter_labels(amounts, piece, low, high, x_places, x, y_places, kind, kinds, entries):
+@kernel(UNIT_AMOUNTS, PIECE, i64, i64, NUMBERING, u32s, NUMBERING, i64, i64, ENTRIES)
+@kernel(
+    SCALED_WEIGHTS, PIECE, i64, i64, NUMBERING, u32s, NUMBERING, i64, i64, ENTRIES, allocates=False
+)
+def scatter_labels(amounts, piece, low, high, x_places, x, y_places, label_class, classes, entries):
     """Make an entry of each edge at hand, for its target, with the label of its row. Returns the
     number of entries.
 
@@ -474,7 +520,7 @@ def scatter_labels(amounts, piece, low, high, x_places, x, y_places, kind, kinds
     while edge < end:
         upto = min(np.int64(offsets[row + 1]), end)
         label = x[renumber(x_places, row)]
-        if _is_of(label, kind, kinds):
+        if _is_in_class(label, label_class, classes):
             for e in range(np.uintp(edge - begin), np.uintp(upto - begin)):
                 place = renumber(y_places, targets[e])
                 if low <= np.int64(place) < high:
@@ -509,7 +555,7 @@ def group_entries(entries, low, offsets, grouped):
     offsets[0] = 0
 
 
-@kernel(MOST, ENTRIES, i64s, i64, i64, i64, PICKS, TABLE, allocates=False)
+@kernel(MOST_COMMON, ENTRIES, i64s, i64, i64, i64, PICKS, TABLE, allocates=False)
 def pick_of_entries(rule, entries, offsets, low, first, last, picks, table):
     """Set the pick of each group ``first <= i < last`` to what its vertex prefers of the pick
     before and the labels of its entries. entries, offsets, low: as ``group_entries`` leaves them.
@@ -528,7 +574,7 @@ def pick_of_entries(rule, entries, offsets, low, first, last, picks, table):
             while part < parts:
                 count = np.int64(0)
                 for e in range(start, stop):
-                    if _is_of(labels[e], part, parts):
+                    if _is_in_class(labels[e], part, parts):
                         more = _add(keys, sums, used, mask, count, labels[e], noted[e])
                         if more < 0:
                             _empty(sums, used, count)

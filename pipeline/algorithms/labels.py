@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...kernels.pieces.operators import Amounts, Most, Ones, Scaled
+from ...kernels.pieces.operators import Amounts, MostCommon, ScaledWeights, UnitAmounts
+from ...kernels.programs.forest import tree_sizes
 from ...partition.errors import InputError
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Calls, Operations
@@ -50,11 +51,11 @@ class LabelsProgram:
 
     @property
     def weighted(self) -> bool:
-        return isinstance(self.amounts, Scaled)
+        return isinstance(self.amounts, ScaledWeights)
 
     @property
     def calls(self) -> Calls:
-        return Calls((Most, type(self.amounts)))
+        return calls_of(type(self.amounts))
 
     def held_bytes(self, counts: Counts) -> int:
         return labels_bytes(counts)
@@ -64,7 +65,7 @@ class LabelsProgram:
         saved = operations.load(step.saved())
         iterations: list[IterationRecord] = saved.facts if saved else []
         iterate(operations, tell, Stop(self.iterations, 0.5), step, iterations)
-        unit = 1 / self.amounts.scale if isinstance(self.amounts, Scaled) else None
+        unit = 1 / self.amounts.scale if isinstance(self.amounts, ScaledWeights) else None
         record = {"iterations": iterations, "weight_unit": unit}
         return ProgramResult({"label": step.named()}, record)
 
@@ -89,7 +90,7 @@ class _Propagation:
     def run(self) -> float:
         """Do one iteration. Returns the number of vertices whose label it changes."""
         self._operations.each(np.copyto, self.next_label, reads=[self.label])
-        self._operations.tally(Most(), self._amounts, self.label, self.next_label)
+        self._operations.tally(MostCommon(), self._amounts, self.label, self.next_label)
         changes = self._operations.sum_each(_count_changes, reads=[self.label, self.next_label])
         self.label, self.next_label = self.next_label, self.label
         return float(changes[0])
@@ -106,6 +107,10 @@ class _Propagation:
 
 def _count_changes(counted: Any, label: NDArray, next_label: NDArray) -> Any:
     return total(counted, label != next_label)
+
+
+def calls_of(amounts: type) -> Calls:
+    return Calls((MostCommon, amounts), kernels=(tree_sizes,))
 
 
 def labels_bytes(counts: Counts) -> int:
@@ -146,14 +151,14 @@ class Labels:
         return self.planned(info)
 
     def planned(self, info: GraphInfo) -> LabelsProgram:
-        amounts, weights = Ones(), info.weights
+        amounts, weights = UnitAmounts(), info.weights
         if weights is not None and not self.unweighted:
             floats = weights.kind == "float32"
-            amounts = Scaled(weight_scale(weights.most, info.vertices, floats), floats)
+            amounts = ScaledWeights(weight_scale(weights.most, info.vertices, floats), floats)
         return LabelsProgram(self.iterations, amounts)
 
     def calls(self, weighted: bool) -> Calls:
-        return Calls((Most, Scaled if weighted and not self.unweighted else Ones))
+        return calls_of(ScaledWeights if weighted and not self.unweighted else UnitAmounts)
 
     def held_bytes(self, counts: Counts) -> int:
         return labels_bytes(counts)
@@ -162,7 +167,8 @@ class Labels:
         label = given.values["label"]
         assert isinstance(label, np.ndarray)
         iterations: list[IterationRecord] = given.record["iterations"]
-        sizes = np.bincount(label, minlength=len(label)).astype(np.uint32)
+        sizes = np.zeros(len(label), np.uint32)
+        tree_sizes(label, sizes)
         changed = int(iterations[-1]["change"])
         record = LabelsRecord(
             labels=int(np.count_nonzero(sizes)),

@@ -28,7 +28,7 @@ from .searches import PlaceLookup, Verdict, check_kind
 _NOTED_BYTES = 8 + 8 + 8
 """Bytes of a neighbour's label: its key, the place in the order of keys, the edge's weight."""
 
-_LEAST_NOTED = 1 << 19
+_LEAST_NOTED = 1 << 18
 
 
 class LabelsVerdict(Verdict):
@@ -143,7 +143,7 @@ class _Propagation:
 
 LABELS = Judge(
     validate_labels,
-    vertex_bytes=4 * 4 + 8 * 3,
+    vertex_bytes=4 * 4 + _NOTED_BYTES * 2,  # a hub may have all vertices as neighbours, twice
     kernels=(programs, labels),
     needs_weights=lambda result: result.info is not None and is_by_weights(result),
 )

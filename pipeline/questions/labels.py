@@ -32,14 +32,14 @@ class LabelsRecord(TypedDict):
 
 def weight_scale(greatest: float, vertices: int, floats: bool) -> float:
     """Return the power of two by which weights are multiplied before they are rounded to whole
-    numbers, such that their sum at a vertex stays below 2^62. Integers are left as they are, unless
-    they are too great for that.
+    numbers, such that their sum at a vertex stays below 2^62; of integers, which are left as they
+    are if they can be, below 2^63.
 
     >>> weight_scale(1.0, 1000, True) == 2.0**50, weight_scale(4e9, 1000, False)
     (True, 1.0)
     """
     bits = frexp(greatest)[1] + frexp(2.0 * vertices)[1]  # its neighbours, in both directions
-    return 2.0 ** (62 - bits if floats else min(0, 62 - bits))
+    return 2.0 ** (62 - bits if floats else min(0, 63 - bits))
 
 
 def _tell(record: Any) -> str:

@@ -153,15 +153,6 @@ def mark_where(words: NDArray[np.uint64], chosen: NDArray[np.bool_]) -> None:
     words.view(np.uint8)[: len(packed)] = packed
 
 
-def mark_range(vertices: int, first: int, last: int) -> NDArray[np.uint64]:
-    """Return a bitmap of so many vertices in which ``first <= v < last`` are marked."""
-    chosen = np.zeros(vertices, np.bool_)
-    chosen[first:last] = True
-    words = _empty(vertices)
-    mark_where(words, chosen)
-    return words
-
-
 def places_where(chosen: NDArray[np.bool_]) -> NDArray[np.uint32]:
     words = _empty(len(chosen))
     mark_where(words, chosen)

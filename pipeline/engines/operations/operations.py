@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,6 @@ from ....kernels.pieces.operators import (
 )
 from ....kernels.pieces.piece import Piece
 from ....kernels.pieces.vertices import add_all, numbers_in
-from ....kernels.prepare import merge
 from ...ranks.communicator import Communicator
 from ...results.checkpoint import Checkpoint
 from ..ranks.edges import Active, Chosen, Rows
@@ -55,7 +54,7 @@ from ..ranks.state import Ghosts
 from .forests import EdgeCounts, join_vertices
 from .marks import Marks, VertexPlaces, places_where
 from .saving import SavedSteps, Values, VectorSaving
-from .tally import Tallies, Way
+from .tally import How, Tallies, Way
 from .vectors import Links, Vector, VectorType, make_vector
 
 WINDOW = 1 << 16
@@ -73,9 +72,6 @@ ALL_FOR_LISTED = 8
 """Number of values that are visited in order in the time that one is picked by a list of places."""
 
 DEGREES = VectorType(np.uint32, ghosts=True)
-
-How = Literal["gather", "scatter"]
-""""gather": from the targets of a subgraph to its rows. "scatter": from the rows to the targets."""
 
 Follow = Callable[[Adjacency, Piece, NDArray[np.uint32], int, int], None]
 """Function that is called with a subgraph, a piece of it, and rows of the piece as in relax.py."""
@@ -159,6 +155,7 @@ class Operations:
         self.communicator = communicator
         self.team = team
         self._links: Links | None = None
+        self._tallies: Tallies | None = None
         self._saving = VectorSaving(graph, communicator, checkpoint)
         self._due = False
         self.directed = directed
@@ -193,11 +190,17 @@ class Operations:
         """Return the marks of vertices whose values have changed."""
         return Marks.none(self.graph)
 
-    @cached_property
-    def _tallies(self) -> Tallies:
-        graph, directions = self.graph, (True, False) if self.directed else (False,)
-        ways = [Way(*way) for along in directions for way in self._pulls(along)]
-        return Tallies(graph, self.communicator, self.team, ways, self.total, self._note)
+    def _all_ways(self) -> list[Way]:
+        """Return all ways that tell a vertex of its edges in either direction, each edge once."""
+        directions = (True, False) if self.directed else (False,)
+        return [Way(*way) for along in directions for way in self._pulls(along)]
+
+    def _all_degrees(self) -> Vector:
+        """Return the number of edges of each vertex in either direction, 2^32 - 1 at most."""
+        degree = self.degrees(along=False)
+        if self.directed:
+            self.each(_add_up_to_most, degree, reads=[self.degrees(along=True)])
+        return degree
 
     @cached_property
     def _shared_sums(self) -> NDArray[np.uint64]:
@@ -582,6 +585,10 @@ class Operations:
 
         x: uint32, with ghosts, labels below the number of vertices. y: uint32, without ghosts.
         """
+        if self._tallies is None:
+            place = self.graph, self.communicator, self.team
+            ways, degrees = self._all_ways(), self._all_degrees
+            self._tallies = Tallies(*place, ways, degrees, self.total, self._note)
         leaving, entering = self.rows_along(True), self.rows_along(False)
         if leaving is not None and entering is not None:
             rows = leaving, entering if self.directed else None
@@ -600,7 +607,8 @@ class Operations:
 
     def edge_counts(self) -> EdgeCounts:
         """Return the counts of all ranks since the last call."""
-        sent = self._labels_sent + self._tallies.sent + (self._links.sent if self._links else 0)
+        senders = [sender for sender in (self._links, self._tallies) if sender is not None]
+        sent = self._labels_sent + sum(sender.sent for sender in senders)
         done = self.total([self._edges, self._read, sent - self._sent])
         self._edges = self._read = 0
         self._sent = sent
@@ -728,6 +736,10 @@ class Operations:
         self._read += read
 
 
+def _add_up_to_most(degree: NDArray[np.uint32], other: NDArray[np.uint32]) -> None:
+    degree += np.minimum(other, ~degree)
+
+
 def _is_by_place(graph: RankGraph) -> bool:
     """Return whether the graph has one subgraph (and its reverse) whose rows and targets are
     numbered by place.
@@ -751,7 +763,7 @@ def warm_up(
     kernels: list[Any] = [bitmap, numbering, piece]
     tallies = TALLIED & set(operators)
     if not whole:
-        kernels += [active, vertices, gather, *([tally, merge.count] if tallies else [])]
+        kernels += [active, vertices, gather, *([tally] if tallies else [])]
     else:
         kernels += [cut_turns, numbers_in, add_all]
         if operators:
@@ -759,6 +771,7 @@ def warm_up(
         if set(get_args(Spread)) & set(operators):
             kernels.append(push_piece)
         if tallies:
-            kernels += [tally.tally_turns, tally.tally_class, tally.pick_of_entries]
+            whole_kernels = tally.cut_rows, tally.tally_turns, tally.tally_class
+            kernels += [*whole_kernels, tally.pick_of_entries]
     compile_kernels(*kernels, load=load, leave_out=unused_operators, offsets=types)
     compile_kernels(*calls.kernels, leave_out=FOLDS.keys() - set(calls.operators), offsets=types)

@@ -3,9 +3,9 @@
 If all edges are in memory as one subgraph, threads go through its rows. Otherwise the edges of a
 vertex may be in several subgraphs, pieces and ranks. The vertices are then taken by *windows*, on
 which all ranks agree: each rank makes entries of the edges that it has and sends them to the owners
-of the vertices, who pick. A window has so few edges that its entries fit in memory; a vertex that
-alone has more is gone through several times, each time for another class of labels. Delegates are
-owned by the ranks in turn.
+of the vertices, who pick. A window has so few edges that its entries fit in memory. A vertex with
+more edges takes several passes, each for another class of labels. Delegates are owned by the ranks
+in turn.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ....kernels.base.numbering import renumber_all
 from ....kernels.base.team import Team
 from ....kernels.base.turns import no_turns
+from ....kernels.pieces.gather import count_targets as count_ends
 from ....kernels.pieces.operators import Amounts, Rule
 from ....kernels.pieces.piece import NO_WEIGHTS, Piece
 from ....kernels.pieces.tally import (
@@ -28,6 +29,7 @@ from ....kernels.pieces.tally import (
     Entries,
     Picks,
     Table,
+    cut_rows,
     group_entries,
     make_table,
     pick_of_entries,
@@ -36,36 +38,35 @@ from ....kernels.pieces.tally import (
     tally_piece,
     tally_turns,
 )
-from ....kernels.prepare.merge import count as count_ends
 from ...ranks.communicator import Communicator, Message
-from ..ranks.edges import Chosen, Rows, Visits
+from ..ranks.edges import Active, AnyRows, Chosen, Rows, RowsOnDisk
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.routes import count_of, owned
 from ..ranks.state import Ghosts, Vertices
-from .marks import mark_range
 from .vectors import Vector
 
 How = Literal["gather", "scatter"]
-""""gather": entries for the rows of a subgraph, of their targets' labels. "scatter": entries for
-the targets, of the rows' labels.
-"""
+""""gather": from the targets of a subgraph to its rows. "scatter": from the rows to the targets."""
 
 Note = Callable[[int, int], None]
 """Function that counts edges visited, and bytes read."""
 
 WINDOW_EDGES = 1 << 19
-"""The most edges of a window, except for edges of short rows that are whole."""
+"""The most edges of a window, except for edges of short rows that are whole; also the most
+vertices.
+"""
 
 _ENTRY_BYTES = 16
 _COPIES = 6  # of entries: made, trimmed, by owner, received, joined, grouped
+_PICK_BYTES = 12 + 8 + 1
 _TABLES_BYTES = 32 << 20
-_SHORT = 1 << 14
-_SHORT_COST = 8
-"""Whole rows up to _SHORT edges give entries only where the pieces that are read from disk cut
-them: an eighth of the edges at most.
-"""
-
 _MOST_THREADS, _LABEL_BYTES = 1 << 10, 12
+
+_SHORT = 1 << 14
+_EDGES_FOR_ENTRY = 8
+"""Whole rows up to _SHORT edges give entries only where the pieces that are read from disk cut
+them: one for so many edges at most.
+"""
 
 _LONG = 1 << 20
 """Number of edges of a row that several threads tally together."""
@@ -74,27 +75,27 @@ _FIRST_CUTS, _CUTS = 256, 16
 
 
 class Way(NamedTuple):
-    """A way to make entries of a subgraph's edges. into: the side whose vertices pick. labels: the
-    side whose vertices have the labels.
-    """
+    """A way for labels to go along a subgraph's edges."""
 
     adjacency: Adjacency
     how: How
 
     @property
-    def into(self) -> Side:
+    def picking(self) -> Side:
+        """Return the side whose vertices pick."""
         adjacency = self.adjacency
         return adjacency.source if self.how == "gather" else adjacency.target
 
     @property
-    def labels(self) -> Side:
+    def labelled(self) -> Side:
+        """Return the side whose vertices have the labels."""
         adjacency = self.adjacency
         return adjacency.target if self.how == "gather" else adjacency.source
 
 
 class Window(NamedTuple):
     """Vertices that pick together: ``first <= v < last``, by global id, or by number of delegate if
-    ``shared``. classes: the number of classes of labels that are gone through apart.
+    ``shared``. classes: the number of classes of labels, each of which takes a pass.
     """
 
     shared: bool
@@ -105,14 +106,16 @@ class Window(NamedTuple):
 
 def tally_bytes(vertices: int) -> int:
     """Return the bytes that a tally holds beside its vectors."""
-    counts = 8 * vertices  # of edges that are scattered, when windows are made
-    entries = _COPIES * _ENTRY_BYTES * WINDOW_EDGES
-    return max(counts, entries) + min(_TABLES_BYTES, _MOST_THREADS * _LABEL_BYTES * vertices)
+    making_windows = (2 * 4 + 4) * vertices  # degrees, and counts of edges that are scattered
+    in_window = (_COPIES * _ENTRY_BYTES + _PICK_BYTES) * WINDOW_EDGES
+    tables = min(_TABLES_BYTES, _MOST_THREADS * _LABEL_BYTES * vertices)
+    return max(making_windows, in_window + tables)
 
 
 class Tallies:
-    """The tallies of a rank. ways: all ways that tell a vertex of its edges, each edge once. total:
-    adds up numbers over all ranks.
+    """The tallies of a rank. ways: all ways that tell a vertex of its edges, each edge once.
+    degrees: returns the number of edges by which each vertex is told. total: adds up numbers over
+    all ranks.
     """
 
     def __init__(
@@ -121,6 +124,7 @@ class Tallies:
         communicator: Communicator,
         team: Team,
         ways: Sequence[Way],
+        degrees: Callable[[], Vector],
         total: Callable[[Any], NDArray],
         note: Note,
     ) -> None:
@@ -128,11 +132,13 @@ class Tallies:
         self._communicator = communicator
         self._team = team
         self._ways = ways
+        self._degrees = degrees
         self._total = total
         self._note = note
         self._tables: list[Table] = []
-        self._starts: NDArray[np.int64] | None = None
-        self._made_windows: list[Window] | None = None
+        self._turns: tuple[NDArray[np.int64], list[int]] | None = None
+        self._windows: list[Window] | None = None
+        self._scattered: dict[int, _Scattered] = {}
         self.sent = 0
 
     # All edges in memory as one subgraph
@@ -150,20 +156,20 @@ class Tallies:
         graph; ``entering`` is None if the graph is undirected.
         """
         pieces = leaving.piece, _no_piece(leaving) if entering is None else entering.piece
-        degrees = [rows.offsets for rows in (leaving, entering) if rows is not None]
-        if self._starts is None:
-            self._starts = _starts(degrees)
-        most = _LONG if self._team.threads > 1 else 1 << 62
+        if self._turns is None:
+            self._turns = _cut(*pieces, _LONG if self._team.threads > 1 else 1 << 62)
+        starts, long_rows = self._turns
+        most = _LONG if long_rows else 1 << 62
         taken = no_turns(self._team.threads)
 
         def pick_turns() -> None:
             with self._table() as table:
-                tally_turns(rule, amounts, *pieces, self._starts, most, x, y, table, taken)
+                tally_turns(rule, amounts, *pieces, starts, most, x, y, table, taken)
 
         self._team.run(pick_turns)
-        for row in _rows_above(degrees, most):
+        for row in long_rows:
             y[row] = self._pick_long(rule, amounts, pieces, row, x)
-        self._note(sum(int(offsets[-1]) for offsets in degrees), 0)
+        self._note(sum(len(piece.targets) for piece in pieces), 0)
 
     def _pick_long(
         self, rule: Rule, amounts: Amounts, pieces: tuple[Piece, Piece], row: int, x: NDArray
@@ -171,9 +177,9 @@ class Tallies:
         """Return the label that a row prefers; each thread takes another class of labels."""
         classes = self._team.threads
 
-        def pick_class(kind: int) -> tuple[int, int]:
+        def pick_class(label_class: int) -> tuple[int, int]:
             with self._table() as table:
-                return tally_class(rule, amounts, *pieces, row, kind, classes, x, table)
+                return tally_class(rule, amounts, *pieces, row, label_class, classes, x, table)
 
         found = self._team.map(pick_class, range(classes))
         labels = np.array([label for label, _ in found if label != NO_LABEL], np.uint32)
@@ -189,19 +195,24 @@ class Tallies:
     def pick_by_windows(
         self, rule: Rule, amounts: Amounts, x: Vector, y: Vector, whole: bool
     ) -> None:
-        """Set ``y`` to the labels that vertices prefer. The ghosts of ``x`` are known. whole: as in
-        tally_piece.
+        """Set ``y`` to the labels that vertices prefer. The ghosts of ``x`` are known. whole:
+        whether each row has all edges of its vertex.
         """
-        for window in self._windows(whole):
+        if self._windows is None:  # all ranks make them at the same time
+            self._windows = self._make_windows(whole)
+        for scattered in self._scattered.values():
+            scattered.clear()
+        for number, window in enumerate(self._windows):
             self._communicator.check()
             low, high = self._places_here(window)
             picks = _no_picks(high - low)
-            for kind in range(window.classes):
-                entries = self._received(
+            for label_class in range(window.classes):
+                pass_ = _Pass(rule, amounts, number, window, label_class, x, y, whole)
+                entries = self._exchange(
                     [
-                        self._sorted_by_owner(way.into, made)
+                        self._by_owner(way.picking, entries)
                         for way in self._ways
-                        for made in self._made(rule, amounts, way, window, kind, x, y, whole)
+                        for entries in self._make_entries(pass_, way)
                     ]
                 )
                 self._pick(rule, entries, low, picks)
@@ -212,53 +223,65 @@ class Tallies:
             values[low:high][picked] = picks.labels[picked]
         self._share(y.shared)
 
-    def _made(
-        self,
-        rule: Rule,
-        amounts: Amounts,
-        way: Way,
-        window: Window,
-        kind: int,
-        x: Vector,
-        y: Vector,
-        whole: bool,
-    ) -> list[Entries]:
-        """Return the entries that one way gives for labels of a class, for vertices of a window."""
-        graph, side = self._graph, way.into
-        low, high = self._places(window, side.segment)
+    def _make_entries(self, pass_: _Pass, way: Way) -> list[Entries]:
+        """Return the entries that one way gives for the vertices of a window."""
+        low, high = self._places(pass_.window, way.picking.segment)
         if low == high:
             return []
-        rows, labels = way.adjacency.rows, x.at(way.labels.segment, graph)
-        share = kind, window.classes
+        if way.how == "scatter":
+            return self._scatter(pass_, way)
+        graph, rows, labelled = self._graph, way.adjacency.rows, way.labelled
+        labels = pass_.x.at(labelled.segment, graph)
+        picked = pass_.y.at(way.picking.segment, graph) if pass_.whole else labels
 
         def tally(piece: Piece, queue: NDArray, first: int, last: int, most: int) -> Entries:
-            picked = y.at(side.segment, graph) if whole else labels
-            rows_here = piece, queue, first, last, whole, picked, low, high
-            given = *rows_here, way.labels.places, labels, side.places, *share
-            room, count = most // window.classes, -1
+            rows_here = piece, queue, first, last, pass_.whole, picked, low, high
+            places = labelled.places, labels, way.picking.places
+            given = *rows_here, *places, pass_.label_class, pass_.window.classes
+            room, count = most // pass_.window.classes, -1
             while count < 0:  # a class may have more labels than its share
                 room = min(most, 2 * room + 1)
                 entries = _room_for(room)
                 with self._table() as table:
-                    count = tally_piece(rule, amounts, *given, table, entries)
+                    count = tally_piece(pass_.rule, pass_.amounts, *given, table, entries)
             return _trimmed(entries, count)
+
+        active = _rows_between(way.picking, rows, self._team, low, high)
+        visits = rows.push(self._team, active, tally)
+        self._note(active.edges, visits.read)
+        return visits.results
+
+    def _scatter(self, pass_: _Pass, way: Way) -> list[Entries]:
+        """Return entries for the targets of a subgraph. All its edges are visited at once for as
+        many windows as have entries that fit.
+        """
+        scattered = self._scattered[id(way.adjacency)]
+        number, classes = pass_.number, pass_.window.classes
+        if classes > 1:
+            return [self._scatter_into(pass_, way, *scattered.places(number, number + 1))]
+        if number >= scattered.until:
+            until = scattered.fitting(number)
+            entries = self._scatter_into(pass_, way, *scattered.places(number, until))
+            scattered.keep(entries, until)
+        return [scattered.take(number)]
+
+    def _scatter_into(self, pass_: _Pass, way: Way, low: int, high: int) -> Entries:
+        """Return entries for the targets at places ``low <= p < high``."""
+        rows, labelled = way.adjacency.rows, way.labelled
+        labels = pass_.x.at(labelled.segment, self._graph)
+        places = labelled.places, labels, way.picking.places
+        classes = pass_.label_class, pass_.window.classes
 
         def scatter(piece: Piece, *_: Any) -> Entries:
             entries = _room_for(piece.end - piece.begin)
-            places = way.labels.places, labels, side.places
-            count = scatter_labels(amounts, piece, low, high, *places, *share, entries)
-            return _trimmed(entries, count)
+            given = pass_.amounts, piece, low, high, *places, *classes
+            return _added_up(_trimmed(entries, scatter_labels(*given, entries)))
 
-        if way.how == "scatter":
-            visits, edges = rows.every(self._team, scatter), int(rows.offsets[-1])
-        else:
-            bits = mark_range(side.segment.count, low, high)
-            active = rows.active(self._team, Chosen(side.places, bits, side.count))
-            visits, edges = rows.push(self._team, active, tally), active.edges
-        self._note(edges, visits.read)
-        return visits.results
+        visits = rows.every(self._team, scatter)
+        self._note(int(rows.offsets[-1]), visits.read)
+        return _added_up(_joined(visits.results))
 
-    def _sorted_by_owner(self, side: Side, entries: Entries) -> list[Entries]:
+    def _by_owner(self, side: Side, entries: Entries) -> list[Entries]:
         """Return entries by the rank that owns their vertices, with the places that they have
         there.
         """
@@ -279,7 +302,7 @@ class Tallies:
         here = [np.flatnonzero(owner == rank) for rank in range(ranks)]
         return [Entries(places[at], entries.labels[at], entries.sums[at]) for at in here]
 
-    def _received(self, made: list[list[Entries]]) -> Entries:
+    def _exchange(self, made: list[list[Entries]]) -> Entries:
         """Send entries to the owners of their vertices. made: by rank. Returns those received."""
         messages: list[Message] = []
         for rank in range(self._communicator.size):
@@ -292,7 +315,7 @@ class Tallies:
         return _joined([Entries(*came) for came in self._communicator.exchange(messages)])
 
     def _pick(self, rule: Rule, entries: Entries, low: int, picks: Picks) -> None:
-        """Have the vertices from place ``low`` on prefer labels of entries to their picks."""
+        """Update the picks of the vertices from place ``low`` on by their entries."""
         offsets = np.zeros(len(picks.labels) + 1, np.int64)
         grouped = _room_for(len(entries.places))
         group_entries(entries, low, offsets, grouped)
@@ -320,14 +343,19 @@ class Tallies:
 
     def _places(self, window: Window, segment: Vertices | Ghosts) -> tuple[int, int]:
         """Return the range of a window's places in a segment."""
-        graph = self._graph
-        if (segment is graph.shared) != window.shared:
+        if (segment is self._graph.shared) != window.shared:
             return 0, 0
         if window.shared:
             return window.first, window.last
-        held = graph.held if segment is graph.own else segment.segment
-        first, last = (count_of(held, v, graph.partitions) for v in (window.first, window.last))
+        first, last = self._cut_places(segment, np.array([window.first, window.last])).tolist()
         return first, last
+
+    def _cut_places(self, segment: Vertices | Ghosts, cuts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of a segment's vertices before each cut, a global id."""
+        graph = self._graph
+        held = segment.segment if isinstance(segment, Ghosts) else graph.held
+        count: Any = count_of  # of arrays, too
+        return cuts * 0 + count(held, cuts, graph.partitions)
 
     def _places_here(self, window: Window) -> tuple[int, int]:
         """Return the range of places of the window's vertices that this rank owns."""
@@ -337,73 +365,48 @@ class Tallies:
         first, last = (len(range(rank, d, ranks)) for d in (window.first, window.last))
         return first, last
 
-    def _windows(self, whole: bool) -> list[Window]:
-        """Return the windows, which are made at their first use, on all ranks at the same time.
-        whole: as in tally_piece.
-        """
-        if self._made_windows is None:
-            self._made_windows = self._make_windows(whole)
-        return self._made_windows
-
     def _make_windows(self, whole: bool) -> list[Window]:
-        graph = self._graph
-        shared = [graph.shared.count] if graph.shared is not None else []
-        before = [_EdgesBefore(way, self._team) for way in self._ways]
-        pieces = [
-            piece
-            for is_shared, count in [(False, graph.vertices), *((True, n) for n in shared)]
-            for piece in self._pieces(before, is_shared, count)
-        ]
-        return list(self._merged(pieces, whole))
+        degree = self._degrees()
+        degree.own[self._graph.delegates_here] = 0
+        ranges = list(self._cut(degree, False))
+        windows = list(_merged(ranges, degree.own if whole else None))
+        for way in self._ways:
+            if way.how == "scatter":
+                self._scattered[id(way.adjacency)] = self._count_scattered(way, windows)
+        if self._graph.shared is not None:
+            windows += _merged(list(self._cut(degree, True)), None)
+        return windows
 
-    def _pieces(
-        self, before: list[_EdgesBefore], shared: bool, count: int
-    ) -> Iterator[tuple[Window, int]]:
-        """Yield ranges of vertices that have no more than WINDOW_EDGES edges, or are one vertex,
+    def _cut(self, degree: Vector, shared: bool) -> Iterator[tuple[Window, int]]:
+        """Yield windows that have no more edges or vertices than WINDOW_EDGES, or are one vertex,
         with the number of their edges.
         """
+        graph = self._graph
+        count = len(degree.shared) if shared else graph.vertices
         cuts = np.unique(np.linspace(0, count, _FIRST_CUTS + 1).astype(np.int64))
         while True:
-            edges = self._total(self._edges_between(before, shared, cuts))
-            divided = np.flatnonzero((edges > WINDOW_EDGES) & (np.diff(cuts) > 1))
+            if shared:  # all ranks know all of these
+                edges = _sums_between(degree.shared, cuts)
+            else:
+                places = self._cut_places(graph.own, cuts)
+                edges = self._total(_sums_between(degree.own, places)).astype(np.int64)
+            size = np.diff(cuts)
+            divided = np.flatnonzero((np.maximum(edges, size) > WINDOW_EDGES) & (size > 1))
             if not len(divided):
                 break
             more = [np.linspace(cuts[i], cuts[i + 1], _CUTS + 1).astype(np.int64) for i in divided]
             cuts = np.unique(np.concatenate([cuts, *more]))
-        for first, last, number in zip(cuts, cuts[1:], edges, strict=False):
-            yield Window(shared, int(first), int(last), 1), int(number)
+        for first, last, number in zip(
+            cuts.tolist(), cuts[1:].tolist(), edges.tolist(), strict=False
+        ):
+            yield Window(shared, first, last, 1), number
 
-    def _edges_between(
-        self, before: list[_EdgesBefore], shared: bool, cuts: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """Return the number of this rank's edges between one cut and the next."""
-        edges = np.zeros(len(cuts), np.int64)
-        for way, edges_before in zip(self._ways, before, strict=True):
-            places = [
-                self._places(Window(shared, int(cut), int(cut), 1), way.into.segment)[0]
-                for cut in cuts
-            ]
-            edges += edges_before(np.array(places))
-        return np.diff(edges)
-
-    def _merged(self, pieces: list[tuple[Window, int]], whole: bool) -> Iterator[Window]:
-        """Yield windows that are as large as they may be. whole: whether rows are."""
-        window, held = None, 0
-        for piece, edges in pieces:
-            cost = -(-edges // _SHORT_COST) if whole and self._is_short(piece) else edges
-            if window is not None and window.shared == piece.shared and held + cost <= WINDOW_EDGES:
-                window, held = window._replace(last=piece.last), held + cost
-                continue
-            if window is not None:
-                yield window
-            window, held = piece._replace(classes=max(1, -(-cost // WINDOW_EDGES))), cost
-        if window is not None:
-            yield window
-
-    def _is_short(self, piece: Window) -> bool:
-        """Return whether the only subgraph has short rows alone in a piece."""
-        offsets = self._ways[0].adjacency.rows.offsets[piece.first : piece.last + 1]
-        return int(np.diff(offsets).max(initial=0)) <= _SHORT
+    def _count_scattered(self, way: Way, windows: list[Window]) -> _Scattered:
+        side, counts = way.picking, np.zeros(way.picking.segment.count, np.uint32)
+        self._note(0, count_targets(way.adjacency, counts))
+        cuts = np.array([*(window.first for window in windows), self._graph.vertices])
+        bounds = self._cut_places(side.segment, cuts)
+        return _Scattered(bounds, _sums_between(counts, bounds))
 
     @contextlib.contextmanager
     def _table(self) -> Iterator[Table]:
@@ -418,39 +421,122 @@ class Tallies:
             self._tables.append(table)
 
 
-class _EdgesBefore:
-    """The number of a way's edges whose vertices that pick have places below a cut."""
+class _Pass(NamedTuple):
+    """A pass over the edges of a window. number: of the window. label_class: the class of labels
+    that entries are made for.
+    """
 
-    def __init__(self, way: Way, team: Team) -> None:
-        adjacency = way.adjacency
-        self._places = way.into.places
-        self._rows = way.into.count
-        self._offsets = adjacency.rows.offsets
-        if way.how == "scatter":
-            counts = np.zeros(way.into.count + 1, np.int64)
-            _count_targets(adjacency, counts[1:])
-            self._offsets = np.cumsum(counts, out=counts)
-        self._order: NDArray[np.uint32] | None = None
-        if len(self._places.table):  # delegates, which may be in any order
-            order = np.argsort(self._places.table)
-            degrees = np.diff(self._offsets.astype(np.int64))[order]
-            self._offsets = np.concatenate([[0], np.cumsum(degrees)])
-            self._order = self._places.table[order]
-
-    def __call__(self, cuts: NDArray[np.int64]) -> NDArray[np.int64]:
-        if self._order is not None:
-            return self._offsets[np.searchsorted(self._order, cuts)].astype(np.int64)
-        low, high = np.zeros(len(cuts), np.int64), np.full(len(cuts), self._rows)
-        while (low < high).any():  # numbers rise with rows
-            middle = np.minimum((low + high) // 2, max(0, self._rows - 1))
-            below = renumber_all(self._places, middle.astype(np.uint32)) < cuts
-            low = np.where((low < high) & below, middle + 1, low)
-            high = np.where((low < high) & ~below, middle, high)
-        return self._offsets[low].astype(np.int64)
+    rule: Rule
+    amounts: Amounts
+    number: int
+    window: Window
+    label_class: int
+    x: Vector
+    y: Vector
+    whole: bool
 
 
-def _count_targets(adjacency: Adjacency, counts: NDArray[np.int64]) -> Visits:
-    return adjacency.rows.every(Team(1), lambda piece, *_: count_ends(piece.targets, counts))
+class _Scattered:
+    """Entries that one visit of a subgraph has made for several windows, sorted by place. bounds:
+    places at which windows begin, and the end. edges: the number of edges for each window.
+    """
+
+    def __init__(self, bounds: NDArray[np.int64], edges: NDArray[np.int64]) -> None:
+        self._bounds = bounds
+        self._edges = edges
+        self.clear()
+
+    def clear(self) -> None:
+        self.keep(_room_for(0), 0)
+
+    def keep(self, entries: Entries, until: int) -> None:
+        """Keep the entries of the windows before ``until``."""
+        self._entries = entries
+        self.until = until
+
+    def places(self, number: int, until: int) -> tuple[int, int]:
+        """Return the range of places of the windows ``number <= w < until``."""
+        return int(self._bounds[number]), int(self._bounds[until])
+
+    def fitting(self, number: int) -> int:
+        """Return the window before which the entries fit in memory, of the windows from ``number``
+        on; at least one of them.
+        """
+        held = np.cumsum(self._edges[number:])
+        return number + max(1, int(np.searchsorted(held, WINDOW_EDGES, side="right")))
+
+    def take(self, number: int) -> Entries:
+        first, last = np.searchsorted(self._entries.places, self._bounds[number : number + 2])
+        return Entries(*(array[first:last] for array in self._entries))
+
+
+def _merged(
+    ranges: list[tuple[Window, int]], degree: NDArray[np.uint32] | None
+) -> Iterator[Window]:
+    """Yield windows that are as large as they may be. ranges: windows with their edges. degree: of
+    each vertex, if each row has all edges of its vertex; None if not.
+    """
+    window, entries = None, 0
+    for part, edges in ranges:
+        more = edges
+        if degree is not None and degree[part.first : part.last].max(initial=0) <= _SHORT:
+            more = -(-edges // _EDGES_FOR_ENTRY)
+        if window is not None:
+            fits = entries + more <= WINDOW_EDGES and part.last - window.first <= WINDOW_EDGES
+            if fits:
+                window, entries = window._replace(last=part.last), entries + more
+                continue
+            yield window
+        window, entries = part._replace(classes=max(1, -(-more // WINDOW_EDGES))), more
+    if window is not None:
+        yield window
+
+
+def count_targets(adjacency: Adjacency, counts: NDArray[np.uint32]) -> int:
+    """Add to ``counts``, by place, the number of edges to each target of a subgraph. Returns the
+    bytes read.
+    """
+    rows, places = adjacency.rows, adjacency.target.places
+    if isinstance(rows, RowsOnDisk):
+        rows = rows._replace(weights=None)
+    visits = rows.every(Team(1), lambda piece, *_: count_ends(piece, places, counts))
+    return visits.read
+
+
+def _rows_between(side: Side, rows: AnyRows, team: Team, low: int, high: int) -> Active:
+    """Return the active rows of a subgraph: those at places ``low <= p < high``."""
+    table = side.places.table
+    if len(table):  # delegates, which may be in any order
+        listed = np.flatnonzero((table >= low) & (table < high)).astype(np.uint32)
+        return rows.active(team, Chosen.of_lists([listed], side.count))
+    return rows.between(team, *_numbers_before(side, np.array([low, high])).tolist())
+
+
+def _numbers_before(side: Side, cuts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many of a side's numbers, which rise with places, have places before each cut."""
+    low, high = np.zeros(len(cuts), np.int64), np.full(len(cuts), side.count)
+    while (low < high).any():
+        middle = np.minimum((low + high) // 2, max(0, side.count - 1))
+        is_before = renumber_all(side.places, middle.astype(np.uint32)) < cuts
+        low, high = (
+            np.where((low < high) & is_before, middle + 1, low),
+            np.where((low < high) & ~is_before, middle, high),
+        )
+    return low
+
+
+def _sums_between(values: NDArray[np.uint32], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the sum of the values from each bound to the next.
+
+    >>> _sums_between(np.array([1, 2, 3], np.uint32), np.array([0, 2, 2, 3]))
+    array([3, 0, 3])
+    """
+    if not len(values):
+        return np.zeros(len(bounds) - 1, np.int64)
+    starts = np.minimum(bounds[:-1], len(values) - 1)
+    sums = np.add.reduceat(values, starts, dtype=np.int64)
+    sums[bounds[:-1] == bounds[1:]] = 0
+    return sums
 
 
 def _no_piece(rows: Rows) -> Piece:
@@ -475,17 +561,25 @@ def _joined(parts: Sequence[Entries]) -> Entries:
     return Entries(*(np.concatenate(arrays) for arrays in zip(_room_for(0), *parts, strict=True)))
 
 
-def _starts(degrees: list[NDArray]) -> NDArray[np.int64]:
-    """Return the first row of each turn, and the end. degrees: offsets, whose sum cuts turns."""
-    offsets = degrees[0] if len(degrees) == 1 else sum(o.astype(np.int64) for o in degrees)
-    begins = np.arange(0, int(offsets[-1]), EDGES_A_TURN, dtype=offsets.dtype)
-    starts = np.searchsorted(offsets, begins)
-    return np.append(np.unique(starts), len(offsets) - 1).astype(np.int64)
+def _added_up(entries: Entries) -> Entries:
+    """Return entries with one for each place and label, sorted by place."""
+    keys = entries.places.astype(np.uint64) << np.uint64(32) | entries.labels
+    order = np.argsort(keys)
+    keys = keys[order]
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    if not len(starts):
+        return _room_for(0)
+    sums = np.add.reduceat(entries.sums[order], starts)
+    keys = keys[starts]
+    return Entries((keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32), sums)
 
 
-def _rows_above(degrees: list[NDArray], most: int) -> list[int]:
-    """Return the rows that have more edges than ``most``."""
-    if sum(int(offsets[-1]) for offsets in degrees) <= most:
-        return []
-    edges = sum(np.diff(offsets).astype(np.int64) for offsets in degrees)
-    return np.flatnonzero(edges > most).tolist()
+def _cut(leaving: Piece, entering: Piece, most: int) -> tuple[NDArray[np.int64], list[int]]:
+    """Return the first row of each turn of a whole graph and the end, and the rows with more edges
+    than ``most``.
+    """
+    edges = len(leaving.targets) + len(entering.targets)
+    starts = np.empty(edges // EDGES_A_TURN + 2, np.int64)
+    long_rows = np.empty(edges // most + 1, np.int64)
+    turns, count = cut_rows(leaving, entering, most, starts, long_rows)
+    return starts[: turns + 1].copy(), long_rows[:count].tolist()

@@ -166,6 +166,11 @@ class Rows(NamedTuple):
         rows, edges, count = cut_turns(self.offsets, queue, EDGES_A_TURN, turns)
         return Active(rows, edges, turns[: count + 1].copy(), queue)
 
+    def between(self, team: Team, first: int, last: int) -> Active:
+        """Return the rows ``first <= r < last`` as active rows."""
+        listed = np.arange(first, last, dtype=np.uint32)
+        return self.active(team, Chosen.of_lists([listed], len(self.offsets) - 1))
+
     def push(self, team: Team, active: Active, visit: Visit) -> Visits:
         """Visit active rows."""
         if not active.edges:
@@ -222,6 +227,15 @@ class RowsOnDisk(NamedTuple):
         counts = self._mark(team, chosen.places, chosen.bits, False, pages, counting=True)
         rows, edges = sum(rows for rows, _ in counts), sum(edges for _, edges in counts)
         return Active(rows, edges, pages, NONE)
+
+    def between(self, team: Team, first: int, last: int) -> Active:
+        """Return the rows ``first <= r < last`` as active rows."""
+        begin, end = int(self.offsets[first]), int(self.offsets[last])
+        starts, pages = self.stream.page_starts, np.zeros(self.stream.pages, np.uint8)
+        if begin < end:
+            first_page = int(np.searchsorted(starts, begin, side="right")) - 1
+            pages[first_page : int(np.searchsorted(starts, end, side="left"))] = 1
+        return Active(last - first, end - begin, pages, NONE)
 
     def push(self, team: Team, active: Active, visit: Visit) -> Visits:
         """Visit active rows, as Rows does."""

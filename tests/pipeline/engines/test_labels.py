@@ -121,9 +121,7 @@ def test_going_on_by_other_ranks(tmp_path, first_ranks, ranks):
 
 
 def test_labels_that_alternate(edge_list):
-    """The ends of a single edge change their labels for ever; the middle of a star does not settle
-    either.
-    """
+    """The ends of a single edge swap their labels for ever."""
     result = delegraph.labels(edge_list([0], [1]), iterations=7)
     facts = result.record["labels"]
     assert result.table.sort_by("vertex")["label"].to_pylist() == [1, 0]
