@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,18 @@ import delegraph
 from delegraph.kernels import reference
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.pieces import tally as kernels
+from delegraph.partition.store.edge_stream import run_bytes
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.labels import Labels, LabelsProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations import tally
+from delegraph.pipeline.engines.operations.operations import Operations
+from delegraph.pipeline.engines.operations.program import counts_of
+from delegraph.pipeline.engines.ranks.search import load_rank
 from delegraph.pipeline.questions.labels import weight_scale
+from delegraph.pipeline.ranks.communicator import SingleCommunicator
 from delegraph.pipeline.results.checkpoint import Checkpoint
-from support.graphs import SHAPES, edges_of, graphs, store_options
+from support.graphs import SHAPES, edges_of, graphs, random_edges, store_options
 from support.marks import mostly_slow, slow
 from support.paths import entries_of
 from support.programs import run_program, stored
@@ -104,6 +110,25 @@ def test_rows_that_are_cut_on_disk(tmp_path, monkeypatch, partitions):
     src, dst = SHAPES["hubs"]
     store = stored(tmp_path, src, dst, BuildOptions(partitions=partitions))
     check(store, tmp_path / "out", on_disk=True)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_many_partitions_hold_what_is_planned(tmp_path, on_disk):
+    src, dst = random_edges(9, 1_000_000, 2_000_000)
+    options = BuildOptions(directed=True, partitions=16, threshold=8)
+    store = stored(tmp_path, src, dst, options)
+    program, team = program_of(store, 1), Team(2)
+    graph = load_rank(store, 0, 1, team, on_disk=on_disk)
+    operations = Operations(graph, SingleCommunicator(), team, True)
+    buffers = 4 * run_bytes() if on_disk else 0
+    tracemalloc.start()
+    try:
+        program.run(operations, lambda *_: None)
+        held = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert held < program.held_bytes(counts_of(store)) + buffers
 
 
 @pytest.mark.parametrize(("first_ranks", "ranks"), [(1, 3), (3, 1), (2, 3)])
