@@ -156,8 +156,8 @@ def hits(
     """
     hub, authority = np.full(vertices, 1 / vertices), np.zeros(vertices)
     for _ in range(iterations):
-        authority = _sums(src, dst, hub, weight)
-        came = _sums(dst, src, authority, weight)
+        authority = sums(src, dst, hub, weight)
+        came = sums(dst, src, authority, weight)
         hub = came / (came.sum() or 1.0)
     return hub, authority / (authority.sum() or 1.0)
 
@@ -172,7 +172,7 @@ def eigenvector(
     """
     score = np.full(vertices, 1 / vertices)
     for _ in range(iterations):
-        came = score + _sums(src, dst, score, weight)
+        came = score + sums(src, dst, score, weight)
         score = came / np.linalg.norm(came)
     return score
 
@@ -192,17 +192,44 @@ def katz(
     """
     score = np.zeros(vertices)
     for _ in range(iterations):
-        score = alpha * _sums(src, dst, score, weight) + 1.0
+        score = alpha * sums(src, dst, score, weight) + 1.0
     return score / np.linalg.norm(score)
 
 
-def _sums(
-    src: NDArray, dst: NDArray, x: NDArray[np.float64], weight: NDArray | None
-) -> NDArray[np.float64]:
-    """Return, for each vertex, the sum of ``x`` over the edges that enter it."""
-    came = np.zeros(len(x))
+def sums(src: NDArray, dst: NDArray, x: NDArray, weight: NDArray | None = None) -> NDArray:
+    """Return, for each vertex, the sum of ``x`` over the edges that enter it: floats, or exact
+    integers.
+
+    >>> sums(np.array([0, 0, 2]), np.array([1, 2, 1]), np.array([1, 5, 7], np.uint64)).tolist()
+    [0, 8, 1]
+    """
+    came = np.zeros_like(x)
     np.add.at(came, dst, x[src] if weight is None else x[src] * weight)
     return came
+
+
+def cores(src: NDArray, dst: NDArray, vertices: int) -> tuple[NDArray[np.int64], int]:
+    """Return the core number of each vertex, and the number of rounds. The edges are directed, each
+    once and no self-loop, and the degree counts both ends: give undirected edges in one direction.
+
+    A round removes all vertices whose degree is at most k. k becomes the least degree that is left
+    once there are none.
+
+    >>> cores(np.array([0, 1, 2, 2]), np.array([1, 2, 0, 3]), 5)[0].tolist()
+    [2, 2, 2, 1, 0]
+    """
+    core, left = np.zeros(vertices, np.int64), np.ones(vertices, np.bool_)
+    k = rounds = 0
+    while left.any():
+        inside = left[src] & left[dst]
+        degree = np.bincount(np.r_[src[inside], dst[inside]], minlength=vertices)
+        removed = left & (degree <= k)
+        if removed.any():
+            core[removed], left[removed] = k, False
+            rounds += k > 0
+        else:
+            k = int(degree[left].min())
+    return core, rounds
 
 
 def betweenness(src: NDArray, dst: NDArray, vertices: int, sources: NDArray) -> NDArray[np.float64]:

@@ -14,7 +14,17 @@ from ..base.compiled import compiled, f64s, i64, i64s, kernel, u32s, u64s
 from ..base.intrinsics import fetch_or
 from ..base.numbering import NUMBERING, is_identity, renumber
 from ..base.turns import come, take
-from .operators import MIN, OR, SUM, WEIGHTED_SUM, along, combine, finished, merge
+from .operators import (
+    INTEGER_SUM,
+    MIN,
+    OR,
+    SUM,
+    WEIGHTED_SUM,
+    along,
+    combine,
+    finished,
+    merge,
+)
 from .piece import PIECE, row_of
 
 EDGES_A_TURN = 1 << 16
@@ -148,6 +158,7 @@ def _gather(operator, piece, first, last, x_places, x, y_places, y, cuts, slot):
 
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
 @kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
+@kernel(INTEGER_SUM, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
 @kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
 def gather_piece(operator, piece, x_places, x, y_places, y, rows, values):
@@ -185,6 +196,7 @@ def gather_turn(operator, piece, turn, x_places, x, y_places, y, rows, values):
 
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
 @kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
+@kernel(INTEGER_SUM, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
 @kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
 def gather_turns(operator, piece, x_places, x, y_places, y, rows, values, taken):
@@ -220,6 +232,7 @@ def gather_listed(operator, piece, queue, first, last, x_places, x, y_places, y)
 
 @kernel(SUM, f64s, i64s, f64s)
 @kernel(WEIGHTED_SUM, f64s, i64s, f64s)
+@kernel(INTEGER_SUM, u64s, i64s, u64s)
 @kernel(OR, u64s, i64s, u64s)
 @kernel(MIN, u64s, i64s, u64s)
 def join_cuts(operator, y, rows, values):
@@ -233,6 +246,7 @@ def join_cuts(operator, y, rows, values):
 
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s)
 @kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s)
+@kernel(INTEGER_SUM, PIECE, NUMBERING, u64s, NUMBERING, u64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s)
 @kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s)
 def scatter_piece(operator, piece, x_places, x, y_places, y):
@@ -254,12 +268,13 @@ def scatter_piece(operator, piece, x_places, x, y_places, y):
         row += 1
 
 
+@kernel(INTEGER_SUM, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
 @kernel(OR, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
 @kernel(MIN, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
 def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y, changed):
     """Push the values of rows along their edges at hand, on several pieces at once.
 
-    The operator must be idempotent: a value may be combined twice.
+    Each edge at hand of a row is followed once.
 
     queue: uint32, rows, of which ``queue[first:last]`` are meant; or (0,), for all of
     ``first <= row < last``. x_places, y_places: of the subgraph's rows and targets. changed:

@@ -15,7 +15,7 @@ from numba import types
 from numba.extending import overload
 
 from ..base.compiled import Struct
-from ..base.intrinsics import fetch_min, fetch_or
+from ..base.intrinsics import fetch_add, fetch_min, fetch_or
 from .piece import weight_of
 
 
@@ -39,6 +39,12 @@ class WeightedSum(NamedTuple):
     floats: bool
 
 
+class IntegerSum(NamedTuple):
+    """The sum of unsigned integers of 64 bits, which is exact in any order. unit: zero."""
+
+    unit: np.uint64 = np.uint64(0)
+
+
 class Min(NamedTuple):
     """The minimum of words. unit: the greatest word. full: the least possible word."""
 
@@ -48,6 +54,7 @@ class Min(NamedTuple):
 
 SUM = Struct(Sum, (types.float64,))
 WEIGHTED_SUM = Struct(WeightedSum, (types.float64, types.boolean))
+INTEGER_SUM = Struct(IntegerSum, (types.uint64,))
 OR = Struct(Or, (types.uint64, types.uint64))
 MIN = Struct(Min, (types.uint64, types.uint64))
 
@@ -82,9 +89,19 @@ MOST = Struct(Most, (types.uint64,))
 AnySum = Sum | WeightedSum
 Amounts = Ones | Scaled
 Rule = Most
-Operator = AnySum | Or | Min
 
-FOLDS = {Sum: np.add, WeightedSum: np.add, Or: np.bitwise_or, Min: np.minimum}
+Spread = IntegerSum | Or | Min
+"""The operators whose values threads can combine at once, so that they can be pushed."""
+
+Operator = AnySum | Spread
+
+FOLDS = {
+    Sum: np.add,
+    WeightedSum: np.add,
+    IntegerSum: np.add,
+    Or: np.bitwise_or,
+    Min: np.minimum,
+}
 """The NumPy function by which each operator combines arrays of values."""
 
 
@@ -163,6 +180,13 @@ def _merge(operator, values, place, value):
             return value < values[place] and value < fetch_min(values, place, value)
 
         return least
+    if operator.instance_class is IntegerSum:
+
+        def added(operator, values, place, value):
+            fetch_add(values, place, value)
+            return value != operator.unit
+
+        return added
 
     def either(operator, values, place, value):
         return bool(value & ~values[place]) and bool(value & ~fetch_or(values, place, value))

@@ -5,7 +5,9 @@ vertices. Ranks send each other lists of the marked vertices only.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +25,14 @@ class VertexPlaces(NamedTuple):
 
     own: NDArray[np.uint32]
     shared: NDArray[np.uint32]
+
+
+def union(sets: Sequence[VertexPlaces | None]) -> VertexPlaces | None:
+    """Return the vertices of several sets, each once; None if one of the sets is None."""
+    known = [places for places in sets if places is not None]
+    if len(known) < len(sets):
+        return None
+    return VertexPlaces(*(reduce(np.union1d, parts) for parts in zip(*known, strict=True)))
 
 
 class PlacesByLevel:

@@ -9,8 +9,9 @@ the engine, but never on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,18 @@ from ....kernels.pieces.gather import (
     push_piece,
     scatter_piece,
 )
-from ....kernels.pieces.operators import FOLDS, TALLIED, Amounts, AnySum, Min, Operator, Or, Rule
+from ....kernels.pieces.operators import (
+    FOLDS,
+    TALLIED,
+    Amounts,
+    AnySum,
+    IntegerSum,
+    Min,
+    Operator,
+    Or,
+    Rule,
+    Spread,
+)
 from ....kernels.pieces.piece import Piece
 from ....kernels.pieces.vertices import add_all, numbers_in
 from ....kernels.prepare import merge
@@ -53,6 +65,9 @@ PUSHED_FOR_PULLED = 8
 """Number of edges that a pull, which stops early, passes in the time that a push follows one
 edge.
 """
+
+PUSHED_FOR_SUMMED = 2
+"""The same number for a pull of sums, which passes every edge."""
 
 ALL_FOR_LISTED = 8
 """Number of values that are visited in order in the time that one is picked by a list of places."""
@@ -184,6 +199,13 @@ class Operations:
         ways = [Way(*way) for along in directions for way in self._pulls(along)]
         return Tallies(graph, self.communicator, self.team, ways, self.total, self._note)
 
+    @cached_property
+    def _shared_sums(self) -> NDArray[np.uint64]:
+        """Return this rank's sums for shared vertices, apart from values that all ranks have; zeros
+        except during a push.
+        """
+        return np.zeros(0 if self.graph.shared is None else self.graph.shared.count, np.uint64)
+
     @property
     def whole(self) -> Rows | None:
         """Return all edges by the vertices that they leave, if they are in memory as one set of
@@ -255,13 +277,17 @@ class Operations:
         return self.total(np.sum(totals, axis=0))
 
     def max_each(
-        self, function: Callable[..., Any], *vectors: Vector, reads: Sequence[Vector] = ()
+        self,
+        function: Callable[..., Any],
+        *vectors: Vector,
+        reads: Sequence[Vector] = (),
+        places: VertexPlaces | None = None,
     ) -> NDArray[np.float64]:
         """Call ``function`` as ``each`` does, and return the greatest of its results over all
         ranks.
         """
         found: list[Any] = []
-        for part in self._parts(vectors, reads, None):
+        for part in self._parts(vectors, reads, places):
 
             def window(at: slice, part: _Part = part) -> Any:
                 return part.call(function, at)
@@ -269,12 +295,17 @@ class Operations:
             found += self.team.map(window, part.windows())
         return self.everyones(np.max(found, axis=0)).max(axis=0)
 
-    def where(self, values: Vector, other_than: Any = 0) -> VertexPlaces:
-        """Return the vertices whose value is not ``other_than``."""
-        own_places, shared_places = (
-            places_where(part != other_than) for part in (values.own, values.shared)
-        )
-        return VertexPlaces(own_places, shared_places)
+    def where(
+        self, values: Vector, other_than: Any = 0, among: VertexPlaces | None = None
+    ) -> VertexPlaces:
+        """Return the vertices whose value is not ``other_than``. among: the vertices that are
+        looked at; None for all.
+        """
+        parts = values.own, values.shared
+        if among is None:
+            return VertexPlaces(*(places_where(part != other_than) for part in parts))
+        pairs = zip(parts, among, strict=True)
+        return VertexPlaces(*(places[part[places] != other_than] for part, places in pairs))
 
     def where_any(self, words: Vector, bits: np.uint64) -> VertexPlaces:
         """Return the vertices whose words have any of ``bits``."""
@@ -393,7 +424,7 @@ class Operations:
 
     def spread(
         self,
-        operator: Or | Min,
+        operator: Spread,
         x: Vector,
         y: Vector,
         along: bool,
@@ -401,11 +432,11 @@ class Operations:
         aside: SlowBits | None = None,
     ) -> VertexPlaces | None:
         """Combine ``x[u]`` of every edge u -> v into ``y[v]``, by pushing from the vertices in
-        ``places`` if they have few edges, else by pulling. The monoid must be idempotent: an edge
-        may be visited twice.
+        ``places`` if they have few edges, else by pulling. Every edge counts exactly once.
 
         places: all vertices whose ``x`` is not the unit. along: whether edges are followed in their
-        direction, or against it. aside: bits that few vertices have, the same on all ranks. Ghosts
+        direction, or against it. aside: bits that few vertices have, the same on all ranks; only
+        with ``Or``, as edges of these vertices may count twice. Ghosts
         have the unit before and after. Returns the vertices whose ``y`` has changed; None if any
         may have changed, or so many that a list of them does not pay.
         """
@@ -424,11 +455,12 @@ class Operations:
         return None
 
     def _push_few(
-        self, operator: Or | Min, x: Vector, y: Vector, along: bool, places: VertexPlaces
+        self, operator: Spread, x: Vector, y: Vector, along: bool, places: VertexPlaces
     ) -> bool:
         """Push along the edges of the vertices in ``places``, if that takes less time than a pull.
         Returns whether it did; ``_changed`` then marks the vertices whose ``y`` has changed.
         """
+        sums = isinstance(operator, IntegerSum)
         pushes = self._pushes(along)
         if not all(how == "scatter" for _, how in pushes):
             return False
@@ -437,12 +469,15 @@ class Operations:
         told = self._tell_ghosts(x, adjacencies)
         edges = [(self._active(a, places).edges, int(a.rows.offsets[-1])) for a in adjacencies]
         few, all_edges = self.total(np.sum(edges, axis=0))
-        pays = few * PUSHED_FOR_PULLED < all_edges
+        pays = few * (PUSHED_FOR_SUMMED if sums else PUSHED_FOR_PULLED) < all_edges
         if pays:
+            into = replace(y, shared=self._shared_sums) if sums else y
             for adjacency in adjacencies:  # a list of rows at a time
-                self._push(operator, adjacency, self._active(adjacency, places), x, y)
+                self._push(operator, adjacency, self._active(adjacency, places), x, into)
             came = self._changed.ghost_places()
-            self.links.fold_marked(y, self._changed, FOLDS[type(operator)])
+            self.links.fold_marked(y, self._changed, FOLDS[type(operator)], into.shared)
+            if sums:
+                into.shared[bitmap.members(self._changed.shared)] = operator.unit
             for values, ghost_places in ((x, told), (y, came)):
                 for ghost, at in ghost_places.items():
                     values.ghosts[ghost][at] = operator.unit
@@ -506,8 +541,8 @@ class Operations:
         """
         for values in y.ghosts.values():
             values[:] = operator.unit
-        if self.communicator.rank and isinstance(operator, AnySum):
-            y.shared[:] = 0.0  # earlier values of shared vertices count on rank 0 only
+        if self.communicator.rank and isinstance(operator, AnySum | IntegerSum):
+            y.shared[:] = operator.unit  # earlier values of shared vertices count on rank 0 only
         for adjacency, how in ways:
             self.communicator.check()
             source, target = adjacency.source, adjacency.target
@@ -647,7 +682,7 @@ class Operations:
             join_cuts(operator, y[1], cut, parts)
 
     def _push(
-        self, operator: Or | Min, adjacency: Adjacency, active: Active, x: Vector, y: Vector
+        self, operator: Spread, adjacency: Adjacency, active: Active, x: Vector, y: Vector
     ) -> None:
         """Push values from active rows to their targets, and mark the targets whose values
         change.
@@ -702,7 +737,7 @@ def warm_up(
         kernels += [cut_turns, numbers_in, add_all]
         if operators:
             kernels += [gather_turns, join_cuts]
-        if {Or, Min} & set(operators):
+        if set(get_args(Spread)) & set(operators):
             kernels.append(push_piece)
         if tallies:
             kernels += [tally.tally_turns, tally.tally_class, tally.pick_of_entries]

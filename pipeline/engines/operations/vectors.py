@@ -193,17 +193,24 @@ class Links:
                 values.ghosts[link.ghost][places] = came
                 add(marked.ghosts[link.ghost], places)
 
-    def fold_marked(self, values: Vector, marked: Marks, fold: Fold) -> None:
+    def fold_marked(
+        self, values: Vector, marked: Marks, fold: Fold, shared_parts: NDArray | None = None
+    ) -> None:
         """Fold values of marked vertices: of ghosts into their owners' values, of shared vertices
-        over all ranks. ``fold`` must be idempotent. Owners mark own vertices whose values change;
-        all ranks mark shared vertices whose values change. Marks of ghosts are cleared.
+        over all ranks. Owners mark own vertices whose values change; all ranks mark shared vertices
+        whose values change. Marks of ghosts are cleared.
+
+        shared_parts: this rank's parts of what shared vertices receive, apart from their values,
+        which are the same on all ranks. None: the values have them already; then ``fold`` must be
+        idempotent.
         """
         if self._communicator.size == 1:
             return
         shared = bitmap.members(marked.shared)
+        parts = (values.shared if shared_parts is None else shared_parts)[shared]
         messages: list[Message] = []
         for links in self._held:
-            messages.append([shared, values.shared[shared]])
+            messages.append([shared, parts])
             for link in links:
                 at = where(marked.ghosts[link.ghost], link.places)
                 ghosts = values.ghosts[link.ghost]
