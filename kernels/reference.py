@@ -88,6 +88,21 @@ def components(src: NDArray, dst: NDArray, vertices: int) -> NDArray[np.int64]:
             return least
 
 
+def strong_components(src: NDArray, dst: NDArray, vertices: int) -> NDArray[np.int64]:
+    """Return, for each vertex, the least vertex of its strong component, by directed edges.
+
+    >>> strong_components(np.array([0, 1, 2, 2]), np.array([1, 2, 1, 3]), 4).tolist()
+    [0, 1, 1, 3]
+    """
+    component = np.full(vertices, -1)
+    for v in range(vertices):
+        if component[v] < 0:
+            there = distances(src, dst, vertices, v, directed=True) >= 0
+            back = distances(dst, src, vertices, v, directed=True) >= 0
+            component[there & back] = v
+    return component
+
+
 def pagerank(
     src: NDArray,
     dst: NDArray,

@@ -17,6 +17,7 @@ from .labels import LABELS
 from .pagerank import PAGERANK
 from .question import Form, Question, load
 from .sssp import SSSP
+from .strong import STRONG
 
 __all__ = ["EIGENVECTOR", "FORMS", "HITS", "KATZ", "QUESTIONS", "Form", "Question", "load"]
 
@@ -34,6 +35,7 @@ QUESTIONS: dict[str, Question] = {
         EIGENVECTOR,
         KATZ,
         LABELS,
+        STRONG,
     )
 }
 """Questions by the command's name."""

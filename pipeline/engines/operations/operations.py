@@ -38,7 +38,6 @@ from ....kernels.pieces.operators import (
     Amounts,
     AnySum,
     IntegerSum,
-    Min,
     Operator,
     Or,
     Rule,
