@@ -35,6 +35,8 @@ class Library(NamedTuple):
     distances from a vertex, of what is not reached inf or more than any path.
     betweenness: of a simple graph, from some sources, not scaled; None where the library takes
     only their number, and picks them.
+    directed: a graph of src, dst and the number of vertices, each edge once. strong: labels of the
+    strong components of this graph.
     """
 
     graph: Callable[..., Any]
@@ -44,6 +46,8 @@ class Library(NamedTuple):
     weighted: Callable[..., Any] | None = None
     sssp: Callable[[Any, int], Any] | None = None
     betweenness: Callable[[Any, list[int]], Any] | None = None
+    directed: Callable[..., Any] | None = None
+    strong: Callable[[Any], Any] | None = None
 
 
 def components_by(library: Library, edges: str, out: str) -> None:
@@ -90,6 +94,12 @@ def scipy_components(matrix):
     from scipy.sparse.csgraph import connected_components
 
     return connected_components(matrix, directed=False)[1]
+
+
+def scipy_strong(matrix):
+    from scipy.sparse.csgraph import connected_components
+
+    return connected_components(matrix, connection="strong")[1]
 
 
 def scipy_pagerank(matrix):
@@ -145,6 +155,18 @@ def networkit_components(graph):
     import networkit as nk
 
     found = nk.components.ConnectedComponents(graph)
+    found.run()
+    return found.getPartition().getVector()
+
+
+def networkit_directed(src, dst, n: int):
+    return networkit_graph(src, dst, n, directed=True)
+
+
+def networkit_strong(graph):
+    import networkit as nk
+
+    found = nk.components.StronglyConnectedComponents(graph)
     found.run()
     return found.getPartition().getVector()
 
@@ -415,7 +437,14 @@ def polars_pagerank(edges: str, out: str) -> None:
 
 LIBRARIES: dict[str, Library] = {
     "scipy": Library(
-        scipy_matrix, scipy_simple, scipy_components, scipy_pagerank, scipy_weighted, scipy_sssp
+        scipy_matrix,
+        scipy_simple,
+        scipy_components,
+        scipy_pagerank,
+        scipy_weighted,
+        scipy_sssp,
+        directed=scipy_matrix,
+        strong=scipy_strong,
     ),
     "networkit": Library(
         networkit_graph,
@@ -425,6 +454,8 @@ LIBRARIES: dict[str, Library] = {
         networkit_weighted,
         networkit_sssp,
         networkit_betweenness,
+        directed=networkit_directed,
+        strong=networkit_strong,
     ),
     "python-graphblas": Library(
         graphblas_matrix, graphblas_simple, graphblas_components, graphblas_pagerank

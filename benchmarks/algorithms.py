@@ -1,7 +1,7 @@
 """Programs: delegraph against libraries from PyPI and GAP, in turn.
 
     python benchmarks/algorithms.py [--graphs kron20,cnr-2000,...] [--data FOLDER] [--runs 3]
-        [--tools scipy,duckdb,...] [--limit SECONDS] [--gap FOLDER] [--alone]
+        [--tools scipy,duckdb,...] [--limit SECONDS] [--gap FOLDER] [--alone] [--only cores,...]
 
 By default the generated graphs and all of FOLDER's real ones, edges taken both ways.
 
@@ -25,6 +25,8 @@ graph within it, all make the arrays of their results. Each edge stands once, ea
 - betweenness: from the four vertices, as GAP's program picks them (-i 4) where it is at hand.
   igraph's sums have to be delegraph's within 1e-6. NetworKit takes a number of sources only, and
   picks its own; SciPy and python-graphblas have no function for it.
+- strong: strong components of the directed graph; all must find as many, and a largest one of the
+  same size.
 
 GAP's programs check themselves (-v), on small graphs. OpenMP's threads sleep while they wait
 (environment.share_cores).
@@ -66,8 +68,8 @@ ALGORITHMS = ("components", "pagerank")
 APART = 1e-4
 """How far a PageRank may be from delegraph's, summed over vertices."""
 ALONE = {
-    "scipy": ("components", "pagerank", "sssp"),
-    "networkit": ("components", "pagerank", "sssp", "betweenness"),
+    "scipy": ("components", "pagerank", "sssp", "strong"),
+    "networkit": ("components", "pagerank", "sssp", "betweenness", "strong"),
     "python-graphblas": ("components", "pagerank"),
     "igraph": ("betweenness",),
 }
@@ -103,6 +105,7 @@ def main() -> None:
     parser.add_argument("--tools", default=",".join(PEERS))
     parser.add_argument("--gap", type=Path, help="folder of GAP's programs")
     parser.add_argument("--alone", action="store_true", help="no whole jobs")
+    parser.add_argument("--only", help="algorithms to run alone, instead of all, and no whole jobs")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument(
         "--python",
@@ -119,7 +122,12 @@ def main() -> None:
     for name, edges in real.asked_for(options, "kron20,kron22,grid2000", GRAPHS.__contains__):
         with tempfile.TemporaryDirectory() as folder:
             results += compare(name, edges, Path(folder), options)
-    environment.keep("algorithms_alone" if options.alone else "algorithms", about, results)
+    kept = "algorithms_alone" if options.alone or options.only else "algorithms"
+    environment.keep("_".join([kept, *chosen(options)]), about, results)
+
+
+def chosen(options) -> list[str]:
+    return options.only.split(",") if options.only else []
 
 
 def compare(name: str, edges: Path | None, folder: Path, options) -> list[dict]:
@@ -128,7 +136,7 @@ def compare(name: str, edges: Path | None, folder: Path, options) -> list[dict]:
         edges = folder / "edges"
         delegraph(options, "generate", *GRAPHS[name].split(), "-o", edges)
     results = []
-    for algorithm in () if options.alone else ALGORITHMS:
+    for algorithm in () if options.alone or options.only else ALGORITHMS:
         results += whole_jobs(name, algorithm, edges, folder, options)
     return results + alone(name, edges, folder, options)
 
@@ -224,6 +232,9 @@ def alone(name: str, edges: Path, folder: Path, options) -> list[dict]:
     for order in ("degree", "none"):
         build = ("build", edges, "-o", stores[order], "--order", order, "--quiet")
         delegraph(options, *build)
+        stores[f"directed {order}"] = folder / f"directed-{order}.dg"
+        build = (*build[:3], stores[f"directed {order}"], *build[4:], "--directed")
+        delegraph(options, *build)
     graph = open_store(stores["none"]).graph(Team(available_threads()))
     once = edges_of(graph)
     pq.write_table(pa.table(once._asdict()), folder / "weighted.parquet")
@@ -241,11 +252,13 @@ def alone(name: str, edges: Path, folder: Path, options) -> list[dict]:
         iterations = own_record(stores["degree"], folder, options, "pagerank")["pagerank"]
         deltas = (2,) if name.startswith("kron") else DELTAS
         tools["GAP"] = gap(options.gap, folder, iterations["iterations"], sources, deltas)
-    tools |= {tool: peer(tool, graph, once, sources) for tool in options.tools if tool in ALONE}
+    directed = open_store(stores["directed none"]).graph(Team(available_threads()))
+    graphs = graph, once, directed
+    tools |= {tool: peer(tool, *graphs, sources) for tool in options.tools if tool in ALONE}
 
     print(f"\n{name}, alone: {graph.vertices:,} vertices, {graph.edges // 2:,} edges")
     results = []
-    for algorithm in tools["delegraph"]:
+    for algorithm in chosen(options) or tools["delegraph"]:
         able_tools = {tool: of[algorithm] for tool, of in tools.items() if algorithm in of}
         times = in_turn(f"{algorithm} of {name}", able_tools, options.runs)
         print(f"{algorithm:18}{'ms':>10}{'least':>10}{'worst':>10}{'ratio':>8}")
@@ -321,6 +334,11 @@ def own(stores: dict[str, Path], n: int, sources: list[int], folder: Path, optio
         seconds = ran("weighted", "sssp", "--source", next(turn))
         return Run(seconds, values("distance", np.inf))
 
+    def strong() -> Run:
+        seconds = ran("directed degree", "strong")
+        component = ds.dataset(folder / "out").to_table(columns=["component"])["component"]
+        return Run(seconds, np.array(parts(component.to_numpy())))
+
     def betweenness() -> Run:
         seconds = ran("weighted", "betweenness", "--sources", folder / "sources.parquet")
         counted = ds.dataset(folder / "out").count_rows()
@@ -332,14 +350,20 @@ def own(stores: dict[str, Path], n: int, sources: list[int], folder: Path, optio
         "pagerank": iteration,
         "sssp": sssp,
         "betweenness": betweenness,
+        "strong": strong,
     }
 
 
-def peer(tool: str, graph: Graph, once: Edges, sources: list[int]) -> dict[str, Timed]:
-    """On edges that were counted once already: all algorithms take the same graph."""
+def peer(
+    tool: str, graph: Graph, once: Edges, directed: Graph, sources: list[int]
+) -> dict[str, Timed]:
+    """On edges that were counted once already: all algorithms but strong take the same graph."""
     library = LIBRARIES[tool]
     simple = library.simple(once.src, once.dst, graph.vertices)
     weighted = library.weighted and library.weighted(*once, graph.vertices)
+    src = rows_of_edges(directed.offsets, 0, directed.edges).astype(np.int32)
+    ends = src, directed.targets.astype(np.int32)
+    along = library.directed and library.directed(*ends, directed.vertices)
     turn = itertools.cycle(sources)
 
     def clocked(function, *arguments) -> tuple[float, Any]:
@@ -355,11 +379,16 @@ def peer(tool: str, graph: Graph, once: Edges, sources: list[int]) -> dict[str, 
         seconds, found = clocked(library.sssp, weighted, next(turn))
         return Run(seconds, np.where(found < np.finfo(np.float64).max, found, np.inf))
 
+    def strong() -> Run:
+        seconds, found = clocked(library.strong, along)
+        return Run(seconds, np.array(parts(np.asarray(found))))
+
     timed: dict[str, Timed] = {
         "components": lambda: Run(clocked(library.components, simple)[0]),
         "pagerank": iteration,
         "sssp": sssp,
         "betweenness": lambda: Run(*clocked(library.betweenness, simple, sources)),
+        "strong": strong,
     }
     return {algorithm: timed[algorithm] for algorithm in ALONE[tool]}
 

@@ -1,7 +1,7 @@
 """LDBC Graphalytics' examples, judged by Graphalytics' rules, on CPUs and on a GPU.
 
-Breadth-first search and label propagation are exact, components are equal up to a renaming of labels, PageRank and
-shortest paths are within 1e-4 of the reference, relatively.
+Breadth-first search and label propagation are exact, components are equal up to a renaming of
+labels, PageRank and shortest paths are within 1e-4 of the reference, relatively.
 """
 
 from __future__ import annotations
