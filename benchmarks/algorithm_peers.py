@@ -38,6 +38,8 @@ class Library(NamedTuple):
     of some vertices of a simple graph, not divided.
     degree: sums of the weights of each vertex's edges, of a weighted graph. labels: by label
     propagation, of a simple graph.
+    directed: a graph of src, dst and the number of vertices, each edge once. strong: labels of the
+    strong components of this graph.
     """
 
     graph: Callable[..., Any]
@@ -51,6 +53,8 @@ class Library(NamedTuple):
     harmonic: Callable[[Any, list[int]], Any] | None = None
     degree: Callable[[Any], Any] | None = None
     labels: Callable[[Any], Any] | None = None
+    directed: Callable[..., Any] | None = None
+    strong: Callable[[Any], Any] | None = None
 
 
 def components_by(library: Library, edges: str, out: str) -> None:
@@ -97,6 +101,12 @@ def scipy_components(matrix):
     from scipy.sparse.csgraph import connected_components
 
     return connected_components(matrix, directed=False)[1]
+
+
+def scipy_strong(matrix):
+    from scipy.sparse.csgraph import connected_components
+
+    return connected_components(matrix, connection="strong")[1]
 
 
 def scipy_pagerank(matrix):
@@ -158,6 +168,18 @@ def networkit_components(graph):
     import networkit as nk
 
     found = nk.components.ConnectedComponents(graph)
+    found.run()
+    return found.getPartition().getVector()
+
+
+def networkit_directed(src, dst, n: int):
+    return networkit_graph(src, dst, n, directed=True)
+
+
+def networkit_strong(graph):
+    import networkit as nk
+
+    found = nk.components.StronglyConnectedComponents(graph)
     found.run()
     return found.getPartition().getVector()
 
@@ -469,6 +491,9 @@ LIBRARIES: dict[str, Library] = {
         scipy_weighted,
         scipy_sssp,
         degree=scipy_degree,
+        scipy_sssp,
+        directed=scipy_matrix,
+        strong=scipy_strong,
     ),
     "networkit": Library(
         networkit_graph,
@@ -480,6 +505,8 @@ LIBRARIES: dict[str, Library] = {
         networkit_betweenness,
         networkit_cores,
         labels=networkit_labels,
+        directed=networkit_directed,
+        strong=networkit_strong,
     ),
     "python-graphblas": Library(
         graphblas_matrix, graphblas_simple, graphblas_components, graphblas_pagerank

@@ -31,6 +31,8 @@ graph within it, all make the arrays of their results. Each edge stands once, ea
 - degree: the sums of weights, which have to be the same.
 - labels: delegraph does ten iterations of synchronous label propagation. NetworKit's vertices
   change one after the other, until fewer than one in 100,000 changes.
+- strong: strong components of the directed graph; all must find as many, and a largest one of the
+  same size.
 
 GAP's programs check themselves (-v), on small graphs. OpenMP's threads sleep while they wait
 (environment.share_cores).
@@ -72,8 +74,8 @@ ALGORITHMS = ("components", "pagerank")
 APART = 1e-4
 """How far a PageRank may be from delegraph's, summed over vertices."""
 ALONE = {
-    "scipy": ("components", "pagerank", "sssp", "degree"),
-    "networkit": ("components", "pagerank", "sssp", "betweenness", "cores", "labels"),
+    "scipy": ("components", "pagerank", "sssp", "degree", "strong"),
+    "networkit": ("components", "pagerank", "sssp", "betweenness", "cores", "labels", "strong"),
     "python-graphblas": ("components", "pagerank"),
     "igraph": ("betweenness", "cores", "harmonic", "degree"),
 }
@@ -238,6 +240,9 @@ def alone(name: str, edges: Path, folder: Path, options) -> list[dict]:
     for order in ("degree", "none"):
         build = ("build", edges, "-o", stores[order], "--order", order, "--quiet")
         delegraph(options, *build)
+        stores[f"directed {order}"] = folder / f"directed-{order}.dg"
+        build = (*build[:3], stores[f"directed {order}"], *build[4:], "--directed")
+        delegraph(options, *build)
     graph = open_store(stores["none"]).graph(Team(available_threads()))
     once = edges_of(graph)
     pq.write_table(pa.table(once._asdict()), folder / "weighted.parquet")
@@ -256,8 +261,10 @@ def alone(name: str, edges: Path, folder: Path, options) -> list[dict]:
         iterations = own_record(stores["degree"], folder, options, "pagerank")["pagerank"]
         deltas = (2,) if name.startswith("kron") else DELTAS
         tools["GAP"] = gap(options.gap, folder, iterations["iterations"], sources, deltas)
+    directed = open_store(stores["directed none"]).graph(Team(available_threads()))
+    graphs = graph, once, directed
     able_peers = [tool for tool in options.tools if tool in ALONE]
-    tools |= {tool: peer(tool, graph, once, sources, many) for tool in able_peers}
+    tools |= {tool: peer(tool, *graphs, sources, many) for tool in able_peers}
 
     print(f"\n{name}, alone: {graph.vertices:,} vertices, {graph.edges // 2:,} edges")
     results = []
@@ -340,6 +347,11 @@ def own(
         seconds = ran("weighted", "sssp", "--source", next(turn))
         return Run(seconds, values("distance", np.inf))
 
+    def strong() -> Run:
+        seconds = ran("directed degree", "strong")
+        component = ds.dataset(folder / "out").to_table(columns=["component"])["component"]
+        return Run(seconds, np.array(parts(component.to_numpy())))
+
     def betweenness() -> Run:
         seconds = ran("weighted", "betweenness", "--sources", folder / "sources.parquet")
         others, k = ds.dataset(folder / "out").count_rows() - 1, len(sources)
@@ -364,16 +376,20 @@ def own(
         "harmonic": harmonic,
         "degree": degree,
         "labels": lambda: Run(ran("degree", "labels")),
+        "strong": strong,
     }
 
 
 def peer(
-    tool: str, graph: Graph, once: Edges, sources: list[int], many: list[int]
+    tool: str, graph: Graph, once: Edges, directed: Graph, sources: list[int], many: list[int]
 ) -> dict[str, Timed]:
-    """On edges that were counted once already: all algorithms take the same graph."""
+    """On edges that were counted once already: all algorithms but strong take the same graph."""
     library = LIBRARIES[tool]
     simple = library.simple(once.src, once.dst, graph.vertices)
     weighted = library.weighted and library.weighted(*once, graph.vertices)
+    src = rows_of_edges(directed.offsets, 0, directed.edges).astype(np.int32)
+    ends = src, directed.targets.astype(np.int32)
+    along = library.directed and library.directed(*ends, directed.vertices)
     turn = itertools.cycle(sources)
 
     def clocked(function, *arguments) -> tuple[float, Any]:
@@ -389,6 +405,10 @@ def peer(
         seconds, found = clocked(library.sssp, weighted, next(turn))
         return Run(seconds, np.where(found < np.finfo(np.float64).max, found, np.inf))
 
+    def strong() -> Run:
+        seconds, found = clocked(library.strong, along)
+        return Run(seconds, np.array(parts(np.asarray(found))))
+
     timed: dict[str, Timed] = {
         "components": lambda: Run(clocked(library.components, simple)[0]),
         "pagerank": iteration,
@@ -398,6 +418,7 @@ def peer(
         "harmonic": lambda: Run(*clocked(library.harmonic, simple, many)),
         "degree": lambda: Run(*clocked(library.degree, weighted)),
         "labels": lambda: Run(clocked(library.labels, simple)[0]),
+        "strong": strong,
     }
     return {algorithm: timed[algorithm] for algorithm in ALONE[tool]}
 

@@ -34,6 +34,7 @@ __all__ = [
     "labels",
     "pagerank",
     "sssp",
+    "strong",
 ]
 
 
@@ -907,3 +908,40 @@ def degree(
         The result; with an output its record, whether it was there already, and notes for the user.
     """
     return ask("degree", graph, output, {"unweighted": unweighted}, options)
+
+
+@overload
+def strong(
+    graph: AnyPath | EdgeSource, *, output: AnyPath, **options: Unpack[AskingOptions]
+) -> Outcome: ...
+
+
+@overload
+def strong(
+    graph: AnyPath | EdgeSource, *, output: None = None, **options: Unpack[AskingOptions]
+) -> Result: ...
+
+
+@public
+def strong(
+    graph: AnyPath | EdgeSource, *, output: AnyPath | None = None, **options: Unpack[AskingOptions]
+) -> Any:
+    """Find strongly connected components: the least vertex of each vertex's component.
+
+    ``component`` is the least vertex id of the strong component, in the order of the ids' type. Two
+    vertices are in the same one if a path along the edges leads from each to the other. In an
+    undirected graph, these are the connected components.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask("strong", graph, output, {}, options)

@@ -292,3 +292,12 @@ class QuestionMethods:
             unweighted: ignore the weights of the graph.
         """
         return self._ask("degree", {"unweighted": unweighted})
+
+    def strong(self) -> Result:
+        """Find strongly connected components: the least vertex of each vertex's component.
+
+        ``component`` is the least vertex id of the strong component, in the order of the ids' type.
+        Two vertices are in the same one if a path along the edges leads from each to the other. In
+        an undirected graph, these are the connected components.
+        """
+        return self._ask("strong", {})

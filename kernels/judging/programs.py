@@ -42,6 +42,11 @@ that follows from as many iterations, done anew.
 Label propagation: (1) every label is the id of a vertex; (2) it is the one that follows from as
 many iterations, done anew.
 
+Strong components: (1) each component is named by one of its own vertices; (2) paths inside it lead
+from this vertex to all of its vertices, and back; (3) no vertex of a component comes before the
+vertex that names it; (4) no cycle leads through several components. By (2) a component of the
+result is a part of a strong one, and by (4) all of it.
+
 PageRank: (1) every value is a share; (2) they add up to 1; (3) one more iteration changes no more
 than the walk's damping allows after the last one; (4) no value is less than jumps make it.
 """
@@ -112,6 +117,13 @@ CORE_RULES = {
 DEGREE_RULES = {
     1: "every degree is the number of the vertex's edges, counted again",
     2: "every weighted degree is the sum of the edges' weights, added up again",
+}
+
+STRONG_RULES = {
+    1: "a component is named after one of its own vertices",
+    2: "paths inside a component lead from the vertex that names it to all others, and back",
+    3: "a component is named after its least vertex",
+    4: "no cycle leads through several components or comes before the vertex's component",
 }
 
 PATH_RULES = {

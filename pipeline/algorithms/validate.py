@@ -19,7 +19,7 @@ from ...kernels.base import lookup
 from ...kernels.base.compiled import compile_kernels
 from ...kernels.base.team import Team
 from ...kernels.bfs import check
-from ...kernels.judging import cores, distances, programs
+from ...kernels.judging import cores, distances, programs, strong
 from ...partition.disk.memory import return_freed_memory
 from ...partition.disk.temporary import TemporaryFolder
 from ...partition.errors import InputError
@@ -103,7 +103,7 @@ def _left_out(option: str, path: str, result: Result) -> InputError:
     return InputError(f"{path} is a result of {result.algorithm}: leave out {option}")
 
 
-_KERNELS = check, cores, distances, programs
+_KERNELS = check, cores, distances, programs, strong
 
 
 def compile_judging(

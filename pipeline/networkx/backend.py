@@ -2,9 +2,9 @@
 answer: the same numbers, but for the rounding of sums; dicts and sets of Python's own numbers, in
 its order.
 
-Nodes at the same distance are an exception: NetworkX orders them as it meets them, delegraph by the
-order of the graph. ``can_run`` refuses all other questions whose answers would differ, and says
-why.
+Nodes at the same distance, and strong components, are an exception: NetworkX orders them as it
+meets them, delegraph by the order of the graph. ``can_run`` refuses all other questions whose
+answers would differ, and says why.
 """
 
 from __future__ import annotations
@@ -39,13 +39,7 @@ OLDEST = 3, 6
 
 
 def connected_components(G: ConvertedGraph) -> Iterator[set[Node]]:
-    if not G:
-        return
-    label = _labels(G)
-    order = np.argsort(label, kind="stable")
-    first = np.flatnonzero(np.diff(label[order], prepend=-1))
-    for numbers in np.split(order, first[1:]):
-        yield _nodes(G, numbers)
+    yield from _groups(G, _labels(G)) if G else ()
 
 
 def number_connected_components(G: ConvertedGraph) -> int:
@@ -69,9 +63,36 @@ number_weakly_connected_components = number_connected_components
 is_weakly_connected = is_connected
 
 
+def strongly_connected_components(G: ConvertedGraph) -> Iterator[set[Node]]:
+    yield from _groups(G, _strong_labels(G)) if G else ()
+
+
+def number_strongly_connected_components(G: ConvertedGraph) -> int:
+    return len(np.unique(_strong_labels(G))) if G else 0
+
+
+def is_strongly_connected(G: ConvertedGraph) -> bool:
+    if not G:
+        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+    return number_strongly_connected_components(G) == 1
+
+
 def _labels(G: ConvertedGraph) -> NDArray[np.int64]:
     """Return for each node the first node of its component."""
     return as_numpy(G.graph.components()["component"]).astype(np.int64)
+
+
+def _strong_labels(G: ConvertedGraph) -> NDArray[np.int64]:
+    """Return for each node the first node of its strong component."""
+    return as_numpy(G.graph.strong()["component"]).astype(np.int64)
+
+
+def _groups(G: ConvertedGraph, label: NDArray[np.int64]) -> Iterator[set[Node]]:
+    """Yield the nodes of each component, in the order of the components' first nodes."""
+    order = np.argsort(label, kind="stable")
+    first = np.flatnonzero(np.diff(label[order], prepend=-1))
+    for numbers in np.split(order, first[1:]):
+        yield _nodes(G, numbers)
 
 
 def _nodes(G: ConvertedGraph, numbers: NDArray) -> set[Node]:

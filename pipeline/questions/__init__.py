@@ -20,6 +20,7 @@ from .labels import LABELS
 from .pagerank import PAGERANK
 from .question import Form, Question, load
 from .sssp import SSSP
+from .strong import STRONG
 
 __all__ = ["EIGENVECTOR", "FORMS", "HITS", "KATZ", "QUESTIONS", "Form", "Question", "load"]
 
@@ -40,6 +41,7 @@ QUESTIONS: dict[str, Question] = {
         LABELS,
         CORES,
         DEGREE,
+        STRONG,
     )
 }
 """Questions by the command's name."""

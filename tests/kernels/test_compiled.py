@@ -136,7 +136,7 @@ QUESTIONS = {
     "sssp": {"source": 0},
     "bfs": {"sources": [0, 1], "together": True},
 }
-LATER = {"hits": {}, "katz": {}, "labels": {}, "cores": {}, "degree": {}}
+LATER = {"hits": {}, "katz": {}, "labels": {}, "cores": {}, "degree": {}, "strong": {}}
 """Questions that are asked nightly only."""
 
 

@@ -32,6 +32,7 @@ QUESTIONS = {
     "labels": {},
     "cores": {},
     "degree": {},
+    "strong": {},
     "sssp": {"source": 3},
     "closeness": {"sources": 20},
     "harmonic": {"sources": 20},
@@ -124,7 +125,8 @@ def test_found_is_what_the_columns_say(edges, tmp_path, monkeypatch, name):
     kind, _ = FORMS[name].finding or ("", "")
     if kind == "groups":
         assert found["alone"] == sum(size == 1 for _, size in wanted)
-        assert found["groups"] == len(wanted) == outcome.record[name][name]
+        key = "components" if name == "strong" else name
+        assert found["groups"] == len(wanted) == outcome.record[name][key]
         assert outcome.record[name]["alone"] == found["alone"]
     if kind == "distances":
         assert found["reached"] + found["unreached"] == table.num_rows

@@ -236,6 +236,51 @@ class TestCores:
         assert rules_of(edges, tmp_path / "out") == {2 if room else 3}
 
 
+class TestStrong:
+    """Strong components of two rings, an edge from the first to the second, and a path behind."""
+
+    @pytest.fixture(params=[True, False])
+    def graph(self, request, edge_list, tmp_path, monkeypatch):
+        """A graph with and without room for its rows."""
+        if not request.param:
+            monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)
+        edges = edge_list([1, 2, 3, 3, 4, 5, 5, 6], [2, 3, 1, 4, 5, 4, 6, 7])
+        delegraph.strong(edges, output=tmp_path / "out", directed=True, threads=1)
+        return edges
+
+    @pytest.mark.parametrize(
+        ("changed", "rules"),
+        [
+            ({}, set()),
+            ({2: None}, {1, 2, 4}),
+            ({2: 3}, {1, 2, 4}),
+            ({2: 2}, {2, 4}),
+            ({3: 3}, {2, 4}),
+            ({7: 6}, {2}),
+            ({4: 1, 5: 1}, {2}),
+            ({1: 2, 2: 2, 3: 2}, {3}),
+            ({4: 4, 5: 5}, {4}),
+            ({1: 1, 2: 2, 3: 3}, {4}),
+        ],
+    )
+    def test_every_rule(self, graph, tmp_path, changed, rules):
+        change(tmp_path / "out", "component", changed)
+        assert rules_of(graph, tmp_path / "out") == rules
+
+    def test_every_cell(self, graph, tmp_path):
+        for vertex, was in {3: 1, 5: 4, 7: 7}.items():
+            for value in (1, 3, 4, 6, 7):
+                change(tmp_path / "out", "component", {vertex: value})
+                assert bool(rules_of(graph, tmp_path / "out")) == (value != was)
+            change(tmp_path / "out", "component", {vertex: was})
+
+    def test_undirected_edges_lead_both_ways(self, graph, tmp_path):
+        delegraph.strong(graph, output=tmp_path / "both", threads=1)
+        assert rules_of(graph, tmp_path / "both") == set()
+        change(tmp_path / "both", "component", {7: 7})
+        assert rules_of(graph, tmp_path / "both") == {4}
+
+
 @pytest.mark.parametrize("room", [True, False])
 def test_what_takes_too_long_is_not_judged(ok, delegraph, results, monkeypatch, room):
     if not room:

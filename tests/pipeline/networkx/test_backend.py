@@ -98,6 +98,20 @@ def test_components(graph):
         same("node_connected_component", graph, next(iter(graph)))
 
 
+@given(graphs())
+def test_strong_components(graph):
+    """NetworkX refuses undirected graphs, and yields components in the order of its search."""
+    for function in ("number_strongly_connected_components", "is_strongly_connected"):
+        same(function, graph)
+    if graph.is_directed():
+        wanted = nx.strongly_connected_components(graph, backend="networkx")
+        found = list(nx.strongly_connected_components(graph, backend="delegraph"))
+        number = {node: i for i, node in enumerate(graph)}
+        assert found == sorted(wanted, key=lambda nodes: min(map(number.__getitem__, nodes)))
+    else:
+        same("strongly_connected_components", graph)
+
+
 @given(graphs(), st.none() | st.integers(-1, 5) | st.sampled_from([1.5, math.inf]), st.data())
 def test_searches(graph, cutoff, data):
     node = data.draw(st.sampled_from(list(graph)))
@@ -422,6 +436,7 @@ def test_networkx_loads_nothing_of_it():
 OF_NETWORKX = [
     "tests.test_core",
     *("components.tests.test_connected", "components.tests.test_weakly_connected"),
+    "components.tests.test_strongly_connected",
     *("centrality.tests.test_betweenness_centrality", "centrality.tests.test_closeness_centrality"),
     *("centrality.tests.test_eigenvector_centrality", "centrality.tests.test_katz_centrality"),
     *("centrality.tests.test_degree_centrality", "centrality.tests.test_harmonic_centrality"),

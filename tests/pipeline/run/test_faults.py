@@ -178,6 +178,7 @@ PROGRAMS = {
     "katz": lambda edges: ["katz", "--tolerance", 1e-14],
     "labels": lambda edges: ["labels", "--iterations", 200],
     "cores": lambda edges: ["cores"],
+    "strong": lambda edges: ["strong"],
     "sssp": lambda edges: ["sssp", "--source", sources_of(edges, 1)],
     "betweenness": lambda edges: ["betweenness", "--sources", 20],
     "closeness": lambda edges: ["closeness", "--sources", 500],

@@ -312,6 +312,7 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
             ("plain", "hits"),
             ("grid", "labels"),
             ("plain", "cores"),
+            ("grid", "strong"),
             ("weights", "sssp"),
             ("weights", "degree"),
             ("plain", "bfs"),

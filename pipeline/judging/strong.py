@@ -1,0 +1,106 @@
+"""Validation of strong components. The rules are in kernels/judging/programs.py.
+
+If rows of the edges fit the memory limit, paths are followed by them. If not, the edges are scanned
+again and again, which may take as many scans as the longest path has edges.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...kernels.judging import programs, strong
+from ...kernels.judging.programs import STRONG_RULES
+from ...kernels.judging.strong import (
+    JUDGING_BYTES,
+    follow_inside,
+    list_components,
+    order_components,
+    scan_between,
+    scan_inside,
+)
+from ..results.result import Result
+from .graph import JudgedEdges
+from .judge import Judge
+from .programs import ComponentsVerdict, add_rule, read_column, verdict_of
+from .searches import PlaceLookup, check_kind
+
+
+def validate_strong(graph: JudgedEdges, result: Result) -> ComponentsVerdict:
+    """Return the verdict on strong components. The graph has undirected edges in both directions.
+    Raises InputError as ``validate_components`` does.
+    """
+    check_kind(result, graph.directed)
+    names, index = graph.names, graph.names.index
+    component = np.full(graph.places, UNREACHED, np.uint32)
+    places_of = PlaceLookup(names)
+
+    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
+        place, there = places_of(column)
+        component[at] = np.where(there, place, UNREACHED)[known]
+
+    rules = read_column(graph, result, places_of, "component", put)
+    own = np.arange(graph.places, dtype=np.uint32)
+    unnamed = component == UNREACHED
+    component = np.where(unnamed, own, component)
+    stray = unnamed | (component[component] != component)
+    component = np.where(stray, own, component)  # for the other rules
+    add_rule(rules, names, STRONG_RULES, 1, stray[index])
+    is_joined, is_ordered = _by_rows(graph, component) or _by_scans(graph, component)
+    add_rule(rules, names, STRONG_RULES, 2, ~is_joined[index])
+    rank = np.empty(graph.places, np.uint32)
+    rank[index] = np.arange(len(index), dtype=np.uint32)
+    add_rule(rules, names, STRONG_RULES, 3, rank[component[index]] > rank[index])
+    add_rule(rules, names, STRONG_RULES, 4, ~is_ordered[component[index]])
+    claimed = int(np.count_nonzero(component[index] == index))
+    return ComponentsVerdict(**verdict_of(graph, result, rules), components=claimed)
+
+
+Checks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+"""Whether paths lead to each vertex from the vertex that names its component, and back, inside the
+component; and whether the component that a vertex names can be put in order.
+"""
+
+
+def _by_rows(graph: JudgedEdges, component: NDArray[np.uint32]) -> Checks | None:
+    """Return None if rows do not fit the memory limit."""
+    rows = graph.rows(along=True)
+    back = graph.rows(along=False) if graph.directed else rows
+    if rows is None or back is None:
+        return None
+    count = graph.places
+    queue = np.empty(count, np.uint32)
+    marks = [_names(component), _names(component)]
+    for ends, reached in zip((rows, back), marks, strict=True):
+        follow_inside(*ends, component, queue, reached)
+    lists = np.empty(2 * count, np.uint32)
+    list_components(component, lists)
+    entering, ordered = np.zeros(count, np.int64), np.zeros(count, np.uint8)
+    order_components(*rows, component, lists[:count], lists[count:], entering, queue, ordered)
+    return (marks[0] & marks[1]) != 0, ordered != 0
+
+
+def _by_scans(graph: JudgedEdges, component: NDArray[np.uint32]) -> Checks:
+    reached, reaches = _names(component), _names(component)
+    while sum(
+        scan_inside(sources, targets, component, reached, reaches)
+        for sources, targets, *_ in graph.batches()
+    ):
+        pass
+    ordered, count = np.zeros(graph.places, np.uint8), -1
+    while count < (count := int(np.count_nonzero(ordered))):
+        entered = np.zeros(graph.places, np.uint8)
+        for sources, targets, *_ in graph.batches():
+            scan_between(sources, targets, component, ordered, entered)
+        ordered[entered == 0] = 1
+    return (reached & reaches) != 0, ordered != 0
+
+
+def _names(component: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """Mark the vertices that name a component."""
+    return (component == np.arange(len(component), dtype=np.uint32)).astype(np.uint8)
+
+
+STRONG = Judge(validate_strong, vertex_bytes=JUDGING_BYTES, kernels=(programs, strong))

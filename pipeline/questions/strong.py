@@ -1,0 +1,78 @@
+"""Strongly connected components."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from .facts import several
+from .question import Form, Question
+
+
+class StrongRecord(TypedDict):
+    """largest: the number of vertices of the largest component. alone: the number of components
+    of one vertex. rounds: how many rounds of trimming and searching found them; of a depth-first
+    search or a scan, into how many parts it was divided.
+    """
+
+    components: int
+    largest: int
+    alone: int
+    rounds: int
+    method: str
+    edges_examined: int
+    bytes_read: int
+    bytes_sent: int
+
+
+def _tell(record: Any) -> str:
+    facts = record["strong"]
+    counted = several(facts["components"], "strong component", "strong components")
+    told = f"{counted}; the largest has {several(facts['largest'], 'vertex', 'vertices')}"
+    alone = facts["alone"]
+    return f"{told}; {several(alone, 'vertex is', 'vertices are')} alone" if alone else told
+
+
+def _tell_verdict(verdict: Any) -> str:
+    return f"{verdict['vertices']:,} vertices in {verdict['components']:,} strong components"
+
+
+STRONG = Question(
+    name="strong",
+    summary="Find strongly connected components: the least vertex of each vertex's component.",
+    examples=(
+        "delegraph strong edges/ --directed -o strong/",
+        "delegraph strong graph.dg -o strong/ --memory-limit 2GB",
+    ),
+    description="""
+Two vertices are in the same strong component if a path along the edges leads from each to the
+other. A component is named by its least vertex; if ids are strings, this is the first in sorted
+order. A vertex that is on no cycle is a component of its own.
+
+In an undirected graph, edges lead both ways, so the strong components are the connected components.
+
+The run uses CPUs, also where a GPU is usable.
+""",
+    about="""
+``component`` is the least vertex id of the strong component, in the order of the ids' type. Two
+vertices are in the same one if a path along the edges leads from each to the other. In an
+undirected graph, these are the connected components.
+""",
+    parameters=(),
+    forms=(
+        Form(
+            name="strong",
+            title="Strongly connected components",
+            columns={"component": "id"},
+            facts={"strong": StrongRecord},
+            algorithm="algorithms.strong:Strong",
+            program="algorithms.strong:planned",
+            judge="judging.strong:STRONG",
+            tell=_tell,
+            finding=("groups", "component"),
+            tell_verdict=_tell_verdict,
+            on_gpus=False,
+        ),
+    ),
+    checked_by="paths inside components, and cycles between them",
+    in_bench=True,
+)
