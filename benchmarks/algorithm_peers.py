@@ -491,7 +491,6 @@ LIBRARIES: dict[str, Library] = {
         scipy_weighted,
         scipy_sssp,
         degree=scipy_degree,
-        scipy_sssp,
         directed=scipy_matrix,
         strong=scipy_strong,
     ),

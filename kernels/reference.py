@@ -274,30 +274,6 @@ def degrees(
     return sums(src, dst, ones, weight), sums(dst, src, ones, weight)
 
 
-def cores(src: NDArray, dst: NDArray, vertices: int) -> tuple[NDArray[np.int64], int]:
-    """Return the core number of each vertex, and the number of rounds. The edges are directed, each
-    once and no self-loop, and the degree counts both ends: give undirected edges in one direction.
-
-    A round removes all vertices whose degree is at most k. k becomes the least degree that is left
-    once there are none.
-
-    >>> cores(np.array([0, 1, 2, 2]), np.array([1, 2, 0, 3]), 5)[0].tolist()
-    [2, 2, 2, 1, 0]
-    """
-    core, left = np.zeros(vertices, np.int64), np.ones(vertices, np.bool_)
-    k = rounds = 0
-    while left.any():
-        inside = left[src] & left[dst]
-        degree = np.bincount(np.r_[src[inside], dst[inside]], minlength=vertices)
-        removed = left & (degree <= k)
-        if removed.any():
-            core[removed], left[removed] = k, False
-            rounds += k > 0
-        else:
-            k = int(degree[left].min())
-    return core, rounds
-
-
 def betweenness(src: NDArray, dst: NDArray, vertices: int, sources: NDArray) -> NDArray[np.float64]:
     """Return the sum of the shares of shortest paths from ``sources`` that lead through each
     vertex, along directed edges, each of which counts once.
