@@ -34,6 +34,9 @@ that follows from as many iterations, done anew.
 Label propagation: (1) every label is the id of a vertex; (2) it is the one that follows from as
 many iterations, done anew.
 
+Local clustering: (1) every coefficient is a number from 0 to 1; (2) each number of triangles and (3)
+each coefficient is the one that is counted anew.
+
 PageRank: (1) every value is a share; (2) they add up to 1; (3) one more iteration changes no more
 than the walk's damping allows after the last one; (4) no value is less than jumps make it.
 """
@@ -92,6 +95,12 @@ SCORES_RULES = {
 LABEL_RULES = {
     1: "every label is the id of a vertex",
     2: "every label equals the label computed again",
+}
+
+CLUSTERING_RULES = {
+    1: "every coefficient is a number from 0 to 1",
+    2: "every number of triangles equals the number counted again",
+    3: "every coefficient equals the coefficient computed again",
 }
 
 PATH_RULES = {
@@ -221,3 +230,34 @@ def check_levels(sources, targets, distance, rank, most, least, found):
             found[2] = v
         elif distance[v] == distance[u] + 1:
             least[v] = min(least[v], rank[u])
+
+
+@kernel(u32s, u32s, u8s, i64s, u32s, u8s, i64s, i64s)
+def count_corners(low, high, edges, offsets, targets, target_edges, triangles, between):
+    """Count the triangles of two vertices of some pairs and a third one that both have in their rows,
+    at each of the three.
+
+    low, high: adjacent vertices. edges: the number of directed edges between them. offsets, targets,
+    target_edges: rows of third vertices, rising, and the number of edges to each. triangles, between:
+    by vertex; add the triangles, and the edges that are between neighbours.
+    """
+    for i in range(low.shape[0]):
+        u = low[i]
+        v = high[i]
+        a = offsets[u]
+        b = offsets[v]
+        while a < offsets[u + np.uint32(1)] and b < offsets[v + np.uint32(1)]:
+            if targets[a] < targets[b]:
+                a += 1
+            elif targets[a] > targets[b]:
+                b += 1
+            else:
+                w = targets[a]
+                triangles[u] += 1
+                triangles[v] += 1
+                triangles[w] += 1
+                between[u] += target_edges[b]
+                between[v] += target_edges[a]
+                between[w] += edges[i]
+                a += 1
+                b += 1

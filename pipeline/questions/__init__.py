@@ -8,6 +8,7 @@ The commands, the columns of results, and what ``plan``, ``report`` and batches 
 from .betweenness import BETWEENNESS
 from .bfs import BFS
 from .closeness import CLOSENESS
+from .clustering import CLUSTERING
 from .components import COMPONENTS
 from .eccentricity import ECCENTRICITY
 from .eigenvector import EIGENVECTOR
@@ -34,6 +35,7 @@ QUESTIONS: dict[str, Question] = {
         EIGENVECTOR,
         KATZ,
         LABELS,
+        CLUSTERING,
     )
 }
 """Questions by the command's name."""

@@ -41,6 +41,7 @@ from ..ranks.edges import Active, Chosen, Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts
 from .forests import EdgeCounts, join_vertices
+from .intersect import Intersections
 from .marks import Marks, VertexPlaces, places_where
 from .saving import SavedSteps, Values, VectorSaving
 from .tally import Tallies, Way
@@ -144,6 +145,7 @@ class Operations:
         self.communicator = communicator
         self.team = team
         self._links: Links | None = None
+        self._intersections: Intersections | None = None
         self._saving = VectorSaving(graph, communicator, checkpoint)
         self._due = False
         self.directed = directed
@@ -180,9 +182,13 @@ class Operations:
 
     @cached_property
     def _tallies(self) -> Tallies:
-        graph, directions = self.graph, (True, False) if self.directed else (False,)
-        ways = [Way(*way) for along in directions for way in self._pulls(along)]
-        return Tallies(graph, self.communicator, self.team, ways, self.total, self._note)
+        place = self.graph, self.communicator, self.team
+        return Tallies(*place, self._told(), self.total, self._note)
+
+    def _told(self) -> list[Way]:
+        """Return all ways that tell a vertex of its edges, each edge once."""
+        directions = (True, False) if self.directed else (False,)
+        return [Way(*way) for along in directions for way in self._pulls(along)]
 
     @property
     def whole(self) -> Rows | None:
@@ -537,6 +543,16 @@ class Operations:
         whole = self._by_place and not self.directed
         self._tallies.pick_by_windows(rule, amounts, x, y, whole)
 
+    def intersect(self) -> Intersections:
+        """Return the intersections of the neighbours of all edges' ends, of which nothing is
+        counted yet. They are made once.
+        """
+        place = self.graph, self.communicator, self.team
+        self._intersections = Intersections(
+            *place, self._told(), self.directed, self.extra_bytes, self._note
+        )
+        return self._intersections
+
     def join(self) -> NDArray[np.uint32]:
         """Join the ends of edges, and return the trees, as forests.join_vertices does."""
         trees, edge_counts = join_vertices(self.graph, self.communicator, self.team, self.directed)
@@ -546,7 +562,9 @@ class Operations:
 
     def edge_counts(self) -> EdgeCounts:
         """Return the counts of all ranks since the last call."""
-        sent = self._labels_sent + self._tallies.sent + (self._links.sent if self._links else 0)
+        sent = self._labels_sent + self._tallies.sent
+        for sender in (self._links, self._intersections):
+            sent += sender.sent if sender else 0
         done = self.total([self._edges, self._read, sent - self._sent])
         self._edges = self._read = 0
         self._sent = sent

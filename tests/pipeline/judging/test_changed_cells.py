@@ -65,6 +65,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "katz of few": ("katz", {"alpha": 0.001, "max_iterations": 3}),
     "labels": ("labels", {}),
     "labels of few": ("labels", {"iterations": 2}),
+    "clustering": ("clustering", {}),
     "sssp": ("sssp", {"source": 3}),
     "sssp to a distance": ("sssp", {"source": 3, "max_distance": 8}),
     "closeness": ("closeness", {}),
