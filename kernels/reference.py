@@ -238,9 +238,9 @@ def clustering(
     """Return the local clustering coefficient of each vertex, and the number of triangles at it.
 
     The coefficient is the number of directed edges between a vertex's neighbours in either
-    direction, over the most that there can be: LDBC Graphalytics' definition. In an undirected graph,
-    whose edges are given both ways, it is the usual one. Triangles are those of the graph without
-    directions. Self-loops are left out, and a repeated edge counts once.
+    direction, over the most that there can be: LDBC Graphalytics' definition. In an undirected
+    graph, whose edges are given both ways, it is the usual one. Triangles are those of the graph
+    without directions. Self-loops are left out, and a repeated edge counts once.
 
     >>> share, triangles = clustering(np.array([0, 1, 2, 2]), np.array([1, 2, 0, 3]), 4)
     >>> share.round(3).tolist(), triangles.tolist()

@@ -34,8 +34,8 @@ that follows from as many iterations, done anew.
 Label propagation: (1) every label is the id of a vertex; (2) it is the one that follows from as
 many iterations, done anew.
 
-Local clustering: (1) every coefficient is a number from 0 to 1; (2) each number of triangles and (3)
-each coefficient is the one that is counted anew.
+Local clustering: (1) every coefficient is a number from 0 to 1; (2) each number of triangles and
+(3) each coefficient is the one that is counted anew.
 
 PageRank: (1) every value is a share; (2) they add up to 1; (3) one more iteration changes no more
 than the walk's damping allows after the last one; (4) no value is less than jumps make it.
@@ -234,12 +234,12 @@ def check_levels(sources, targets, distance, rank, most, least, found):
 
 @kernel(u32s, u32s, u8s, i64s, u32s, u8s, i64s, i64s)
 def count_corners(low, high, edges, offsets, targets, target_edges, triangles, between):
-    """Count the triangles of two vertices of some pairs and a third one that both have in their rows,
-    at each of the three.
+    """Count triangles, at their three corners: of the two vertices of each pair and a third one
+    that both have in their rows.
 
-    low, high: adjacent vertices. edges: the number of directed edges between them. offsets, targets,
-    target_edges: rows of third vertices, rising, and the number of edges to each. triangles, between:
-    by vertex; add the triangles, and the edges that are between neighbours.
+    low, high: adjacent vertices. edges: the number of directed edges between them. offsets,
+    targets, target_edges: rows of third vertices, rising, and the number of edges to each.
+    triangles, between: by vertex; add the triangles, and the edges that are between neighbours.
     """
     for i in range(low.shape[0]):
         u = low[i]

@@ -39,9 +39,9 @@ _SEARCHED_FOR_PASSED = 8
 class Earlier(NamedTuple):
     """Rows of the vertices from position ``first`` on, with the neighbours that come before them.
 
-    starts, ends: int64, the bounds of each row in ``targets``. targets: uint32, positions, rising in
-    each row once it is sorted. twice: uint8, whether the edge to each target has both directions;
-    (0,) if the graph is undirected.
+    starts, ends: int64, the bounds of each row in ``targets``. targets: uint32, positions, rising
+    in each row once it is sorted. twice: uint8, whether the edge to each target has both
+    directions; (0,) if the graph is undirected.
     """
 
     first: int
@@ -175,8 +175,8 @@ def collect_piece(
 
 @kernel(NUMBERING, u32s, i64, i64, i64)
 def mark_rows(row_ids, positions, low, high, count):
-    """Return a bitmap of the rows whose vertices have positions ``low <= v < high``. count: of rows.
-    The other arguments are those of collect_piece.
+    """Return a bitmap of the rows whose vertices have positions ``low <= v < high``. count: of
+    rows. The other arguments are those of collect_piece.
     """
     words = np.zeros((count + WORD - 1) // WORD, np.uint64)
     for row in range(count):
@@ -219,11 +219,11 @@ def _sort(targets, start, stop):
 
 @kernel(EARLIER, i64s, i64s, i64s, allocates=False)
 def sort_turns(rows, neighbours, turns, taken):
-    """Sort rows, by several threads at once: see turns.py. turns: int64, the first row of each turn,
-    and the end.
+    """Sort rows, by several threads at once: see turns.py.
 
     In a directed graph two edges between the same vertices become one entry, with ``twice`` set.
     neighbours: int64, by position, which counts such vertices twice and is set right; or (0,).
+    turns: int64, the first row of each turn, and the end.
     """
     first, starts, ends, targets, twice = rows
     directed = twice.shape[0] > 0
@@ -255,7 +255,7 @@ def sort_turns(rows, neighbours, turns, taken):
 
 @inlined
 def _at_or_after(targets, low, high, target):
-    """Return the first entry ``low <= e < high`` that is not before a target; ``high`` if none is."""
+    """Return the first entry ``low <= e < high`` that is not before a target, or ``high``."""
     while low < high:
         middle = (low + high) >> 1
         if targets[middle] < target:
@@ -267,8 +267,9 @@ def _at_or_after(targets, low, high, target):
 
 @kernel(EARLIER, EARLIER, CORNERS, LOOKUP, i64s, i64s, allocates=False)
 def intersect_turns(rows, others, corners, lookup, turns, taken):
-    """Count the triangles whose last corner has a row in ``rows`` and whose middle corner has one in
-    ``others``, by several threads at once: see turns.py. Returns the number of entries looked at.
+    """Count the triangles whose last corner has a row in ``rows`` and whose middle corner has one
+    in ``others``, by several threads at once: see turns.py. Returns the number of entries that this
+    thread looked at.
 
     turns: as in sort_turns. lookup: of this thread.
     """

@@ -48,8 +48,8 @@ class ClusteringProgram:
         common = operations.intersect()
         saved = operations.load(common.counts)
         common.part()
-        done, edge_counts = (saved.done, EdgeCounts(*saved.facts)) if saved else (0, EdgeCounts())
-        for done in common.groups(done):
+        edge_counts = EdgeCounts(*saved.facts) if saved else EdgeCounts()
+        for done in common.groups(saved.done if saved else 0):
             more = operations.edge_counts()
             edge_counts = EdgeCounts(*map(sum, zip(edge_counts, more, strict=True)))
             tell(done, operations.graph.vertices, "")
@@ -62,10 +62,8 @@ class ClusteringProgram:
         clustering, pairs = _coefficients(neighbours, edges if operations.directed else triangles)
         if operations.directed:
             clustering /= 2  # an edge may have two directions
-        values = {
-            "clustering": common.by_vertex(clustering),
-            "triangles": common.by_vertex(triangles),
-        }
+        clustering = common.by_vertex(clustering)
+        values = {"clustering": clustering, "triangles": common.by_vertex(triangles)}
         facts = {"pairs": None if operations.directed else pairs, **edge_counts._asdict()}
         return ProgramResult(values, facts)
 
@@ -135,7 +133,8 @@ class Clustering:
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         clustering, triangles = (given.values[name] for name in ClusteringProgram.columns)
-        assert isinstance(clustering, np.ndarray) and isinstance(triangles, np.ndarray)
+        assert isinstance(clustering, np.ndarray)
+        assert isinstance(triangles, np.ndarray)
         total, pairs = exact_sum(triangles) // 3, given.record["pairs"]
         record = ClusteringRecord(
             triangles=total,

@@ -64,7 +64,6 @@ def validate_clustering(graph: JudgedEdges, result: Result) -> ClusteringVerdict
     add_rule(rules, names, CLUSTERING_RULES, 1, wrong)
     counted = _counted(graph)
     add_rule(rules, names, CLUSTERING_RULES, 2, (triangles != counted.triangles)[index])
-    del triangles
     pairs = counted.neighbours * (counted.neighbours - 1.0)
     true = np.zeros(graph.places)
     np.divide(counted.edges, pairs, out=true, where=pairs > 0)
@@ -133,7 +132,9 @@ def _ends(
 
 
 def _bounds(counts: NDArray[np.int64], most: int) -> list[int]:
-    """Return the bounds of ranges whose counts add up to at most ``most``, or that are one place."""
+    """Return the bounds of ranges of places. The counts of a range add up to ``most`` at most, or
+    it is one place.
+    """
     ends, bounds = np.cumsum(counts), [0]
     while bounds[-1] < len(counts):
         before = int(ends[bounds[-1] - 1]) if bounds[-1] else 0

@@ -11,6 +11,9 @@ _COMPONENTS = "Components come in the order of NetworkX."
 _EVERY = (
     "Searches from all nodes, 64 at once. Weights are not supported. Computes all nodes or some."
 )
+_CLUSTERING = (
+    "``nodes`` and ``weight`` are not supported. Only for undirected graphs without parallel edges."
+)
 _EXTREME = "``weight``, ``e`` and ``usebounds`` are not supported."
 
 FUNCTIONS = {
@@ -48,6 +51,10 @@ FUNCTIONS = {
     "diameter": _EXTREME,
     "radius": _EXTREME,
     "periphery": _EXTREME,
+    "triangles": "``nodes`` is not supported.",
+    "clustering": _CLUSTERING,
+    "average_clustering": _CLUSTERING,
+    "transitivity": "Only for undirected graphs without parallel edges.",
 }
 """The functions, and what is added to the documentation of each."""
 

@@ -136,7 +136,7 @@ QUESTIONS = {
     "sssp": {"source": 0},
     "bfs": {"sources": [0, 1], "together": True},
 }
-SCORES = {"hits": {}, "katz": {}, "labels": {}}
+SCORES = {"hits": {}, "katz": {}, "labels": {}, "clustering": {}}
 
 
 @pytest.mark.parametrize("place", mostly_slow(["edges", "one", "several", "disk"], "edges"))

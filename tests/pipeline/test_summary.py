@@ -30,6 +30,7 @@ QUESTIONS = {
     "pagerank": {"iterations": 5},
     "hits": {},
     "labels": {},
+    "clustering": {},
     "sssp": {"source": 3},
     "closeness": {"sources": 20},
     "betweenness": {"sources": 4},

@@ -35,13 +35,11 @@ from ....kernels.pieces.intersect import (
     mark_rows,
     sort_turns,
 )
-from ....kernels.pieces.piece import Piece
-from ....kernels.prepare.merge import count as count_ends
 from ...ranks.communicator import Communicator, Message
 from ..ranks.edges import Chosen
 from ..ranks.graph import RankGraph
 from .forests import global_ids
-from .tally import Note, Way
+from .tally import How, Note, Way, count_targets
 
 RANGE_BYTES = 16 << 20
 """The most bytes of a range's rows, except where a program may hold more."""
@@ -49,9 +47,9 @@ RANGE_BYTES = 16 << 20
 _COPIES = 4  # of a range: resident, passed, of this rank's edges, received
 _LOOKUPS_BYTES = 32 << 20
 _ROW_BYTES, _LENGTH_BYTES, _ENTRY_BYTES = 8 + 8, 8, 4 + 1
-_VERTEX_BYTES = 8 + 4 + 8 + 3 * 8
-"""Bytes for a vertex: its degree, position and number of entries, and its counts; before these are
-made, a sort by degree.
+_VERTEX_BYTES = 4 + 3 * 8 + 2 * 8
+"""Bytes for a vertex: its position, its counts, and two results at the end. Its number of entries,
+which is let go before, and a sort by degree, before there are counts, take no more.
 """
 
 _WINDOW = 1 << 18
@@ -164,17 +162,20 @@ class Intersections:
                     self._intersect(resident, others)
                 del others
             yield group[-1].last
+        self._entries = np.empty(0, np.int64)
 
     # Ranges
 
     def _ranges(self, begin: int, room: int, least: int = 1) -> list[Range]:
-        """Return the ranges of the vertices from ``begin`` on whose rows fit ``room`` bytes, or that
-        are one vertex. least: the number of ranges that there are about at least.
+        """Return the ranges of the vertices from ``begin`` on. The rows of a range fit ``room``
+        bytes, or are the row of one vertex. least: the number of ranges that there are at least,
+        about.
         """
         bounds, bytes_held = [begin], 0
-        if least > 1:
-            total = sum(int(cost.sum()) for _, cost in self._costs(begin))
-            room = min(room, -(-total // least))
+        total = sum(int(cost.sum()) for _, cost in self._costs(begin))
+        room = min(room, -(-total // least))
+        if total == room:
+            return [Range(begin, self._graph.vertices)][: total > 0]
         for first, cost in self._costs(begin):
             held = np.cumsum(cost)
             at = 0
@@ -190,9 +191,8 @@ class Intersections:
                     bounds.append(first + end + 1)
                     end += 1
                 at, bytes_held = end, 0
-        return [
-            Range(*ends) for ends in pairwise([*bounds, self._graph.vertices]) if ends[0] < ends[1]
-        ]
+        bounds.append(self._graph.vertices)
+        return [Range(*ends) for ends in pairwise(bounds) if ends[0] < ends[1]]
 
     def _costs(self, begin: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield the bytes of the rows from position ``begin`` on, by windows with their first
@@ -227,9 +227,8 @@ class Intersections:
         rows = _room_for(of.first, np.sum([message[0] for message in came], axis=0))
         for lengths, targets in came:
             ends = np.cumsum(lengths)
-            append_rows(
-                rows._replace(starts=ends - lengths, ends=ends, targets=targets), *rows[2:4]
-            )
+            of_rank = Earlier(of.first, ends - lengths, ends, targets, rows.twice)
+            append_rows(of_rank, rows.ends, rows.targets)
         return self._with_directions(rows)
 
     def _with_directions(self, rows: Earlier) -> Earlier:
@@ -242,11 +241,9 @@ class Intersections:
         for (adjacency, how), ids in zip(self._ways, self._ids, strict=True):
             self._communicator.check()
 
-            def visit(
-                piece: Piece, queue: NDArray, first: int, last: int, _: int, how=how, ids=ids
-            ):
-                rows = how == "gather", piece, queue, first, last
-                collect_piece(*rows, *ids, self._positions, *of, ends, targets)
+            def visit(*piece_and_rows: Any, how: How = how, ids: Any = ids) -> None:
+                given = how == "gather", *piece_and_rows[:4], *ids, self._positions, *of
+                collect_piece(*given, ends, targets)
 
             rows, side = adjacency.rows, adjacency.source
             if how == "scatter" or of == (0, self._graph.vertices):
@@ -286,15 +283,14 @@ class Intersections:
             if how == "scatter":
                 side = adjacency.target
                 counts = np.zeros(side.count, np.int64)
-                visits = rows.every(
-                    Team(1), lambda piece, *_, c=counts: count_ends(piece.targets, c)
-                )
-                self._note(int(rows.offsets[-1]), visits.read)
+                self._note(int(rows.offsets[-1]), count_targets(adjacency, counts).read)
                 edges = np.append(0, np.cumsum(counts))
             ids = global_ids(side)
             for first in range(0, side.count, _WINDOW):
                 last = min(first + _WINDOW, side.count)
-                vertices = renumber_all(ids, np.arange(first, last, dtype=np.uint32))
+                vertices: Any = slice(first, last)
+                if not is_identity(ids):
+                    vertices = renumber_all(ids, np.arange(first, last, dtype=np.uint32))
                 degree[vertices] += np.diff(edges[first : last + 1]).astype(np.int64)
         self._add_up(degree)
         return degree

@@ -426,7 +426,7 @@ class _EdgesBefore:
         self._offsets = adjacency.rows.offsets
         if way.how == "scatter":
             counts = np.zeros(way.into.count + 1, np.int64)
-            _count_targets(adjacency, counts[1:])
+            count_targets(adjacency, counts[1:])
             self._offsets = np.cumsum(counts, out=counts)
         self._order: NDArray[np.uint32] | None = None
         if len(self._places.table):  # delegates, which may be in any order
@@ -447,7 +447,8 @@ class _EdgesBefore:
         return self._offsets[low].astype(np.int64)
 
 
-def _count_targets(adjacency: Adjacency, counts: NDArray[np.int64]) -> Visits:
+def count_targets(adjacency: Adjacency, counts: NDArray[np.int64]) -> Visits:
+    """Add to ``counts`` the number of edges to each target of a subgraph."""
     return adjacency.rows.every(Team(1), lambda piece, *_: count_ends(piece.targets, counts))
 
 

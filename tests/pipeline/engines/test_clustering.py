@@ -1,5 +1,5 @@
-"""Triangles and clustering coefficients against their definition, on every engine on CPUs, and their
-operation: intersect.
+"""Triangles and clustering coefficients against their definition, on every engine on CPUs, and
+their operation: intersect.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def test_going_on_by_other_ranks(tmp_path, monkeypatch, directed, first_ranks, r
     options = BuildOptions(directed=directed, partitions=3, layout=layout, order="none")
     store = stored(tmp_path, *HUBS, options)
     narrow(monkeypatch, 3000)
+    cut = CutOff(tmp_path / "saved", 0.0, "this")
     with pytest.raises((KeyboardInterrupt, RankError)):
-        cut = CutOff(tmp_path / "saved", 0.0, "this")
         run_program(store, PROGRAM, tmp_path / "first", first_ranks, checkpoint=cut)
     narrow(monkeypatch, 7000)
     loaded: list[int] = []

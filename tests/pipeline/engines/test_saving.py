@@ -94,7 +94,9 @@ def store_of(tmp_path_factory):
 @pytest.mark.parametrize(
     ("first", "then"), [slow(3, 3), (3, 1), slow(1, 2), slow(4, 2), slow(2, 4)]
 )
-@pytest.mark.parametrize("program", mostly_slow(PROGRAMS, *sorted(PROGRAMS.keys() - {"katz", "labels"})))
+@pytest.mark.parametrize(
+    "program", mostly_slow(PROGRAMS, *sorted(PROGRAMS.keys() - {"katz", "labels"}))
+)
 def test_goes_on_by_any_ranks(store_of, tmp_path, monkeypatch, program, first, then, layout):
     monkeypatch.setattr(saving, "WINDOW", 999)  # no multiple of the partitions
     store = store_of(layout)

@@ -177,6 +177,7 @@ PROGRAMS = {
     "hits": lambda edges: ["hits", "--tolerance", 1e-15],
     "katz": lambda edges: ["katz", "--tolerance", 1e-14],
     "labels": lambda edges: ["labels", "--iterations", 200],
+    "clustering": lambda edges: ["clustering"],
     "sssp": lambda edges: ["sssp", "--source", sources_of(edges, 1)],
     "betweenness": lambda edges: ["betweenness", "--sources", 20],
     "closeness": lambda edges: ["closeness", "--sources", 500],

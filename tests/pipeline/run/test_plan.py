@@ -311,6 +311,7 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
             ("plain", "closeness"),
             ("plain", "hits"),
             ("grid", "labels"),
+            ("grid", "clustering"),
             ("weights", "sssp"),
             ("plain", "bfs"),
             ("grid", "bfs --together"),
