@@ -34,7 +34,7 @@ class Library(NamedTuple):
     weighted: a graph of src, dst, weights and the number of vertices, each edge once. sssp: its
     distances from a vertex, of what is not reached inf or more than any path.
     betweenness: of a simple graph, from some sources, not scaled; None where the library takes
-    only their number, and picks them.
+    only their number, and picks them. clustering: coefficients of a simple graph.
     """
 
     graph: Callable[..., Any]
@@ -44,6 +44,7 @@ class Library(NamedTuple):
     weighted: Callable[..., Any] | None = None
     sssp: Callable[[Any, int], Any] | None = None
     betweenness: Callable[[Any, list[int]], Any] | None = None
+    clustering: Callable[[Any], Any] | None = None
 
 
 def components_by(library: Library, edges: str, out: str) -> None:
@@ -190,6 +191,13 @@ def networkit_betweenness(graph, sources: list[int]) -> None:
     nk.centrality.EstimateBetweenness(graph, len(sources), parallel=True).run()
 
 
+def networkit_clustering(graph):
+    import networkit as nk
+
+    found = nk.centrality.LocalClusteringCoefficient(graph, turbo=True).run()
+    return found.scores(asarray=True)
+
+
 def graphblas_simple(src, dst, n: int):
     keep = src != dst
     return graphblas_matrix(src[keep], dst[keep], n)
@@ -258,6 +266,12 @@ def igraph_betweenness(graph, sources: list[int]):
     import numpy as np
 
     return 2 * np.asarray(graph.betweenness(directed=False, sources=sources))  # a pair counts once
+
+
+def igraph_clustering(graph):
+    import numpy as np
+
+    return np.asarray(graph.transitivity_local_undirected(mode="zero"))
 
 
 def duckdb_edges(edges: str):
@@ -425,6 +439,7 @@ LIBRARIES: dict[str, Library] = {
         networkit_weighted,
         networkit_sssp,
         networkit_betweenness,
+        networkit_clustering,
     ),
     "python-graphblas": Library(
         graphblas_matrix, graphblas_simple, graphblas_components, graphblas_pagerank
@@ -435,6 +450,7 @@ LIBRARIES: dict[str, Library] = {
         igraph_components,
         igraph_pagerank,
         betweenness=igraph_betweenness,
+        clustering=igraph_clustering,
     ),
 }
 QUERIES: dict[str, dict[str, Callable[[str, str], None]]] = {

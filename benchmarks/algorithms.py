@@ -25,6 +25,7 @@ graph within it, all make the arrays of their results. Each edge stands once, ea
 - betweenness: from the four vertices, as GAP's program picks them (-i 4) where it is at hand.
   igraph's sums have to be delegraph's within 1e-6. NetworKit takes a number of sources only, and
   picks its own; SciPy and python-graphblas have no function for it.
+- clustering: the local clustering coefficient of each vertex, which has to be delegraph's.
 
 GAP's programs check themselves (-v), on small graphs. OpenMP's threads sleep while they wait
 (environment.share_cores).
@@ -67,9 +68,9 @@ APART = 1e-4
 """How far a PageRank may be from delegraph's, summed over vertices."""
 ALONE = {
     "scipy": ("components", "pagerank", "sssp"),
-    "networkit": ("components", "pagerank", "sssp", "betweenness"),
+    "networkit": ("components", "pagerank", "sssp", "betweenness", "clustering"),
     "python-graphblas": ("components", "pagerank"),
-    "igraph": ("betweenness",),
+    "igraph": ("betweenness", "clustering"),
 }
 """What libraries are timed alone with, of those asked for."""
 SOURCES = 4
@@ -327,11 +328,16 @@ def own(stores: dict[str, Path], n: int, sources: list[int], folder: Path, optio
         scale = 2 * len(sources) / counted  # undone: pairs once, sources that stand for all
         return Run(seconds, values("betweenness", 0) * scale)
 
+    def clustering() -> Run:
+        seconds = ran("weighted", "clustering")
+        return Run(seconds, values("clustering", 0))
+
     return {
         "components": lambda: Run(ran("degree", "components")),
         "pagerank": iteration,
         "sssp": sssp,
         "betweenness": betweenness,
+        "clustering": clustering,
     }
 
 
@@ -360,6 +366,7 @@ def peer(tool: str, graph: Graph, once: Edges, sources: list[int]) -> dict[str, 
         "pagerank": iteration,
         "sssp": sssp,
         "betweenness": lambda: Run(*clocked(library.betweenness, simple, sources)),
+        "clustering": lambda: Run(*clocked(library.clustering, simple)),
     }
     return {algorithm: timed[algorithm] for algorithm in ALONE[tool]}
 
