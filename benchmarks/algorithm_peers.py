@@ -193,9 +193,10 @@ def networkit_betweenness(graph, sources: list[int]) -> None:
 
 def networkit_clustering(graph):
     import networkit as nk
+    import numpy as np
 
     found = nk.centrality.LocalClusteringCoefficient(graph, turbo=True).run()
-    return found.scores(asarray=True)
+    return np.asarray(found.scores(asarray=True))
 
 
 def graphblas_simple(src, dst, n: int):

@@ -288,6 +288,7 @@ def intersect_turns(rows, others, corners, lookup, turns, taken):
             count = ends[row] - start
             if count < 2:
                 continue
+            row_start = np.uintp(start)
             begin = start  # of the middle corners that have rows in ``others``
             if other_first:
                 begin = _at_or_after(targets, start, ends[row], np.uint32(other_first))
@@ -331,16 +332,16 @@ def intersect_turns(rows, others, corners, lookup, turns, taken):
                         target = other_targets[at]
                         k = slots[target & _MASK]
                         while k:
-                            j = np.int64(k) - 1
-                            if targets[start + j] == target:
+                            place = np.uintp(k - np.uint32(1))
+                            if targets[row_start + place] == target:
                                 both += 1
-                                found[j] += 1
+                                found[place] += 1
                                 if directed:
                                     here_edges += 1 + other_twice[at]
-                                    found_edges[j] += 1 + twice[start + i]
-                                    found_edges[i] += 1 + twice[start + j]
+                                    found_edges[place] += 1 + twice[start + i]
+                                    found_edges[i] += 1 + twice[row_start + place]
                                 break
-                            k = chained[j]
+                            k = chained[place]
                 found[i] += both
                 here += both
             if not filled:

@@ -336,7 +336,7 @@ def average_clustering(
 
 
 def transitivity(G: ConvertedGraph) -> float:
-    return (G and G.graph.clustering().record["clustering"]["transitivity"]) or 0
+    return (G.graph.clustering().record["clustering"]["transitivity"] if G else 0) or 0
 
 
 # Checks before NetworkX calls a function.

@@ -4,7 +4,8 @@ The vertices are cut into *ranges*, by position, whose rows of earlier neighbour
 buffer. If the whole graph fits, there is one range. Otherwise ranges are taken in groups, one range
 for each rank: this rank's is *resident*, and all ranks together go through the ranges up to it. The
 rows of a range are collected from the edges of all ranks each time. So memory does not grow with
-the edges; the edges are read once for each group.
+the edges. These are read about once for each group, or once for each passing range where a directed
+graph has no rows of the edges that enter vertices.
 
 Each rank adds to counts of all vertices, and the sum over ranks is what is right. A group is
 finished at once on all ranks, so what is saved is these sums and the number of vertices whose
@@ -153,12 +154,12 @@ class Intersections:
             for passed in passed_ranges:
                 if passed.first >= group[-1].last:
                     break
-                if ranks == 1 and passed == group[0]:
-                    others = resident
-                else:
+                others = resident
+                if ranks > 1 or passed != group[0]:
                     others = self._rows(passed, range(ranks))
+                    assert others is not None
                     self._sort(others, np.empty(0, np.int64))
-                if resident is not None:
+                if resident is not None and others is not None:
                     self._intersect(resident, others)
                 del others
             yield group[-1].last
@@ -205,7 +206,7 @@ class Intersections:
 
     # Rows
 
-    def _rows(self, of: Range, holders: Sequence[int]) -> Any:
+    def _rows(self, of: Range, holders: Sequence[int]) -> Earlier | None:
         """Return the rows of a range, not sorted, on the ranks that are ``holders``, and None on
         others.
         """
