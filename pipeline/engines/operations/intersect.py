@@ -173,7 +173,9 @@ class Intersections:
         about.
         """
         bounds, bytes_held = [begin], 0
-        total = sum(int(cost.sum()) for _, cost in self._costs(begin))
+        entries = self._entries[begin:].sum(keepdims=True)
+        self._add_up(entries)
+        total = _ENTRY_BYTES * int(entries[0]) + self._row_bytes * (self._graph.vertices - begin)
         room = min(room, -(-total // least))
         if total == room:
             return [Range(begin, self._graph.vertices)][: total > 0]

@@ -50,7 +50,7 @@ def narrow(monkeypatch, room: int) -> None:
     options=store_options(),
     ranks=st.integers(1, 4),
     on_disk=st.booleans(),
-    room=st.sampled_from([None, 1, 700, 5000]),
+    room=st.sampled_from([None, 900, 5000]),
 )
 def test_against_the_definition(graph, options, ranks, on_disk, room):
     src, dst, _, _ = graph
@@ -72,6 +72,17 @@ def test_a_dense_graph(tmp_path, monkeypatch, directed, threads):
     check(store, tmp_path / "one", threads=threads)
     narrow(monkeypatch, 9000)
     check(store, tmp_path / "several", threads=threads)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_ranges_of_one_vertex(tmp_path, monkeypatch, directed):
+    """A row that exceeds the room of a range is a range of its own."""
+    narrow(monkeypatch, 1)
+    src, dst = np.triu_indices(12, 1)
+    options = BuildOptions(directed=directed, partitions=2)
+    store = stored(tmp_path, [*src, 2, 3, 20], [*dst, 0, 1, 20], options)
+    for ranks in (1, 2):
+        check(store, tmp_path / f"{ranks}", ranks)
 
 
 def test_targets_that_share_a_slot(edge_list):

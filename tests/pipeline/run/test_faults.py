@@ -250,7 +250,7 @@ def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, w
         remove(out)
         remove(tmp_path / "out.run.json")
 
-    saves = program != "components"
+    saves = program not in {"components", "clustering"}  # so few edges are one range
     journal = tmp_path / ".out.work" / "journal.json"
 
     def saved() -> bool:
