@@ -35,7 +35,7 @@ class Library(NamedTuple):
     distances from a vertex, of what is not reached inf or more than any path.
     betweenness: of a simple graph, from some sources, not scaled; None where the library takes
     only their number, and picks them. cores: core numbers of a simple graph. harmonic:
-    of some vertices of a simple graph, not divided.
+    of some vertices of a simple graph, not divided. clustering: coefficients of a simple graph.
     degree: sums of the weights of each vertex's edges, of a weighted graph. labels: by label
     propagation, of a simple graph.
     directed: a graph of src, dst and the number of vertices, each edge once. strong: labels of the
@@ -55,6 +55,7 @@ class Library(NamedTuple):
     labels: Callable[[Any], Any] | None = None
     directed: Callable[..., Any] | None = None
     strong: Callable[[Any], Any] | None = None
+    clustering: Callable[[Any], Any] | None = None
 
 
 def components_by(library: Library, edges: str, out: str) -> None:
@@ -241,6 +242,14 @@ def networkit_labels(graph):
     return found.getPartition()
 
 
+def networkit_clustering(graph):
+    import networkit as nk
+    import numpy as np
+
+    found = nk.centrality.LocalClusteringCoefficient(graph, turbo=True).run()
+    return np.asarray(found.scores(asarray=True))
+
+
 def graphblas_simple(src, dst, n: int):
     keep = src != dst
     return graphblas_matrix(src[keep], dst[keep], n)
@@ -323,6 +332,12 @@ def igraph_weighted(src, dst, weight, n: int):
 
 def igraph_degree(graph):
     return graph.strength(weights="weight")
+
+
+def igraph_clustering(graph):
+    import numpy as np
+
+    return np.asarray(graph.transitivity_local_undirected(mode="zero"))
 
 
 def duckdb_edges(edges: str):
@@ -506,6 +521,7 @@ LIBRARIES: dict[str, Library] = {
         labels=networkit_labels,
         directed=networkit_directed,
         strong=networkit_strong,
+        clustering=networkit_clustering,
     ),
     "python-graphblas": Library(
         graphblas_matrix, graphblas_simple, graphblas_components, graphblas_pagerank
@@ -520,6 +536,7 @@ LIBRARIES: dict[str, Library] = {
         cores=igraph_cores,
         harmonic=igraph_harmonic,
         degree=igraph_degree,
+        clustering=igraph_clustering,
     ),
 }
 QUERIES: dict[str, dict[str, Callable[[str, str], None]]] = {

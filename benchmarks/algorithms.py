@@ -33,6 +33,7 @@ graph within it, all make the arrays of their results. Each edge stands once, ea
   change one after the other, until fewer than one in 100,000 changes.
 - strong: strong components of the directed graph; all must find as many, and a largest one of the
   same size.
+- clustering: the local clustering coefficient of each vertex, which has to be delegraph's.
 
 GAP's programs check themselves (-v), on small graphs. OpenMP's threads sleep while they wait
 (environment.share_cores).
@@ -75,9 +76,18 @@ APART = 1e-4
 """How far a PageRank may be from delegraph's, summed over vertices."""
 ALONE = {
     "scipy": ("components", "pagerank", "sssp", "degree", "strong"),
-    "networkit": ("components", "pagerank", "sssp", "betweenness", "cores", "labels", "strong"),
+    "networkit": (
+        "components",
+        "pagerank",
+        "sssp",
+        "betweenness",
+        "cores",
+        "labels",
+        "strong",
+        "clustering",
+    ),
     "python-graphblas": ("components", "pagerank"),
-    "igraph": ("betweenness", "cores", "harmonic", "degree"),
+    "igraph": ("betweenness", "cores", "harmonic", "degree", "clustering"),
 }
 """What libraries are timed alone with, of those asked for."""
 SOURCES = 4
@@ -367,6 +377,10 @@ def own(
     def degree() -> Run:
         return Run(ran("weighted", "degree"), values("weighted_degree", 0))
 
+    def clustering() -> Run:
+        seconds = ran("weighted", "clustering")
+        return Run(seconds, values("clustering", 0))
+
     return {
         "components": lambda: Run(ran("degree", "components")),
         "pagerank": iteration,
@@ -377,6 +391,7 @@ def own(
         "degree": degree,
         "labels": lambda: Run(ran("degree", "labels")),
         "strong": strong,
+        "clustering": clustering,
     }
 
 
@@ -419,6 +434,7 @@ def peer(
         "degree": lambda: Run(*clocked(library.degree, weighted)),
         "labels": lambda: Run(clocked(library.labels, simple)[0]),
         "strong": strong,
+        "clustering": lambda: Run(*clocked(library.clustering, simple)),
     }
     return {algorithm: timed[algorithm] for algorithm in ALONE[tool]}
 

@@ -23,6 +23,7 @@ __all__ = [
     "betweenness",
     "bfs",
     "closeness",
+    "clustering",
     "components",
     "cores",
     "degree",
@@ -945,3 +946,42 @@ def strong(
         The result; with an output its record, whether it was there already, and notes for the user.
     """
     return ask("strong", graph, output, {}, options)
+
+
+@overload
+def clustering(
+    graph: AnyPath | EdgeSource, *, output: AnyPath, **options: Unpack[AskingOptions]
+) -> Outcome: ...
+
+
+@overload
+def clustering(
+    graph: AnyPath | EdgeSource, *, output: None = None, **options: Unpack[AskingOptions]
+) -> Result: ...
+
+
+@public
+def clustering(
+    graph: AnyPath | EdgeSource, *, output: AnyPath | None = None, **options: Unpack[AskingOptions]
+) -> Any:
+    """Count triangles, and compute local clustering coefficients.
+
+    ``clustering`` is the share of the pairs of a vertex's neighbours that an edge joins, 0 for
+    fewer than two neighbours. In a directed graph it is the number of directed edges between
+    neighbours, in either direction, over the most that there can be (LDBC Graphalytics' LCC).
+    ``triangles`` counts the triangles at the vertex as if edges had no direction. The record has
+    their total, the average coefficient and the transitivity. Weights do not count.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask("clustering", graph, output, {}, options)

@@ -301,3 +301,14 @@ class QuestionMethods:
         an undirected graph, these are the connected components.
         """
         return self._ask("strong", {})
+
+    def clustering(self) -> Result:
+        """Count triangles, and compute local clustering coefficients.
+
+        ``clustering`` is the share of the pairs of a vertex's neighbours that an edge joins, 0 for
+        fewer than two neighbours. In a directed graph it is the number of directed edges between
+        neighbours, in either direction, over the most that there can be (LDBC Graphalytics' LCC).
+        ``triangles`` counts the triangles at the vertex as if edges had no direction. The record
+        has their total, the average coefficient and the transitivity. Weights do not count.
+        """
+        return self._ask("clustering", {})

@@ -47,6 +47,9 @@ from this vertex to all of its vertices, and back; (3) no vertex of a component 
 vertex that names it; (4) no cycle leads through several components. By (2) a component of the
 result is a part of a strong one, and by (4) all of it.
 
+Local clustering: (1) every coefficient is a number from 0 to 1; (2) each number of triangles and
+(3) each coefficient is the one that is counted anew.
+
 PageRank: (1) every value is a share; (2) they add up to 1; (3) one more iteration changes no more
 than the walk's damping allows after the last one; (4) no value is less than jumps make it.
 """
@@ -124,6 +127,12 @@ STRONG_RULES = {
     2: "paths inside a component lead from the vertex that names it to all others, and back",
     3: "a component is named after its least vertex",
     4: "no cycle leads through several components or comes before the vertex's component",
+}
+
+CLUSTERING_RULES = {
+    1: "every coefficient is a number from 0 to 1",
+    2: "every number of triangles equals the number counted again",
+    3: "every coefficient equals the coefficient computed again",
 }
 
 PATH_RULES = {
@@ -265,3 +274,34 @@ def check_levels(sources, targets, distance, rank, most, least, found):
             found[2] = v
         elif distance[v] == distance[u] + 1:
             least[v] = min(least[v], rank[u])
+
+
+@kernel(u32s, u32s, u8s, i64s, u32s, u8s, i64s, i64s)
+def count_corners(low, high, edges, offsets, targets, target_edges, triangles, between):
+    """Count triangles, at their three corners: of the two vertices of each pair and a third one
+    that both have in their rows.
+
+    low, high: adjacent vertices. edges: the number of directed edges between them. offsets,
+    targets, target_edges: rows of third vertices, rising, and the number of edges to each.
+    triangles, between: by vertex; add the triangles, and the edges that are between neighbours.
+    """
+    for i in range(low.shape[0]):
+        u = low[i]
+        v = high[i]
+        a = offsets[u]
+        b = offsets[v]
+        while a < offsets[u + np.uint32(1)] and b < offsets[v + np.uint32(1)]:
+            if targets[a] < targets[b]:
+                a += 1
+            elif targets[a] > targets[b]:
+                b += 1
+            else:
+                w = targets[a]
+                triangles[u] += 1
+                triangles[v] += 1
+                triangles[w] += 1
+                between[u] += target_edges[b]
+                between[v] += target_edges[a]
+                between[w] += edges[i]
+                a += 1
+                b += 1

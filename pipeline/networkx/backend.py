@@ -372,6 +372,33 @@ def _by_distances(
     return {G.nodes[number]: found[number] for number in numbers or range(len(G))}
 
 
+# Triangles.
+
+
+def triangles(G: ConvertedGraph, nodes: None = None) -> dict[Node, int]:
+    if not G:
+        return {}
+    return dict(zip(G.nodes, G.graph.clustering()["triangles"].to_pylist(), strict=True))
+
+
+def clustering(G: ConvertedGraph, nodes: None = None, weight: None = None) -> dict[Node, float]:
+    if not G:
+        return {}
+    shares = G.graph.clustering()["clustering"].to_pylist()
+    return {node: share or 0 for node, share in zip(G.nodes, shares, strict=True)}
+
+
+def average_clustering(
+    G: ConvertedGraph, nodes: None = None, weight: None = None, count_zeros: bool = True
+) -> float:
+    shares = [share for share in clustering(G).values() if share or count_zeros]
+    return sum(shares) / len(shares)
+
+
+def transitivity(G: ConvertedGraph) -> float:
+    return (G.graph.clustering().record["clustering"]["transitivity"] if G else 0) or 0
+
+
 # Checks before NetworkX calls a function.
 
 Arguments = Mapping[str, Any]
@@ -499,6 +526,20 @@ def _check_extreme(arguments: Arguments) -> str | None:
     )
 
 
+def _check_triangles(arguments: Arguments) -> str | None:
+    return None if arguments["nodes"] is None else "triangles are counted at all nodes"
+
+
+def _check_clustering(arguments: Arguments) -> str | None:
+    if arguments["G"].is_directed():
+        return "triangles of directed graphs are counted in another way"
+    if arguments["G"].is_multigraph():
+        return "NetworkX refuses multigraphs"
+    if arguments.get("weight") is not None:
+        return "weights are not supported"
+    return _check_triangles({"nodes": None, **arguments})
+
+
 _CHECKS: dict[str, Callable[[Arguments], str | None]] = {
     "single_source_shortest_path_length": _check_source,
     "single_target_shortest_path_length": _check_target,
@@ -517,6 +558,10 @@ _CHECKS: dict[str, Callable[[Arguments], str | None]] = {
     "diameter": _check_extreme,
     "radius": _check_extreme,
     "periphery": _check_extreme,
+    "triangles": _check_triangles,
+    "clustering": _check_clustering,
+    "average_clustering": _check_clustering,
+    "transitivity": _check_clustering,
 }
 
 

@@ -14,6 +14,9 @@ _EVERY = (
 _SIMPLE = (
     "Only for graphs that are converted already. Parallel edges and self-loops are not supported."
 )
+_CLUSTERING = (
+    "``nodes`` and ``weight`` are not supported. Only for undirected graphs without parallel edges."
+)
 _EXTREME = "``weight``, ``e`` and ``usebounds`` are not supported."
 
 FUNCTIONS = {
@@ -62,6 +65,10 @@ FUNCTIONS = {
     "diameter": _EXTREME,
     "radius": _EXTREME,
     "periphery": _EXTREME,
+    "triangles": "``nodes`` is not supported.",
+    "clustering": _CLUSTERING,
+    "average_clustering": _CLUSTERING,
+    "transitivity": "Only for undirected graphs without parallel edges.",
 }
 """The functions, and what is added to the documentation of each."""
 

@@ -8,6 +8,7 @@ The commands, the columns of results, and what ``plan``, ``report`` and batches 
 from .betweenness import BETWEENNESS
 from .bfs import BFS
 from .closeness import CLOSENESS
+from .clustering import CLUSTERING
 from .components import COMPONENTS
 from .cores import CORES
 from .degree import DEGREE
@@ -42,6 +43,7 @@ QUESTIONS: dict[str, Question] = {
         CORES,
         DEGREE,
         STRONG,
+        CLUSTERING,
     )
 }
 """Questions by the command's name."""

@@ -136,7 +136,15 @@ QUESTIONS = {
     "sssp": {"source": 0},
     "bfs": {"sources": [0, 1], "together": True},
 }
-LATER = {"hits": {}, "katz": {}, "labels": {}, "cores": {}, "degree": {}, "strong": {}}
+LATER = {
+    "hits": {},
+    "katz": {},
+    "labels": {},
+    "cores": {},
+    "degree": {},
+    "strong": {},
+    "clustering": {},
+}
 """Questions that are asked nightly only."""
 
 

@@ -33,6 +33,7 @@ QUESTIONS = {
     "cores": {},
     "degree": {},
     "strong": {},
+    "clustering": {},
     "sssp": {"source": 3},
     "closeness": {"sources": 20},
     "harmonic": {"sources": 20},

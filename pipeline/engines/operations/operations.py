@@ -52,6 +52,7 @@ from ..ranks.edges import Active, Chosen, Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts
 from .forests import EdgeCounts, join_vertices
+from .intersect import Intersections
 from .marks import Marks, VertexPlaces, places_where
 from .saving import SavedSteps, Values, VectorSaving
 from .tally import How, Tallies, Way
@@ -156,6 +157,7 @@ class Operations:
         self.team = team
         self._links: Links | None = None
         self._tallies: Tallies | None = None
+        self._intersections: Intersections | None = None
         self._saving = VectorSaving(graph, communicator, checkpoint)
         self._due = False
         self.directed = directed
@@ -598,6 +600,16 @@ class Operations:
         whole = self._by_place and not self.directed
         self._tallies.pick_by_windows(rule, amounts, x, y, whole)
 
+    def intersect(self) -> Intersections:
+        """Return the intersections of the neighbours of all edges' ends, of which nothing is
+        counted yet. They are made once.
+        """
+        place = self.graph, self.communicator, self.team
+        self._intersections = Intersections(
+            *place, self._all_ways(), self.directed, self.extra_bytes, self._note
+        )
+        return self._intersections
+
     def join(self) -> NDArray[np.uint32]:
         """Join the ends of edges, and return the trees, as forests.join_vertices does."""
         trees, edge_counts = join_vertices(self.graph, self.communicator, self.team, self.directed)
@@ -607,8 +619,9 @@ class Operations:
 
     def edge_counts(self) -> EdgeCounts:
         """Return the counts of all ranks since the last call."""
-        senders = [sender for sender in (self._links, self._tallies) if sender is not None]
-        sent = self._labels_sent + sum(sender.sent for sender in senders)
+        sent = self._labels_sent
+        for sender in (self._links, self._tallies, self._intersections):
+            sent += 0 if sender is None else sender.sent
         done = self.total([self._edges, self._read, sent - self._sent])
         self._edges = self._read = 0
         self._sent = sent

@@ -1,7 +1,8 @@
 """LDBC Graphalytics' examples, judged by Graphalytics' rules, on CPUs and on a GPU.
 
 Breadth-first search and label propagation are exact, components are equal up to a renaming of
-labels, PageRank and shortest paths are within 1e-4 of the reference, relatively.
+labels. PageRank, shortest paths and clustering coefficients are within 1e-4 of the reference,
+relatively.
 """
 
 from __future__ import annotations
@@ -89,6 +90,14 @@ def test_label_propagation(tmp_path, name):
     options = {"directed": directed, "iterations": iterations, "unweighted": True}
     delegraph.labels(edges, output=tmp_path / "result", **options)
     assert result_values(tmp_path / "result") == wanted
+
+
+@on_examples("test-lcc")
+def test_clustering(tmp_path, name):
+    edges, directed, _, wanted = example(tmp_path, name, "LCC")
+    result = delegraph.clustering(edges, directed=directed).table
+    found = zip(result["vertex"].to_pylist(), result["clustering"].to_pylist(), strict=True)
+    assert dict(found) == pytest.approx(numbers(wanted), rel=1e-4)
 
 
 @on_each_device

@@ -69,6 +69,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "cores of a core": ("cores", {"min": 3}),
     "degree": ("degree", {}),
     "strong": ("strong", {}),
+    "clustering": ("clustering", {}),
     "sssp": ("sssp", {"source": 3}),
     "sssp to a distance": ("sssp", {"source": 3, "max_distance": 8}),
     "closeness": ("closeness", {}),

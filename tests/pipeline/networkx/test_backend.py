@@ -42,6 +42,8 @@ def _quiet_cache():
         yield
 
 
+CLUSTERING = ("clustering", "average_clustering", "transitivity")
+
 INTEGERS = st.integers(0, 9)
 
 
@@ -219,6 +221,14 @@ def test_eccentricity(graph, data):
     same("eccentricity", graph, nodes)
 
 
+@given(graphs(("graph",)), graphs(("multigraph",)))
+def test_triangles(graph, multigraph):
+    for function in ("triangles", *CLUSTERING):
+        same(function, graph, ordered=function != "triangles")
+    same("average_clustering", graph, count_zeros=False)
+    same("triangles", multigraph, ordered=False)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_nodes(kind):
     graph = KINDS[kind]()
@@ -229,6 +239,9 @@ def test_no_nodes(kind):
                 same(function, graph, *more)
         elif function == "node_connected_component":
             same(function, graph, 1)
+        elif function in CLUSTERING:
+            if kind == "graph":
+                same(function, graph)
         elif not graph.is_multigraph() or not ("rank" in function or "degree" in function):
             same(function, graph)
 
@@ -269,6 +282,11 @@ PATH = nx.path_graph(4)
         ("eccentricity", PATH, (), {"sp": {}}, "sp is not supported"),
         ("eccentricity", PATH, (iter([1, 2]),), {}, "v must be a node, or a list"),
         ("diameter", PATH, (), {"e": {}}, "e is not supported"),
+        ("triangles", PATH, ([0],), {}, "at all nodes"),
+        ("clustering", PATH, (0,), {}, "at all nodes"),
+        ("clustering", PATH, (), {"weight": "weight"}, "weights are not supported"),
+        ("average_clustering", TWICE, (), {}, "NetworkX refuses multigraphs"),
+        ("transitivity", nx.DiGraph([(0, 1)]), (), {}, "in another way"),
         ("radius", PATH, (), {"usebounds": True}, "usebounds needs few searches"),
         ("periphery", PATH, (), {"weight": "weight"}, "counted in edges"),
         (
@@ -441,7 +459,7 @@ OF_NETWORKX = [
     *("centrality.tests.test_eigenvector_centrality", "centrality.tests.test_katz_centrality"),
     *("centrality.tests.test_degree_centrality", "centrality.tests.test_harmonic_centrality"),
     *("link_analysis.tests.test_pagerank", "shortest_paths.tests", "traversal.tests.test_bfs"),
-    *("tests.test_dag", "tests.test_distance_measures"),
+    *("tests.test_dag", "tests.test_distance_measures", "tests.test_cluster"),
 ]
 """Modules of NetworkX's tests of functions that the backend has; of a test of 540 graphs, which
 takes minutes, one case runs.

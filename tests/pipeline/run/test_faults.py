@@ -179,6 +179,7 @@ PROGRAMS = {
     "labels": lambda edges: ["labels", "--iterations", 200],
     "cores": lambda edges: ["cores"],
     "strong": lambda edges: ["strong"],
+    "clustering": lambda edges: ["clustering"],
     "sssp": lambda edges: ["sssp", "--source", sources_of(edges, 1)],
     "betweenness": lambda edges: ["betweenness", "--sources", 20],
     "closeness": lambda edges: ["closeness", "--sources", 500],
@@ -251,7 +252,7 @@ def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, w
         remove(out)
         remove(tmp_path / "out.run.json")
 
-    saves = program != "components"
+    saves = program not in {"components", "clustering"}  # so few edges are one range
     journal = tmp_path / ".out.work" / "journal.json"
 
     def saved() -> bool:

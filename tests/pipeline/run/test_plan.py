@@ -313,6 +313,7 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
             ("grid", "labels"),
             ("plain", "cores"),
             ("grid", "strong"),
+            ("grid", "clustering"),
             ("weights", "sssp"),
             ("weights", "degree"),
             ("plain", "bfs"),

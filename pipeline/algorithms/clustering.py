@@ -1,0 +1,154 @@
+"""Triangles and local clustering coefficients.
+
+The coefficient of an undirected graph is that of Watts, Strogatz: Collective dynamics of
+'small-world' networks, Nature 393, 1998; that of a directed one is LDBC Graphalytics' (Iosup and
+others: The LDBC Graphalytics Benchmark, 2020, section 2.2.3, LCC).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.pieces import intersect
+from ...kernels.prepare import merge
+from ...partition.store.manifest import GraphInfo
+from ..engines.operations.forests import EdgeCounts
+from ..engines.operations.intersect import intersect_bytes
+from ..engines.operations.operations import Calls, Operations
+from ..engines.operations.program import ProgramResult, Tell
+from ..engines.operations.vectors import Counts
+from ..questions.clustering import ClusteringRecord
+from ..results.columns import Column
+from ..results.names import Names
+from ..results.result import Option
+from .run import Answer
+
+_UNIT = 2.0**53
+
+_AT_ONCE = 1 << 18
+"""Number of vertices whose coefficients are computed at once."""
+
+
+@dataclass(frozen=True)
+class ClusteringProgram:
+    """The program: one step for each group of ranges of vertices (operations/intersect.py)."""
+
+    columns = ("clustering", "triangles")
+    weighted = scans_once = False
+    calls = Calls(kernels=(intersect, merge.count))
+
+    def held_bytes(self, counts: Counts) -> int:
+        return clustering_bytes(counts)
+
+    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
+        common = operations.intersect()
+        saved = operations.load(common.counts)
+        common.part()
+        edge_counts = EdgeCounts(*saved.facts) if saved else EdgeCounts()
+        for done in common.groups(saved.done if saved else 0):
+            more = operations.edge_counts()
+            edge_counts = EdgeCounts(*map(sum, zip(edge_counts, more, strict=True)))
+            tell(done, operations.graph.vertices, "")
+            if operations.due():
+                common.add_up()
+                operations.save(done, common.counts, list(edge_counts))
+                common.part()
+        common.add_up()
+        neighbours, triangles, edges = common.corners
+        clustering, pairs = _coefficients(neighbours, edges if operations.directed else triangles)
+        if operations.directed:
+            clustering /= 2  # an edge may have two directions
+        clustering = common.by_vertex(clustering)
+        values = {"clustering": clustering, "triangles": common.by_vertex(triangles)}
+        facts = {"pairs": None if operations.directed else pairs, **edge_counts._asdict()}
+        return ProgramResult(values, facts)
+
+
+def _coefficients(
+    neighbours: NDArray[np.int64], joined: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], int]:
+    """Return the share of the pairs of each vertex's neighbours that are joined, and the number of
+    pairs of all vertices.
+    """
+    shares, pairs_of_all = np.zeros(len(joined)), 0
+    for first in range(0, len(joined), _AT_ONCE):
+        here = slice(first, first + _AT_ONCE)
+        count = neighbours[here].astype(np.uint64)
+        pairs = count * (count - (count > 0)) >> np.uint64(1)
+        np.divide(joined[here], pairs, out=shares[here], where=pairs > 0)
+        pairs_of_all += exact_sum(pairs)
+    return shares, pairs_of_all
+
+
+def exact_sum(values: NDArray) -> int:
+    """Return the sum of integers below 2^63, however large it is.
+
+    >>> exact_sum(np.full(3, 2**62)) == 3 * 2**62
+    True
+    """
+    low = np.bitwise_and(values, 0xFFFFFFFF, dtype=values.dtype)
+    return (int((values >> 32).sum()) << 32) + int(low.sum())
+
+
+def exact_mean(shares: NDArray[np.float64]) -> float:
+    """Return the mean of numbers from 0 to 1, 0 if there are none. It does not depend on their
+    order: each is rounded to a multiple of 2^-53, and the sum of these is exact.
+
+    >>> exact_mean(np.array([0.5, 0.25]))
+    0.375
+    """
+    total = 0
+    for first in range(0, len(shares), _AT_ONCE):
+        total += exact_sum(np.rint(shares[first : first + _AT_ONCE] * _UNIT).astype(np.int64))
+    return total / (int(_UNIT) * len(shares)) if len(shares) else 0.0
+
+
+def clustering_bytes(counts: Counts) -> int:
+    return intersect_bytes(counts.vertices)
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """The question."""
+
+    name = "clustering"
+    step = "vertex"
+    weighted = False
+
+    def options(self, id_type: pa.DataType) -> dict[str, Option]:
+        return {}
+
+    def program(self, names: Names, info: GraphInfo) -> ClusteringProgram:
+        return ClusteringProgram()
+
+    def calls(self, weighted: bool) -> Calls:
+        return ClusteringProgram.calls
+
+    def held_bytes(self, counts: Counts) -> int:
+        return clustering_bytes(counts)
+
+    def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
+        clustering, triangles = (given.values[name] for name in ClusteringProgram.columns)
+        assert isinstance(clustering, np.ndarray)
+        assert isinstance(triangles, np.ndarray)
+        total, pairs = exact_sum(triangles) // 3, given.record["pairs"]
+        record = ClusteringRecord(
+            triangles=total,
+            average=exact_mean(clustering),
+            transitivity=None if pairs is None else 3 * total / max(1, pairs),
+            method=method,
+            edges_examined=given.record["edges"],
+            bytes_read=given.record["read"],
+            bytes_sent=given.record["sent"],
+        )
+        columns = Column("clustering", clustering), Column("triangles", triangles)
+        return Answer(columns, {"clustering": record})
+
+
+def planned(info: GraphInfo) -> ClusteringProgram:
+    """Return the program for a plan."""
+    return ClusteringProgram()
