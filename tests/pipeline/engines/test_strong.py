@@ -129,7 +129,11 @@ def test_small_graphs(edge_list, tmp_path, name, partitions):
     store = tmp_path / "graph.dg"
     delegraph.build(edge_list(src, dst), store, partitions=partitions, directed=True, device="cpu")
     sizes = [wanted.count(value) for value in set(wanted)]
-    for graph, how in ((edge_list(src, dst), {"directed": True}), (store, {})):
+    ways: list[tuple[Any, dict[str, Any]]] = [
+        (edge_list(src, dst), {"directed": True}),
+        (store, {}),
+    ]
+    for graph, how in ways:
         result = delegraph.strong(graph, **how)
         assert result.table.sort_by("vertex")["component"].to_pylist() == wanted
         facts = result.record["strong"]
@@ -158,7 +162,8 @@ def test_real_graphs_beside_scipy(real_graph, tmp_path, name):
     np.minimum.at(first, labels, np.arange(len(ids)))
     store = tmp_path / "graph.dg"
     delegraph.build(real_graph(name), store, directed=True, partitions=2, layout="1d", device="cpu")
-    for graph, how in ((real_graph(name), {"directed": True}), (store, {})):
+    ways: list[tuple[Any, dict[str, Any]]] = [(real_graph(name), {"directed": True}), (store, {})]
+    for graph, how in ways:
         found = delegraph.strong(graph, **how).table.sort_by("vertex")
         assert (np.asarray(found["vertex"]) == ids).all()
         assert (np.asarray(found["component"]) == ids[first[labels]]).all()
