@@ -22,6 +22,11 @@ def mostly_slow(every: Iterable, *others: object) -> list:
     return [value if value in others else slow(value) for value in every]
 
 
+def mostly_nightly(every: Iterable, *others: object) -> list:
+    """Return a parameter's values, all marked as too long for every change except ``others``."""
+    return [value if value in others else nightly(value) for value in every]
+
+
 def partly_nightly(every: Iterable, *rarely: object) -> list:
     """Return a parameter's values, all marked slow, and ``rarely`` marked as too long for every
     change. Tuples are the values of several parameters.

@@ -24,7 +24,7 @@ from delegraph.pipeline.judging import clustering as judging
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import edges_of, graphs, random_edges, store_options
-from support.marks import mostly_slow, slow
+from support.marks import mostly_nightly, nightly, slow
 from support.programs import run_program, stored
 
 PROGRAM = ClusteringProgram()
@@ -108,9 +108,11 @@ class CutOff(Checkpoint):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("layout", mostly_slow(["delegate", "2d", "1d"], "delegate"))
-@pytest.mark.parametrize(("first_ranks", "ranks"), [(3, 1), slow(1, 3), slow(2, 3), slow(3, 3)])
-@pytest.mark.parametrize("directed", [slow(False), True])
+@pytest.mark.parametrize("layout", mostly_nightly(["delegate", "2d", "1d"], "delegate"))
+@pytest.mark.parametrize(
+    ("first_ranks", "ranks"), [(3, 1), nightly(1, 3), nightly(2, 3), nightly(3, 3)]
+)
+@pytest.mark.parametrize("directed", [nightly(False), True])
 def test_going_on_by_other_ranks(tmp_path, monkeypatch, directed, first_ranks, ranks, layout):
     """A run goes on from finished groups, whatever ranges it makes itself."""
     options = BuildOptions(directed=directed, partitions=3, layout=layout, order="none")

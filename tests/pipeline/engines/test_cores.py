@@ -32,7 +32,7 @@ from delegraph.pipeline.engines.operations.vectors import Counts, Vector, Vector
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, edges_of, graphs, store_options
-from support.marks import mostly_slow, slow
+from support.marks import mostly_nightly, mostly_slow, nightly, slow
 from support.programs import run_program, stored
 
 _WORDS = VectorType(np.uint64, ghosts=True)
@@ -89,7 +89,7 @@ def check_sums(store: Store, folder: Path, seed: int, along: bool, **how: Any) -
 
 
 @pytest.mark.parametrize(
-    ("ranks", "layout"), [(3, "delegate"), slow(1, "1d"), slow(3, "1d"), slow(4, "2d")]
+    ("ranks", "layout"), [(3, "delegate"), nightly(1, "1d"), nightly(3, "1d"), nightly(4, "2d")]
 )
 def test_threads_count_at_a_hub(tmp_path, monkeypatch, ranks, layout):
     """Threads of all ranks, and of one, add to the same vertex at once, and lose nothing."""
@@ -169,9 +169,9 @@ def test_against_the_definitions(graph, options, ranks, on_disk, along, pulled, 
 LARGE = ["star", "lollipop", "random", "hubs"]
 
 
-@pytest.mark.parametrize("way", mostly_slow(["kernel", "ranks", "disk"], "kernel"))
-@pytest.mark.parametrize("directed", [slow(False), True])
-@pytest.mark.parametrize("shape", mostly_slow(SHAPES, *(SHAPES.keys() - LARGE)))
+@pytest.mark.parametrize("way", mostly_nightly(["kernel", "ranks", "disk"], "kernel"))
+@pytest.mark.parametrize("directed", [nightly(False), True])
+@pytest.mark.parametrize("shape", mostly_nightly(SHAPES, *(SHAPES.keys() - LARGE)))
 def test_shapes(tmp_path, shape, directed, way):
     partitions = 3 if way == "ranks" else 1
     options = BuildOptions(directed=directed, partitions=partitions, layout="2d")

@@ -24,7 +24,7 @@ from delegraph.pipeline.engines.operations import operations as host
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, edges_of, graphs, store_options
-from support.marks import mostly_slow, slow
+from support.marks import mostly_nightly, mostly_slow, nightly
 from support.programs import run_program, stored
 
 
@@ -94,9 +94,9 @@ GRAPHS: dict[str, tuple[Any, Any]] = {
 WAYS = {"one": {}, "disk": {"on_disk": True}, "ranks": {"ranks": 3}}
 
 
-@pytest.mark.parametrize("way", mostly_slow(WAYS, "one"))
-@pytest.mark.parametrize("directed", [slow(False), True])
-@pytest.mark.parametrize("name", mostly_slow(GRAPHS, "path", "star", "rings in a row"))
+@pytest.mark.parametrize("way", mostly_nightly(WAYS, "one"))
+@pytest.mark.parametrize("directed", [nightly(False), True])
+@pytest.mark.parametrize("name", mostly_nightly(GRAPHS, "path", "star", "rings in a row"))
 def test_shapes(tmp_path, name, directed, way):
     partitions = 3 if way == "ranks" else 1
     options = BuildOptions(directed=directed, partitions=partitions, layout="2d")
@@ -187,9 +187,9 @@ class CutOff(Checkpoint):
 PLACES = {"kernel": {}, "disk": {"on_disk": True}, "ranks": {"ranks": 3}}
 
 
-@pytest.mark.parametrize("saves", [slow(2), slow(20), 40])
-@pytest.mark.parametrize("then", mostly_slow(PLACES, "kernel", "disk"))
-@pytest.mark.parametrize("first", mostly_slow(PLACES, "ranks"))
+@pytest.mark.parametrize("saves", [nightly(2), nightly(20), 40])
+@pytest.mark.parametrize("then", mostly_nightly(PLACES, "kernel", "disk"))
+@pytest.mark.parametrize("first", mostly_nightly(PLACES, "ranks"))
 def test_engines_go_on_from_each_other(tmp_path, monkeypatch, first, then, saves):
     """A search is cut off while it trims, spreads colours, or goes back."""
     monkeypatch.setattr(strong, "_EDGES_AT_ONCE", 1)
