@@ -238,7 +238,7 @@ class Tallies:
             rows_here = piece, queue, first, last, pass_.whole, picked, low, high
             places = labelled.places, labels, way.picking.places
             given = *rows_here, *places, pass_.label_class, pass_.window.classes
-            room, count = most // pass_.window.classes, -1
+            entries, room, count = _room_for(0), most // pass_.window.classes, -1
             while count < 0:  # a class may have more labels than its share
                 room = min(most, 2 * room + 1)
                 entries = _room_for(room)
@@ -293,6 +293,7 @@ class Tallies:
         if side.segment is graph.shared:
             owner, places = places % np.uint32(ranks), places // np.uint32(ranks)
         else:
+            assert isinstance(side.segment, Ghosts)
             segment = side.segment.segment
             local, i = np.divmod(places, np.uint32(len(segment)))
             partition = segment.start + i.astype(np.int64) * segment.step
@@ -467,7 +468,7 @@ class _Scattered:
 
     def take(self, number: int) -> Entries:
         first, last = np.searchsorted(self._entries.places, self._bounds[number : number + 2])
-        return Entries(*(array[first:last] for array in self._entries))
+        return _between(self._entries, first, last)
 
 
 def _merged(
@@ -553,8 +554,14 @@ def _room_for(count: int) -> Entries:
     )
 
 
+def _between(entries: Entries, first: int, last: int) -> Entries:
+    places, labels, sums = entries
+    return Entries(places[first:last], labels[first:last], sums[first:last])
+
+
 def _trimmed(entries: Entries, count: int) -> Entries:
-    return Entries(*(array[:count].copy() for array in entries))
+    places, labels, sums = _between(entries, 0, count)
+    return Entries(places.copy(), labels.copy(), sums.copy())
 
 
 def _joined(parts: Sequence[Entries]) -> Entries:

@@ -98,7 +98,8 @@ def test_against_the_definition(graph, options, ranks, on_disk, kind, narrowed):
 def test_rows_that_threads_tally_together(tmp_path, monkeypatch, shape, directed):
     """Long rows are tallied by all threads, each of them with another class of labels."""
     monkeypatch.setattr(tally, "_LONG", 500)
-    store = stored(tmp_path, *SHAPES[shape], BuildOptions(directed=directed))
+    src, dst = SHAPES[shape]
+    store = stored(tmp_path, src, dst, BuildOptions(directed=directed))
     for threads in (1, 2, 5):
         check(store, tmp_path / f"{threads}", threads=threads)
 
@@ -133,7 +134,8 @@ def test_many_partitions_hold_what_is_planned(tmp_path, on_disk):
 
 @pytest.mark.parametrize(("first_ranks", "ranks"), [(1, 3), (3, 1), (2, 3)])
 def test_going_on_by_other_ranks(tmp_path, first_ranks, ranks):
-    store = stored(tmp_path, *SHAPES["grid"], BuildOptions(partitions=3))
+    src, dst = SHAPES["grid"]
+    store = stored(tmp_path, src, dst, BuildOptions(partitions=3))
     loaded: list[int] = []
 
     def checkpoint() -> Checkpoint:
