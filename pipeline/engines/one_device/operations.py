@@ -157,15 +157,19 @@ class OperationsProgram(ABC):
         warm_up(graph)
 
     def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
-        return self._answer(DeviceOperations(graph, saving), tell)
+        return self._answer(graph, DeviceOperations(graph, saving), tell)
 
     def exchange_bytes(self, vertices: int) -> int:
         came, part, parts_of_others = 8, 8, 2 * 8
         return (came + part + parts_of_others) * vertices
 
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: Saving) -> ProgramResult:
-        return self._answer(DeviceOperations(graph, saving, ranks), lambda *_: ranks.check())
+        operations = DeviceOperations(graph, saving, ranks)
+        return self._answer(graph, operations, lambda *_: ranks.check())
 
-    def _answer(self, operations: DeviceOperations, tell: Tell) -> ProgramResult:
-        given = self.run(operations, tell)
-        return ProgramResult(operations.fetch(given.values), given.record)
+    def _answer(
+        self, graph: ProgramGraph, operations: DeviceOperations, tell: Tell
+    ) -> ProgramResult:
+        with graph.device.use():  # a vector that is filled is not given to an operation
+            given = self.run(operations, tell)
+            return ProgramResult(operations.fetch(given.values), given.record)
