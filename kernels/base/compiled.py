@@ -233,6 +233,9 @@ def kernel(*arguments: Any, allocates: bool = True) -> Callable[[Callable], Any]
             dispatcher = function
         else:
             dispatcher = _dispatcher(function, **({} if allocates else {"_nrt": False}))
+        taken = dispatcher.py_func.__code__.co_argcount
+        if len(arguments) != taken:
+            raise TypeError(f"{function.__name__} takes {taken} arguments, not {len(arguments)}")
         _declared.setdefault(function.__module__, []).append((dispatcher, arguments))
         return dispatcher
 

@@ -268,7 +268,6 @@ def scatter_piece(operator, piece, x_places, x, y_places, y):
         row += 1
 
 
-@kernel(INTEGER_SUM, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
 @kernel(PIECE, NUMBERING, u32s)
 def count_targets(piece, places, counts):
     """Add, to the count of each target, the number of edges at hand that lead to it. Call it on
@@ -280,6 +279,7 @@ def count_targets(piece, places, counts):
         counts[renumber(places, target)] += np.uint32(1)
 
 
+@kernel(INTEGER_SUM, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
 @kernel(OR, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
 @kernel(MIN, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
 def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y, changed):
