@@ -12,7 +12,7 @@ from numba import types
 
 import delegraph
 from delegraph.kernels.base import bitmap, compiled
-from delegraph.kernels.base.compiled import OFFSETS, compile_kernels, kernel, u32s, variants
+from delegraph.kernels.base.compiled import OFFSETS, compile_kernels, kernel, u32s, u64s, variants
 from support.graphs import random_edges
 from support.marks import mostly_slow, slow
 
@@ -220,3 +220,18 @@ def test_variants_are_counted():
     compile_kernels(bitmap)
     compile_kernels(bitmap)
     assert variants(bitmap)["delegraph.kernels.base.bitmap.difference"] == 1
+
+
+def test_declarations_that_do_not_fit():
+    """A kernel is declared for as many types as it takes arguments, and once as one that makes no
+    arrays.
+    """
+
+    def count(values, places):
+        return values.shape[0] + places.shape[0]
+
+    with pytest.raises(TypeError, match="count takes 2 arguments, not 1"):
+        kernel(u32s)(count)
+    declared = kernel(u32s, u32s, allocates=False)(count)
+    with pytest.raises(TypeError, match="next to the function"):
+        kernel(u64s, u64s, allocates=False)(declared)
