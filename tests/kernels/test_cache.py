@@ -37,7 +37,7 @@ def twice(value):
 def compile_it() -> list[str]:
     """Compile and call a kernel as a new process does, and return the notes about the cache."""
     compiled.notes.clear()
-    dispatcher = compiled.kernel()(plus_one)
+    dispatcher = compiled.kernel(types.int64)(plus_one)
     dispatcher.compile((types.int64,))
     assert dispatcher(3) == 4
     return list(compiled.notes)
@@ -83,7 +83,7 @@ DECLARED = ModuleType("declared")
 
 
 def test_what_another_process_compiles_is_loaded(cache, monkeypatch):
-    theirs, ours = compiled.kernel()(plus_one), compiled.kernel()(plus_one)
+    theirs, ours = compiled.kernel(types.int64)(plus_one), compiled.kernel(types.int64)(plus_one)
     signature = (types.int64,)
     monkeypatch.setitem(compiled._declared, DECLARED.__name__, [(ours, signature)])
     lock = theirs._cache.lock(0)
@@ -105,7 +105,7 @@ def test_what_another_process_compiles_is_loaded(cache, monkeypatch):
 
 def test_a_process_that_is_stuck_is_not_waited_for(cache, monkeypatch):
     """A kernel that another, stuck process compiles comes last, and is then compiled here, too."""
-    dispatchers = [compiled.kernel()(function) for function in (plus_one, twice)]
+    dispatchers = [compiled.kernel(types.int64)(function) for function in (plus_one, twice)]
     wanted = [(dispatcher, (types.int64,)) for dispatcher in dispatchers]
     monkeypatch.setitem(compiled._declared, DECLARED.__name__, wanted)
     monkeypatch.setattr(compiled, "_PATIENCE", 0.1)
@@ -128,7 +128,7 @@ def test_a_process_that_is_stuck_is_not_waited_for(cache, monkeypatch):
 
 def test_without_locks(cache, monkeypatch):
     """Kernels compile without locks, as on a file system that has none."""
-    dispatcher = compiled.kernel()(plus_one)
+    dispatcher = compiled.kernel(types.int64)(plus_one)
     monkeypatch.setitem(compiled._declared, DECLARED.__name__, [(dispatcher, (types.int64,))])
     monkeypatch.setattr(fcntl, "flock", full)
     compiled.compile_kernels(DECLARED)

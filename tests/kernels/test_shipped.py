@@ -56,7 +56,7 @@ def test_a_kernel_is_loaded(file):
 
 def test_it_is_loaded_where_nothing_can_be_kept(file, monkeypatch):
     monkeypatch.setattr(compiled.FunctionCache._impl_class, "_locator_classes", [])
-    dispatcher = compiled.kernel()(plus_two)
+    dispatcher = compiled.kernel(*SIGNATURE)(plus_two)
     assert compiled._is_kept(dispatcher, SIGNATURE)
     assert dispatcher._cache.load_overload(SIGNATURE, dispatcher.targetctx) is not None
 
