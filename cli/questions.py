@@ -90,8 +90,9 @@ def _option(parameter: Parameter) -> Callable[[Any], Any]:
 
 def _help(question: Question) -> str:
     columns, description = "", question.description.strip()
-    if len(question.forms) == 1 and not question.forms[0].alternatives:
-        *names, last = ("vertex", *question.forms[0].columns)
+    form = question.forms[0]
+    if len(question.forms) == 1 and not form.alternatives:
+        *names, last = (*form.keys, *form.columns)
         columns = f"OUTPUT has the columns {', '.join(names)} and {last}. "
     examples = "\n".join(question.examples)
     return f"""{question.summary}

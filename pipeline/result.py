@@ -37,10 +37,10 @@ from .python_side.progress import finish
 from .python_side.public import public
 from .questions import FORMS
 from .results.by_source import RowsBySource
-from .results.columns import Columns, schema_of
+from .results.columns import Columns
 from .results.findings import TOP, Findings, has_equal_ranges
 from .results.names import ids_at
-from .results.result import batches_of
+from .results.rows import Rows
 from .results.weights import typed
 from .run.records import encode_record
 from .summary import distribution_head, join_ranges, range_name, shortened, shown, top_rows
@@ -60,7 +60,8 @@ class Result:
     """The result of a question, in memory.
 
     It has a row for each vertex, by rising id, and the columns that a result on disk has. Searches
-    from several sources have a row for each source and each vertex that it reaches.
+    from several sources have a row for each source and each vertex that it reaches; other results
+    whose rows are of two vertices have their order.
     """
 
     _answer: run.Answer
@@ -86,20 +87,18 @@ class Result:
         return self._rows(self._answer.columns)
 
     def _rows(self, columns: Columns) -> pa.Table:
-        """Make the rows, with ``vertex`` and these columns."""
-        schema = schema_of(self._ran.subject.names, columns)
-        return pa.Table.from_batches(self._batches_of(columns), schema)
+        """Make the rows, with these columns beside those that say what a row is of."""
+        rows = self._answer.rows(self._ran.subject.names, self.name, columns)
+        return pa.Table.from_batches(self._batches_of(rows), rows.schema)
 
-    def _batches_of(self, columns: Columns) -> Iterator[pa.RecordBatch]:
-        """Yield the rows. Several pieces of the vertices are worked on at the same time."""
-        names = self._ran.subject.names
-        only = run.chosen(self._answer, names)
-        pieces = range(len(names.pieces))
+    def _batches_of(self, rows: Rows) -> Iterator[pa.RecordBatch]:
+        """Yield the rows. Several pieces are worked on at the same time."""
+        pieces = range(len(rows.pieces))
         team = _team(self._run.options.threads if len(pieces) > 1 else 1)
-        if team.threads > 1 and any(column.vertices for column in columns):
-            names.prepare(team.threads)
-        rows = team.stream(lambda piece: list(batches_of(names, piece, columns, only)), pieces)
-        return chain.from_iterable(rows)
+        if team.threads > 1:
+            rows.prepare(team.threads)
+        made = team.stream(lambda piece: list(rows.batches(piece)), pieces)
+        return chain.from_iterable(made)
 
     @cached_property
     def record(self) -> Any:
@@ -120,13 +119,15 @@ class Result:
         """Return the number of rows."""
         if self._batches:
             return sum(rows.count for rows in self._batches)
+        if self._answer.pairs is not None:
+            return len(self._answer.pairs.first)
         only = self._answer.only
         return sum(self._ran.subject.names.pieces) if only is None else len(only)
 
     def __getitem__(self, column: str) -> pa.ChunkedArray:
         """Return a column. Without ``table``, other columns are not made for it."""
         wanted = [one for one in self._answer.columns if one.name == column]
-        alone = not self._batches and (wanted or column == "vertex")
+        alone = not self._batches and (wanted or column in FORMS[self.name].keys)
         if "table" in self.__dict__ or not alone:
             return self.table[column]
         made = self._columns.get(column)  # another thread may make the table meanwhile
@@ -141,7 +142,7 @@ class Result:
 
     def found(self, top: int = TOP) -> Any:
         """Return what the result says of the graph, as the record's key ``found`` has it: ``top``
-        vertices or groups with their values, and counts. None for searches from several sources.
+        vertices or groups with their values, and counts. None if rows are not of a vertex each.
         """
         return None if FORMS[self.name].finding is None else self._findings(top).facts()
 
@@ -149,7 +150,8 @@ class Result:
         sizes, columns = self._answer.group_sizes, self._answer.columns
         findings = Findings(self.name, [one.name for one in columns], top, distributes)
         columns = columns if sizes is None else (sizes,)
-        for batch in self._batches_of([one for one in columns if one.name == findings.column]):
+        read = [one for one in columns if one.name == findings.column]
+        for batch in self._batches_of(self._answer.rows(self._ran.subject.names, self.name, read)):
             findings.add(batch)
         return findings
 
@@ -161,11 +163,11 @@ class Result:
         largest. Of equal values, the least vertices come first.
 
         Raises:
-            InputError: for searches from several sources, and if ``count`` is negative.
+            InputError: if rows are not of a vertex each, and if ``count`` is negative.
         """
         check_whole("count", count)
         if FORMS[self.name].finding is None:
-            raise InputError("searches from several sources have no top: look at the table")
+            raise InputError(f"a result of {self.name} has no top: look at its table")
         return self._findings(count).pairs()
 
     @public

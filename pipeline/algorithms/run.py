@@ -45,6 +45,7 @@ from ..results.findings import TOP, Findings
 from ..results.names import Names
 from ..results.result import Option, ResultInfo, write_result
 from ..results.row_notes import row_notes
+from ..results.rows import PairRows, Pairs, Rows, VertexRows
 from ..results.store_names import StoreNames
 from ..results.superstep_log import SuperstepLog
 from ..results.supersteps import Profile
@@ -105,7 +106,8 @@ class Answer(NamedTuple):
     columns: none if the run has written its result itself. supersteps: returns those of a search;
     None if the run has none. only: places of the vertices that are told of; None for all. notes:
     for the user. group_sizes: for a result that names a group for each vertex: at the vertex that
-    names a group, the group's size, and else 0.
+    names a group, the group's size, and else 0. pairs: what rows are of, where it is not a vertex
+    each; None if it is.
     """
 
     columns: Columns
@@ -114,6 +116,24 @@ class Answer(NamedTuple):
     only: NDArray[np.uint32] | None = None
     notes: tuple[str, ...] = ()
     group_sizes: Column | None = None
+    pairs: Pairs | None = None
+
+    def rows(self, names: Names, form: str, columns: Columns | None = None) -> Rows:
+        """Return the rows of the result. form: of the question. columns: others than the answer's;
+        None for these.
+        """
+        columns = self.columns if columns is None else columns
+        if self.pairs is not None:
+            return PairRows(names, FORMS[form].keys, self.pairs, columns)
+        return VertexRows(names, columns, self._told(names))
+
+    def _told(self, names: Names) -> NDArray[np.bool_] | None:
+        """Return, by place, which vertices are told of; None for all."""
+        if self.only is None:
+            return None
+        some = np.zeros(sum(names.pieces), np.bool_)
+        some[self.only] = True
+        return some
 
 
 class Algorithm(Protocol[E]):
@@ -454,32 +474,29 @@ def _tell_level(progress: Progress | None, level: int, found: int) -> None:
         progress(f"search: level {level}, frontier {found}", level, 0)
 
 
-def write(subject: Subject, answer: Answer, run: Run) -> FoundRecord:
-    """Write the result into the folder of the run's work, and return what it says of the graph."""
-    names, columns = subject.names, answer.columns
+def write(subject: Subject, answer: Answer, run: Run) -> FoundRecord | None:
+    """Write the result into the folder of the run's work, and return what it says of the graph;
+    None if its rows are not of a vertex each.
+    """
+    form = FORMS[run.info.algorithm]
+    names, columns, sizes = subject.names, answer.columns, answer.group_sizes
     read_values(columns)
-    width = id_width(names.id_type)
+    rows = answer.rows(names, form.name, columns if sizes is None else [*columns, sizes])
+    width = id_width(names.id_type) * len(form.keys)
     for column in columns:
         width += id_width(names.id_type) if column.vertices else column.values.itemsize
-    run.work.disk_bytes = width * sum(names.pieces)
+    run.work.disk_bytes = width * sum(rows.pieces)
     check_space([(run.work.output, run.work.disk_bytes)], scratch=False)
-    with run.clock.phase("write"):
-        at_once, need = files_at_once(subject, len(names.pieces), run)
-        to = run.work.output, names, columns, run.info, run.executor
+    findings = None
+    if form.finding is not None:
         there = [column.name for column in columns]
-        findings = Findings(run.info.algorithm, there, max(TOP, run.options.top))
-        write_result(*to, findings, at_once, need, chosen(answer, names), answer.group_sizes)
+        findings = Findings(form.name, there, max(TOP, run.options.top))
+    with run.clock.phase("write"):
+        at_once, need = files_at_once(subject, len(rows.pieces), run)
+        to = run.work.output, rows, run.info, run.executor
+        write_result(*to, findings, at_once, need, None if sizes is None else sizes.name)
         run.work.sync()
-    return cast(FoundRecord, findings.facts())
-
-
-def chosen(answer: Answer, names: Names) -> NDArray[np.bool_] | None:
-    """Return, by place, which vertices are told of; None for all."""
-    if answer.only is None:
-        return None
-    some = np.zeros(sum(names.pieces), np.bool_)
-    some[answer.only] = True
-    return some
+    return None if findings is None else cast(FoundRecord, findings.facts())
 
 
 def files_at_once(subject: Subject, files: int, run: Run) -> tuple[int, int]:

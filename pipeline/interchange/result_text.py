@@ -14,6 +14,7 @@ from ...partition.disk.system_errors import naming_file
 from ...partition.errors import InputError
 from ...partition.input.arrow import strings
 from ...partition.input.id_types import is_bytes, shown_id
+from ..questions import FORMS
 from ..results.result import Result
 from ..run.execute import Executor
 from ..run.plan import fits, held_now, too_little
@@ -29,9 +30,10 @@ def write_result_text(result: Result, path: Path, executor: Executor, limit: int
     """Write the text. Returns the number of lines. limit: bytes of memory. Raises LimitError if the
     limit is too small, InputError for values that a line of two words cannot hold.
     """
-    if result.algorithm == "bfs-each":
+    if FORMS[result.algorithm].finding is None:
         raise InputError(
-            f"{_place(result)}: text holds one value per vertex, but the result has one per source"
+            f"{_place(result)}: text holds a value for each vertex, but rows of a result of "
+            f"{result.algorithm} are of several vertices"
         )
     need = sum(result.reading(ROWS)[:2]) + ROWS * _ROW_BYTES
     if not fits(need, limit):

@@ -23,8 +23,9 @@ class Form(NamedTuple):
 
     name: in a result's metadata, and in ``plan --algorithm``. title: for people.
     takes: names of the parameters of this form; none where it takes all of the question's.
-    columns: columns of the result, beside ``vertex``. alternatives: sets of them of which a result
-    has one, as its graph is, those with more columns first; none where a result has all columns.
+    keys: columns of ids that say what a row is of: a vertex, or two vertices. columns: the result's
+    other columns. alternatives: sets of these of which a result has one, as its graph is, those
+    with more columns first; none where a result has all columns.
     facts: types of the keys that its run record has beside those of every record. The first key
     holds the main facts.
     algorithm: makes the algorithm, of checked parameters by name.
@@ -40,7 +41,7 @@ class Form(NamedTuple):
     on_gpus: whether it runs on GPUs; if not, it runs on CPUs whatever ``--device`` says.
     finding: what a person reads in its result: "values", "distances" or "groups", and the column of
     numbers, or of the group's name (results/findings.py); a result without this column is read by
-    its first one.
+    its first one. None for a result whose rows are not of a vertex each.
     elsewhere: what other programs do with "loops", "duplicates" and "weights", where that gives
     other numbers.
     """
@@ -55,6 +56,7 @@ class Form(NamedTuple):
     tell: Callable[[Any], str]
     tell_verdict: Callable[[Any], str]
     takes: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ("vertex",)
     alternatives: tuple[tuple[str, ...], ...] = ()
     assumed: str = ""
     result: str = "Result"
@@ -72,7 +74,7 @@ class Form(NamedTuple):
     def columns_in(self, names: Collection[str]) -> tuple[str, ...] | None:
         """Return the columns of a result that has some names; None if the result lacks any."""
         sets = self.alternatives or (tuple(self.columns),)
-        return next((columns for columns in sets if {*columns} <= {*names}), None)
+        return next((some for some in sets if {*self.keys, *some} <= {*names}), None)
 
     def finding_in(self, names: Sequence[str]) -> str:
         """Return the column that a person reads in a result with some columns."""

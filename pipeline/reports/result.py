@@ -7,7 +7,7 @@ from typing import Any
 
 from ...partition.input.arrow import as_numpy
 from ...partition.input.id_types import stored
-from ..questions import FORMS
+from ..questions import FORMS, Form
 from ..results.findings import Findings, Integers, check_values
 from ..results.result import Result
 from ..summary import MARK, distribution_rows, findings_of, shortened, table_lines, top_rows
@@ -27,11 +27,17 @@ def result_document(result: Result) -> Document:
         "rows" if form.finding is None else "vertices": result.rows,
         **info,
         "algorithm": result.algorithm,
-        **(_each_facts(result) if form.finding is None else _facts(findings_of(result))),
+        **_facts(result, form),
     }
 
 
-def _facts(findings: Findings) -> Document:
+def _facts(result: Result, form: Form) -> Document:
+    if form.finding is not None:
+        return _named(findings_of(result))
+    return _each_facts(result) if form.name == "bfs-each" else {}
+
+
+def _named(findings: Findings) -> Document:
     """Return findings, with what the record of the run calls them."""
     found = findings.facts()
     counted = findings.distribution
@@ -65,7 +71,7 @@ def _each_facts(result: Result) -> Document:
 
 
 _APART = {
-    *("kind", "algorithm", "files", "vertices", "bytes", "version"),
+    *("kind", "algorithm", "files", "vertices", "rows", "bytes", "version"),
     *("components", "alone", "reached", "unreached", "farthest", "column", "top", "distribution"),
 }
 """Facts of a result that have lines of their own; others are the graph and the options."""
@@ -76,21 +82,26 @@ def result_lines(document: Document, mark: str = MARK) -> str:
     if document["algorithm"].startswith("bfs"):
         return _search_lines(document, mark)
     rows = [("result", f"of {document['algorithm']}; {document['files']:,} file(s)")]
-    rows += [("vertices", f"{document['vertices']:,}"), ("bytes", f"{document['bytes']:,}")]
+    rows += _counts(document, "vertices", "rows", "bytes")
     rows += [
         (name, shortened(value))
         for name, value in document.items()
         if name not in _APART and value is not None
     ]
-    counts = ("components", "alone", "reached", "unreached")
-    rows += [(name, f"{document[name]:,}") for name in counts if name in document]
+    rows += _counts(document, "components", "alone", "reached", "unreached")
     if "farthest" in document:
         rows.append(("farthest", f"{document['farthest']:g}"))
     return table_lines([*rows, *_found_rows(document, mark)])
 
 
+def _counts(document: Document, *names: str) -> list[tuple[str, str]]:
+    return [(name, f"{document[name]:,}") for name in names if name in document]
+
+
 def _found_rows(document: Document, mark: str) -> list[tuple[str, str]]:
     form = document["algorithm"]
+    if "distribution" not in document:
+        return []
     top = top_rows(form, document, len(document["top"]))
     return [*top, *distribution_rows(form, document, mark)]
 

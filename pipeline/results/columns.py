@@ -51,8 +51,8 @@ def read_values(columns: Columns) -> None:
 
 
 def schema_of(names: Names, columns: Columns) -> pa.Schema:
-    """Return the schema of a result: ``vertex``, the columns, and metadata for pandas."""
-    fields = [pa.field("vertex", names.id_type, nullable=False)]
+    """Return the schema of some columns, with metadata for pandas."""
+    fields = []
     for column in columns:
         kind = names.id_type if column.vertices else pa.from_numpy_dtype(column.values.dtype)
         fields.append(pa.field(column.name, kind, nullable=column.missing is not None))

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from ...partition.disk.outputs import facts_of, mark
 from ...partition.disk.remote import buffer_size, source_of
@@ -18,16 +15,16 @@ from ...partition.disk.system_errors import parquet_writer, raise_failure, read_
 from ...partition.disk.uploads import files_of
 from ...partition.disk.urls import AnyPath, is_remote, named, url_of
 from ...partition.errors import InputError, one_line
-from ...partition.input.arrow import TEXT_BYTES, as_arrow, text_cuts
+from ...partition.input.arrow import TEXT_BYTES
 from ...partition.input.other_formats import not_parquet
 from ...partition.input.pages import Reading, of_all, reading_of, rows_at_once
 from ...partition.store.store import Store
 from ..questions import FORMS
 from ..questions.question import ColumnType
 from ..run.execute import Executor
-from .columns import Column, Columns, schema_of
 from .findings import Findings
-from .names import PARENT_BYTES, Names, file_rows
+from .names import file_rows
+from .rows import Rows
 from .store_names import names_bytes
 
 _WRITER_BYTES = (
@@ -53,86 +50,47 @@ class ResultInfo:
     version: str
 
 
-def batches_of(
-    names: Names, piece: int, columns: Columns, only: NDArray[np.bool_] | None = None
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one piece of the vertices: in one batch, or in several if the ids of
-    vertices in the columns (such as parents) are long. only: a mask of the places to write; None
-    for all.
-    """
-    vertex, at = names.piece(piece)
-    if only is not None:
-        told = np.flatnonzero(only[at])
-        vertex, at = vertex.take(as_arrow(told)), at[told]
-    values = [column.values[at] for column in columns]
-    none = [
-        np.zeros(len(at), np.bool_) if column.missing is None else some == column.missing
-        for column, some in zip(columns, values, strict=True)
-    ]
-    widths = np.zeros(len(at), np.int64)
-    for column, some, null in zip(columns, values, none, strict=True):
-        if column.vertices:
-            some[null] = 0
-            of_each = names.widths(some)
-            widths += 0 if of_each is None else np.where(null, 0, of_each)
-    cuts = text_cuts(widths, PARENT_BYTES) if widths.any() else [0, len(at)]
-    schema = schema_of(names, columns)
-    for start, stop in pairwise(cuts):
-        rows = slice(start, stop)
-        arrays = [vertex[rows]]
-        for column, some, null in zip(columns, values, none, strict=True):
-            array = as_arrow(some[rows], null[rows] if column.missing is not None else None)
-            arrays.append(names.decode(array) if column.vertices else array)
-        yield pa.record_batch(arrays, schema=schema)
-
-
 def write_result(
     folder: Path,
-    names: Names,
-    columns: Columns,
+    rows: Rows,
     info: ResultInfo,
     executor: Executor,
-    findings: Findings,
+    findings: Findings | None = None,
     at_once: int | None = None,
     projected_bytes: int = 0,
-    only: NDArray[np.bool_] | None = None,
-    group_sizes: Column | None = None,
+    unwritten: str | None = None,
 ) -> None:
-    """Write ``vertex`` and the columns by rising id, with a row for every vertex or for those in
-    ``only``.
+    """Write rows into files.
 
-    findings: receives the rows, and in place of groups' names a row for each group with its size,
-    of ``group_sizes``.
-
-    at_once: the number of files that are written at the same time; None: as many as the executor
-    has threads. projected_bytes: bytes held meanwhile. only: a mask of the places to write; None
-    for all.
+    findings: receives the rows. at_once: the number of files that are written at the same time;
+    None: as many as the executor has threads. projected_bytes: bytes held meanwhile. unwritten: a
+    column that only the findings receive.
     """
-    schema = schema_of(names, columns)
+    schema = rows.schema
+    if unwritten is not None:
+        schema = schema.remove(schema.get_field_index(unwritten))
     schema = schema.with_metadata({**(schema.metadata or {}), **mark("result", **asdict(info))})
-    pieces = names.pieces
-    parts = parts_of(pieces)
-    repeated = [column.name for column in columns if column.repeats]
-    every = [*columns, *([] if group_sizes is None else [group_sizes])]
-    found = [findings.part() for _ in parts]
+    parts = parts_of(rows.pieces)
+    found = [] if findings is None else [findings.part() for _ in parts]
 
     def write_file(number: int) -> None:
         with parquet_writer(
             folder / f"part-{number:05}.parquet",
             schema,
             compression="snappy",
-            use_dictionary=repeated,
+            use_dictionary=rows.repeated,
         ) as writer:
             for piece in parts[number]:
-                for batch in batches_of(names, piece, every, only):
-                    found[number].add(batch)
+                for batch in rows.batches(piece):
+                    if found:
+                        found[number].add(batch)
                     written = batch.select(schema.names)
                     writer.write_batch(written, row_group_size=max(1, len(batch)))
 
-    if any(column.vertices for column in columns):
-        names.prepare(at_once or executor.threads)
+    rows.prepare(at_once or executor.threads)
     executor.step("write", write_file, range(len(parts)), projected_bytes, at_once=at_once)
     for one in found:
+        assert findings is not None
         findings.merge(one)
 
 
@@ -177,15 +135,15 @@ COLUMNS: dict[str, dict[str, Callable[[pa.DataType], bool] | None]] = {
     name: {column: _OF_TYPE[kind] for column, kind in form.columns.items()}
     for name, form in FORMS.items()
 }
-"""Columns that results of each form may have beside ``vertex``, each with a check of its type; None
-for a column of ids.
+"""Columns that results of each form may have beside ids that rows are of, each with a check of its
+type; None for a column of ids.
 """
 
 
 @dataclass(frozen=True)
 class Result:
     """An opened result. algorithm: deduced from the columns if ``info`` is None. values: its
-    columns beside ``vertex``.
+    columns beside those that say what a row is of.
     """
 
     files: tuple[str, ...]
@@ -198,7 +156,7 @@ class Result:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ("vertex", *self.values)
+        return (*FORMS[self.algorithm].keys, *self.values)
 
     def batches(
         self, rows: int, columns: tuple[str, ...] | None = None
@@ -290,7 +248,7 @@ def _check_columns(
 ) -> None:
     form = FORMS[algorithm]
     wanted = values or (form.alternatives or (tuple(form.columns),))[-1]
-    missing = {"vertex", *wanted} - set(schema.names)
+    missing = {*form.keys, *wanted} - set(schema.names)
     if missing:
         raise InputError(f"{file}: not a result: column {', '.join(sorted(missing))} is missing")
     for name in wanted:

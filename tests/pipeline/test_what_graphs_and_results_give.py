@@ -101,7 +101,7 @@ def test_paths(path):
             graph.bfs(source).path(5000)
         with pytest.raises(InputError, match="a result of pagerank has no paths"):
             graph.pagerank().path(source)
-        with pytest.raises(InputError, match="have no top"):
+        with pytest.raises(InputError, match="has no top"):
             graph.bfs(sources=[source]).top()
         with pytest.raises(InputError, match="count must be a whole number of at least 0"):
             graph.pagerank().top(-1)

@@ -46,7 +46,7 @@ def page_of_result(result: Result, path: Path, graph: Store | EdgeList | None = 
         unknown=unknown,
         notes=run.notes(record),
         answers=[
-            distribution(result.algorithm, found),
+            distribution(result.algorithm, found) if "distribution" in found else None,
             top(result.algorithm, found),
             None if graph is None else _drawn(graph, result, found),
         ],
@@ -62,8 +62,8 @@ def page_of_result(result: Result, path: Path, graph: Store | EdgeList | None = 
 
 
 def _drawn(graph: Store | EdgeList, result: Result, found: dict[str, Any]) -> Section:
-    if result.algorithm == "bfs-each":
-        raise InputError("searches from several sources have no drawing: leave the graph out")
+    if FORMS[result.algorithm].finding is None:
+        raise InputError(f"a result of {result.algorithm} has no drawing: leave the graph out")
     centres = centres_of(result, found)
     directed = result.info is not None and result.info.directed
     return drawing(neighbourhood(graph, result, centres, MOST_VERTICES), directed)
@@ -86,7 +86,8 @@ def _figures(result: Result, found: dict[str, Any], did: dict[str, Any]) -> list
     vertices = number(found, "vertices")
     made = []
     if "reached" not in found and "searches" not in found:
-        made.append(Figure("vertices", figure(vertices)))
+        name = "rows" if vertices is None else "vertices"
+        made.append(Figure(name, figure(number(found, name))))
     if "reached" in found and vertices is not None:
         note = f"{share(found['reached'], vertices)} of {vertices:,} vertices"
         made.append(Figure("reached", figure(found["reached"]), note))

@@ -54,6 +54,7 @@ from delegraph.pipeline.algorithms.bfs import columns_of
 from delegraph.pipeline.results.found import Found
 from delegraph.pipeline.results.findings import Findings
 from delegraph.pipeline.results.result import ResultInfo, write_result
+from delegraph.pipeline.results.rows import VertexRows
 from delegraph.pipeline.results.store_names import StoreNames
 from delegraph.pipeline.engines.ranks.edges import stream_team
 from delegraph.pipeline.engines.host.search import search
@@ -85,7 +86,8 @@ def named(store):
     info = ResultInfo("bfs", "", False, {}, "")
     columns = columns_of(Found(distance, parent, None))
     out = Path(tempfile.mkdtemp(dir=sys.argv[2]))
-    write_result(out, names, columns, info, Executor({threads}), Findings("bfs"))
+    rows = VertexRows(names, columns)
+    write_result(out, rows, info, Executor({threads}), Findings("bfs"))
 
 small, store = map(open_store, sys.argv[3:])
 import numpy as np

@@ -74,7 +74,7 @@ def test_text_of_other_results(tmp_path, edge_list):
     assert sum(float(value) for _, value in lines) == pytest.approx(1)
 
     delegraph.bfs(edges, output=tmp_path / "each", sources=["a", "b"])
-    with pytest.raises(InputError, match="one value per vertex"):
+    with pytest.raises(InputError, match="a value for each vertex"):
         delegraph.convert(tmp_path / "each", tmp_path / "each.txt")
     delegraph.components(edge_list(["a b"], ["c"], "blank.parquet"), output=tmp_path / "blank")
     with pytest.raises(InputError, match="holds a blank"):

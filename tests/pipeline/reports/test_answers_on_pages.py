@@ -127,7 +127,7 @@ def test_a_drawing_needs_the_graph_of_the_result(edge_list, tmp_path):
         with pytest.raises(InputError, match="is not the graph of this result"):
             delegraph.report(tmp_path / "ranks", tmp_path / "page.html", graph=graph)
     delegraph.bfs(edges, sources=[0, 1], output=tmp_path / "each")
-    with pytest.raises(InputError, match="have no drawing"):
+    with pytest.raises(InputError, match="has no drawing"):
         delegraph.report(tmp_path / "each", tmp_path / "page.html", graph=edges)
     delegraph.build(edges, tmp_path / "graph.dg")
     with pytest.raises(InputError, match="only a result"):
