@@ -227,10 +227,10 @@ def kernel(*arguments: Any, allocates: bool = True) -> Callable[[Callable], Any]
     """
 
     def declare(function: Callable) -> Any:
+        dispatcher: Any = function
         if hasattr(function, "signatures"):
             if not allocates:
                 raise TypeError("the decorator next to the function says whether it allocates")
-            dispatcher = function
         else:
             dispatcher = _dispatcher(function, **({} if allocates else {"_nrt": False}))
         taken = dispatcher.py_func.__code__.co_argcount
