@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import product
+from itertools import product, starmap
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +68,8 @@ def test_ids_of_every_kind(ok, edge_list, tmp_path, kind):
 @pytest.mark.parametrize(
     ("way", "directed"),
     [
-        *product(["edges", "store", "streamed"], [False, True]),
-        slow("workers", False),
-        slow("workers", True),
+        *product(["edges", "store"], [False, True]),
+        *starmap(slow, product(["streamed", "workers"], [False, True])),
     ],
 )
 def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way, directed):

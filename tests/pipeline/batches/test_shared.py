@@ -30,6 +30,7 @@ from delegraph.pipeline.questions import QUESTIONS
 from delegraph.pipeline.results.store_names import StoreNames
 from delegraph.pipeline.run.ending import KEEP
 from support.graphs import random_edges
+from support.marks import slow
 from support.outputs import digest
 from support.processes import cluster, wait_until
 
@@ -285,11 +286,11 @@ def on_device(store: Store, device: Device, name: str) -> DeviceProgramEngine:
 @pytest.mark.parametrize(
     ("first", "then", "other", "loads"),
     [
-        ("pagerank", "pagerank", "graph.dg", False),
+        slow("pagerank", "pagerank", "graph.dg", False),
         ("pagerank", "components", "graph.dg", False),
-        ("components", "pagerank", "graph.dg", True),  # degrees are missing
-        ("components", "sssp", "graph.dg", True),  # and weights
-        ("pagerank", "pagerank", "parts.dg", True),
+        slow("components", "pagerank", "graph.dg", True),  # degrees are missing
+        slow("components", "sssp", "graph.dg", True),  # and weights
+        slow("pagerank", "pagerank", "parts.dg", True),
     ],
 )
 def test_what_is_kept_on_a_device(emulated, folder, monkeypatch, first, then, other, loads):

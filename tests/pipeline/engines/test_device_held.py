@@ -33,7 +33,7 @@ from delegraph.pipeline.engines.operations.program import DeviceProgram
 from delegraph.pipeline.graph import Graph
 from delegraph.pipeline.run.execute import Executor
 from support.graphs import SHAPES, random_edges
-from support.marks import mostly_slow
+from support.marks import mostly_slow, slow
 
 ASKED: dict[str, dict[str, Any]] = {
     "bfs": {"source": 3},
@@ -230,6 +230,7 @@ def test_what_does_not_go(device, edge_list, tmp_path):
 # Emulated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 def test_all_emulated(emulated, edge_list, tmp_path, directed):
     check_all(edge_list(*random_edges(3, 100, 400)), tmp_path, directed)
@@ -255,7 +256,7 @@ def test_rounded_weights_are_counted_emulated(emulated, edge_list, tmp_path, ids
 
 
 @pytest.mark.parametrize("duplicates", mostly_slow(DUPLICATES, "sum"))
-@pytest.mark.parametrize("kind", [pa.uint32(), pa.float32()])
+@pytest.mark.parametrize("kind", [slow(pa.uint32()), pa.float32()])
 def test_weights_emulated(emulated, edge_list, tmp_path, kind, duplicates):
     check_weights(edge_list, tmp_path, kind, duplicates, True)
     (tmp_path / "rows").mkdir()
@@ -306,6 +307,7 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
     assert note.startswith("used a temporary store: ")
 
 
+@pytest.mark.slow
 def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypatch):
     """An open graph without room for a program answers from a temporary store from then on."""
 

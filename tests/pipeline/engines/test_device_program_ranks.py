@@ -570,10 +570,12 @@ def test_several_times_emulated(emulated, tmp_path):
     check_several_times(tmp_path, emulated, "nccl")
 
 
+@pytest.mark.slow
 def test_telling_of_forests_emulated(emulated, tmp_path, monkeypatch):
     check_telling_of_forests(emulated, tmp_path, monkeypatch, "nccl")
 
 
+@pytest.mark.slow
 def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
     store = make(tmp_path, "two components", "ties", True, "grid")
     with counting_steps(monkeypatch, direct=False):
@@ -635,13 +637,14 @@ def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
 
 
 @pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "grid"))
-@pytest.mark.parametrize("stands", STANDS)
+@pytest.mark.parametrize("stands", mostly_slow(STANDS, "columns"))
 @pytest.mark.parametrize("direct", [True, slow(False)])
 def test_where_entries_stand_emulated(emulated, tmp_path, monkeypatch, direct, stands, layout):
     check_where_entries_stand(emulated, tmp_path, monkeypatch, 3, direct, stands, layout, "nccl")
 
 
-@pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegates"))
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_walks_of_large_graphs_emulated(emulated, tmp_path, monkeypatch, layout):
     """Walks are right with offsets of 64 bits and half of the targets in host memory."""
     monkeypatch.setattr(device_graph, "MOST_SHORT", 0)

@@ -852,8 +852,9 @@ def test_emulated_tiers(emulated, stores, partitions, share):
     test_tiers(emulated[0], stores, partitions, True, share)
 
 
-@pytest.mark.parametrize("stands", mostly_slow(sorted(STANDS), "tiles and columns"))
-@pytest.mark.parametrize("weights", [slow("none"), "floats"])
+@pytest.mark.parametrize("stands", sorted(STANDS))
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", ["none", "floats"])
 def test_emulated_stands(emulated, stores, monkeypatch, weights, stands):
     test_where_entries_stand(
         emulated[0], stores, monkeypatch, "two components", True, weights, stands, 4

@@ -104,7 +104,7 @@ def test_rows_that_threads_tally_together(tmp_path, monkeypatch, shape, directed
         check(store, tmp_path / f"{threads}", threads=threads)
 
 
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("partitions", [1, slow(3)])
 def test_rows_that_are_cut_on_disk(tmp_path, monkeypatch, partitions):
     """Windows and pieces of rows that are read from disk do not end at the same edges."""
     narrow(monkeypatch, 5000, 64)
