@@ -39,7 +39,7 @@ from delegraph.pipeline.ranks.nccl import device_arrays
 from delegraph.pipeline.run.resources import resources_of
 from support import emulator
 from support.graphs import SHAPES, SMALL, edges_of
-from support.marks import mostly_slow, slow
+from support.marks import slow
 from support.outputs import distances_of
 from support.ranks import communicators
 from support.searches import PULL, PUSH, violations_of
@@ -434,7 +434,7 @@ def test_a_graph_generated_across_workers(two_devices, name, layout):
 
 
 @pytest.mark.parametrize(("threshold", "directed"), [(1, True), slow(6, False)])
-@pytest.mark.parametrize("shape", mostly_slow(SMALL, "star"))
+@pytest.mark.parametrize("shape", SMALL)
 def test_the_host_emulated(emulated, edge_list, tmp_path, shape, threshold, directed):
     test_mail_by_the_host(edge_list, tmp_path, emulated[0], shape, threshold, directed)
 
