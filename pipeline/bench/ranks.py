@@ -88,6 +88,9 @@ class BenchJob:
     def fresh_attempt(self) -> BenchJob:
         return self
 
+    def with_extra(self, extra_bytes: int) -> BenchJob:
+        return self
+
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         device = open_device(0, self.device_limit)
         gpu_prepare.warm_up(device, self.recipe.candidates, False)

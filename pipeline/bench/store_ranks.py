@@ -79,6 +79,9 @@ class StoreBenchJob:
     def fresh_attempt(self) -> StoreBenchJob:
         return self
 
+    def with_extra(self, extra_bytes: int) -> StoreBenchJob:
+        return self
+
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         store, device = open_store(self.store), self._device()
         n = store.info.vertices

@@ -35,7 +35,7 @@ from ...partition.store.layout import Layout, plan_layout
 from ...partition.store.order import Threshold, VertexOrder, choose_threshold
 from ...partition.store.runs import PositionTable
 from ..ranks.communicator import Communicator, barrier
-from ..ranks.jobs import Way
+from ..ranks.jobs import Room, Way
 from ..ranks.lease import lease
 from ..ranks.nccl import device_arrays
 from ..ranks.on_workers import Done, run_on_workers, stop, workers_of
@@ -109,6 +109,9 @@ class BuildJob:
         if device != "cuda":
             raise DeviceMemoryError(why)
         return replace(self, device=device)
+
+    def with_extra(self, extra_bytes: int) -> BuildJob:
+        return self  # a build needs no more
 
     def fresh_attempt(self) -> BuildJob:
         return self  # a second attempt writes the same bytes
@@ -362,8 +365,8 @@ def finish(run: Preparation, shares: Sequence[Share]) -> None:
 
 def _check_room(
     run: Preparation, cluster: Cluster, ranks: int, baseline: int, needs: Sequence[int]
-) -> int:
-    """Return 0, the index of the only way.
+) -> Room:
+    """Return the room for the only way.
 
     Raises DeviceMemoryError, which names the least limit that would do, if a rank does not fit.
     """
@@ -378,4 +381,4 @@ def _check_room(
             f"each, which hold up to {format_bytes(need)} beside Python and libraries: "
             f"give --memory-limit {wanted} or more"
         )
-    return 0
+    return Room(0)

@@ -19,6 +19,15 @@ class Way(NamedTuple):
     job: Any
 
 
+class Room(NamedTuple):
+    """What ranks have room for. way: the index of the way that all ranks take. extra_bytes: bytes
+    that each rank may hold beyond the need of this way.
+    """
+
+    way: int
+    extra_bytes: int = 0
+
+
 class RankJob(Protocol):
     """A job as frozen data that is sent to the workers.
 
@@ -47,6 +56,10 @@ class RankJob(Protocol):
 
     def fresh_attempt(self) -> RankJob:
         """Return the same job for a new attempt, which an earlier attempt cannot disturb."""
+        ...
+
+    def with_extra(self, extra_bytes: int) -> RankJob:
+        """Return the same job for ranks that may hold so many bytes beyond their need."""
         ...
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:

@@ -21,7 +21,7 @@ from ...partition.errors import DelegraphError, InputError, LostError
 from ..run.cluster import Cluster, unseen_by
 from ..run.contact import cluster_errors
 from .communicator import Failure, RankError
-from .jobs import RankJob
+from .jobs import RankJob, Room
 from .sessions import COMPILE_SECONDS, Ready, Seen, end_rank, get_ready, look, run_rank, stop_ranks
 
 _LOOK_SECONDS = 0.5
@@ -60,8 +60,8 @@ def run_on_workers(
     """Run a job on the workers at these addresses, a rank on each; once more if a worker is lost.
 
     check_room: called with the number of ranks, the most bytes that a worker holds before any work,
-    and the most bytes that a rank takes, for each way. It returns the index of the way that all
-    ranks take, or raises an error for the user if there is too little memory. asked: called again
+    and the most bytes that a rank takes, for each way. It returns the Room of ranks, or raises an
+    error for the user if there is too little memory. asked: called again
     and again while ranks run; returns whether ranks must save their state and end.
 
     Raises DelegraphError, which names rank and host, if a rank fails; InputError, as in one
@@ -127,7 +127,8 @@ def _attempt(
                 raise _NoRoomError(rank.no_room)
         ways = zip(*(rank.ways for rank in ready), strict=True)
         needs = [max(way.need for way in of_all) for of_all in ways]
-        job = ready[0].ways[check_room(size, max(rank.baseline for rank in ready), needs)].job
+        room: Room = check_room(size, max(rank.baseline for rank in ready), needs)
+        job = ready[0].ways[room.way].job.with_extra(room.extra_bytes)
         running = [(run_rank, (session, [rank.address for rank in ready], job))] * size
         results = _gather(cluster, workers, running, job.timeout, meanwhile=meanwhile)
         counts = [f"{names.count(name)} x {name}" for name in sorted(set(names))]

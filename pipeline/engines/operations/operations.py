@@ -51,6 +51,7 @@ from ...results.checkpoint import Checkpoint
 from ..ranks.edges import Active, Chosen, Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts
+from .contract import Contracted, contract
 from .forests import EdgeCounts, join_vertices
 from .intersect import Intersections
 from .marks import Marks, VertexPlaces, places_where
@@ -609,6 +610,21 @@ class Operations:
             *place, self._all_ways(), self.directed, self.extra_bytes, self._note
         )
         return self._intersections
+
+    def contract(self, labels: Vector, amounts: Amounts, loops: bool = False) -> Contracted:
+        """Return, on rank 0, the edges between labels: each pair of labels once, with the sum of
+        what its edges amount to. Other ranks get none. In an undirected graph the first label of a
+        pair is the lesser one.
+
+        labels: uint32, with ghosts, below the number of vertices. loops: whether the edges inside
+        labels are told, too. Raises LimitError if the edges do not fit memory.
+        """
+        self.links.expand(labels)
+        place = self.graph, self.communicator, self.team, self._forward(), self.directed
+        how = self.extra_bytes, self._note, labels, amounts, loops
+        contracted, sent = contract(*place, *how)
+        self._labels_sent += sent
+        return contracted
 
     def join(self) -> NDArray[np.uint32]:
         """Join the ends of edges, and return the trees, as forests.join_vertices does."""

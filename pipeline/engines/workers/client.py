@@ -19,6 +19,7 @@ from ....kernels.gpu.device import Device
 from ....partition.disk.memory import GROWTH_BYTES, format_bytes, resident_bytes
 from ....partition.errors import InputError, LimitError
 from ....partition.store.store import Store
+from ...ranks.jobs import Room
 from ...ranks.lease import lease
 from ...ranks.on_workers import Done, run_on_workers, stop, workers_of
 from ...results.checkpoint import Checkpoint
@@ -302,19 +303,20 @@ def held_before(cluster: Cluster, ranks: int, baseline: int) -> int:
 
 def check_room(
     limit: int, cluster: Cluster, ranks: int, baseline: int, needs: Sequence[int]
-) -> int:
-    """Return the index of the first way that fits. needs: the bytes that each way takes on a rank.
+) -> Room:
+    """Return the first way that fits, and what it leaves. needs: the bytes that each way takes on a
+    rank.
 
     Raises LimitError, which names the least limit that would do, if no way fits.
     """
-    before = held_before(cluster, ranks, baseline)
+    before, sharing = held_before(cluster, ranks, baseline), ranks if cluster.local else 1
 
     def held(need: int) -> int:
-        return before + (ranks if cluster.local else 1) * need
+        return before + sharing * need
 
     way = first_that_fits(needs, lambda need: held(need) <= limit)
     if way is not None:
-        return way
+        return Room(way, (limit - held(needs[way])) // sharing)
     need = min(needs)
     processes = ranks + 2 if cluster.local else 1  # with this one and the workers' server
     wanted = format_bytes(held(need) + processes * SLACK).replace(" ", "")

@@ -47,7 +47,8 @@ class Job:
     folder: attempts leave their results in folders of their own in it (engines/ranks/result.py);
     None for work that leaves none. place: the folder of this attempt. must_fit: whether a device
     that is too small is an error; if not, the CPUs do the job. way: the number of the way in which
-    this rank works. fits_one: whether a single rank's device has room for the whole graph.
+    this rank works. extra_bytes: bytes that a rank may hold beyond its need. fits_one: whether a
+    single rank's device has room for the whole graph.
     """
 
     store: Path
@@ -59,6 +60,7 @@ class Job:
     must_fit: bool = False
     place: Path = Path()
     way: int = 0
+    extra_bytes: int = 0
     fits_one: bool = False
 
     @property
@@ -79,6 +81,9 @@ class Job:
         place = self.folder / uuid.uuid4().hex
         place.mkdir()
         return replace(self, place=place)
+
+    def with_extra(self, extra_bytes: int) -> Job:
+        return replace(self, extra_bytes=extra_bytes)
 
     def ways(self, needs: list[int]) -> list[Way]:
         """Return the ways of this job, numbered in the order of ``needs``. needs: the bytes of each

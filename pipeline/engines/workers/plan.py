@@ -9,7 +9,7 @@ from functools import partial
 from ....kernels.base.team import Team
 from ....partition.store.store import Store
 from ...ranks.communicator import Communicator, barrier
-from ...ranks.jobs import Way
+from ...ranks.jobs import Room, Way
 from ...ranks.on_workers import run_on_workers
 from ...run.cluster import Cluster
 from ...run.plan import Budget, Plan, Shape, StepPlan
@@ -76,8 +76,8 @@ def _check_room(
     ranks: int,
     baseline: int,
     needs: Sequence[int],
-) -> int:
+) -> Room:
     """Check the room as for a search, and append the baseline and the need to ``asked``."""
-    way = check_room(limit, cluster, ranks, baseline, needs)
-    asked.append((baseline, needs[way]))
-    return way
+    room = check_room(limit, cluster, ranks, baseline, needs)
+    asked.append((baseline, needs[room.way]))
+    return room

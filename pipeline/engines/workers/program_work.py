@@ -132,7 +132,8 @@ class ProgramWork:
         given, operations, seconds = None, None, []
         for program in self.programs:
             given = operations = None  # frees the earlier program's result
-            operations = Operations(graph, communicator, team, store.info.directed, checkpoint)
+            how = store.info.directed, checkpoint, job.extra_bytes
+            operations = Operations(graph, communicator, team, *how)
             barrier(communicator)
             began = time.perf_counter()
             try:

@@ -11,7 +11,7 @@ from distributed import Client
 
 from delegraph.kernels.base.team import Team
 from delegraph.pipeline.ranks.communicator import Communicator, barrier
-from delegraph.pipeline.ranks.jobs import Way
+from delegraph.pipeline.ranks.jobs import Room, Way
 from delegraph.pipeline.ranks.on_workers import run_on_workers, workers_of
 from delegraph.pipeline.run.cluster import Cluster
 from support.processes import Background, cluster, wait_for_supersteps, wait_until
@@ -37,6 +37,9 @@ class LongJob:
     def fresh_attempt(self) -> LongJob:
         return self
 
+    def with_extra(self, extra_bytes: int) -> LongJob:
+        return self
+
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         return [Way(0, self)]
 
@@ -59,7 +62,9 @@ def test_a_client_that_is_gone(ranks):
         gone = Client(local.scheduler_address, set_as_default=False)
         there = Cluster(gone, False, 60.0)
         job: Any = LongJob()
-        running = Background(lambda: run_on_workers(there, workers_of(there), job, lambda *_: 0))
+        running = Background(
+            lambda: run_on_workers(there, workers_of(there), job, lambda *_: Room(0))
+        )
         wait_for_supersteps(client)
         before = workers_of(there)[0]
         gone.close()
@@ -69,5 +74,5 @@ def test_a_client_that_is_gone(ranks):
             wait_until(lambda: before not in client.scheduler_info()["workers"])
         there = Cluster(client, False, 60.0)
         job = LongJob(seconds=0.0)
-        done = run_on_workers(there, workers_of(there), job, lambda *_: 0)
+        done = run_on_workers(there, workers_of(there), job, lambda *_: Room(0))
         assert done.results == ["done"] * ranks

@@ -26,7 +26,7 @@ from delegraph.partition.errors import DelegraphError
 from delegraph.pipeline.ranks import nccl
 from delegraph.pipeline.ranks import on_workers as ranks
 from delegraph.pipeline.ranks.communicator import Communicator, Failure, RankError, barrier
-from delegraph.pipeline.ranks.jobs import Way
+from delegraph.pipeline.ranks.jobs import Room, Way
 from delegraph.pipeline.ranks.nccl import NcclCommunicator, StuckError, device_arrays
 from delegraph.pipeline.ranks.tcp import TcpCommunicator
 from delegraph.pipeline.run.cluster import Cluster
@@ -246,6 +246,9 @@ class StuckJob:
     def fresh_attempt(self) -> StuckJob:
         return self
 
+    def with_extra(self, extra_bytes: int) -> StuckJob:
+        return self
+
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         return [Way(0, self)]
 
@@ -287,7 +290,7 @@ def test_processes(killed):
         start = time.monotonic()
         try:
             there = Cluster(client, False, 20)
-            done = ranks.run_on_workers(there, ranks.workers_of(there), job, lambda *_: 0)
+            done = ranks.run_on_workers(there, ranks.workers_of(there), job, lambda *_: Room(0))
         except DelegraphError:
             # The rank that was left may have been stuck, so that nobody could begin again.
             assert killed == "setting up"
@@ -308,7 +311,7 @@ def test_a_worker_with_a_rank_that_is_stuck(caplog):
         workers = ranks.workers_of(there)
         before = pids(client)
         job: Any = StuckJob()
-        done = ranks.run_on_workers(there, workers, job, lambda *_: 0)
+        done = ranks.run_on_workers(there, workers, job, lambda *_: Room(0))
         assert done.results == ["done"]
         assert "rank 1 is gone" in done.notes[0]
         assert done.notes[0] in caplog.messages  # when it happens

@@ -1,0 +1,114 @@
+"""The edges between labels, against their definition, on every engine on CPUs."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delegraph.kernels import reference
+from delegraph.kernels.pieces.operators import Amounts, ScaledWeights, UnitAmounts
+from delegraph.partition.errors import LimitError
+from delegraph.partition.store.store import Store
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines.operations import contract
+from delegraph.pipeline.engines.operations.operations import Calls, Operations
+from delegraph.pipeline.engines.operations.program import ProgramResult
+from delegraph.pipeline.engines.operations.vectors import Counts, VectorType
+from delegraph.pipeline.ranks.communicator import RankError
+from support.graphs import edges_of, graphs, random_edges, store_options
+from support.paths import entries_of
+from support.programs import run_program, stored
+
+COLUMNS = "first", "other", "sums"
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A program that contracts its graph by labels. labels: by global id."""
+
+    labels: np.ndarray
+    amounts: Amounts
+    loops: bool
+    columns = COLUMNS
+    scans_once = False
+    calls = Calls()
+
+    @property
+    def weighted(self) -> bool:
+        return isinstance(self.amounts, ScaledWeights)
+
+    def held_bytes(self, counts: Counts) -> int:
+        return 0
+
+    def run(self, operations: Operations, tell: Any) -> ProgramResult:
+        labels = operations.vector(VectorType(np.uint32, ghosts=True))
+        every = np.arange(len(self.labels), dtype=np.uint32)
+        operations.put(labels, every, self.labels.astype(np.uint32))
+        found = operations.contract(labels, self.amounts, self.loops)
+        return ProgramResult(found._asdict(), operations.edge_counts()._asdict())
+
+
+def check(store: Store, folder: Path, loops: bool, ranks: int = 1, on_disk: bool = False) -> None:
+    n = store.info.vertices
+    labels = np.random.default_rng(n).integers(0, max(1, n // 2), n)
+    amounts: np.ndarray | None = None
+    if store.info.weights is None:
+        ends, given = [*edges_of(store)], UnitAmounts()
+    else:
+        *ends, weight = entries_of(store)
+        amounts, given = weight.astype(np.uint64), ScaledWeights(1.0, False)
+    if not store.info.directed:  # edges stand in both directions
+        once = ends[0] < ends[1]
+        ends = [end[once] for end in ends]
+        amounts = None if amounts is None else amounts[once]
+    wanted = reference.contract(*ends, labels, store.info.directed, loops, amounts)
+    program = Contraction(labels, given, loops)
+    found, results = run_program(store, program, folder, ranks, on_disk, extra_bytes=1 << 30)
+    for name, values in zip(COLUMNS, wanted, strict=True):
+        assert np.array_equal(found[name], values), name
+    for result in results[1:]:
+        assert not any(len(values) for values in result.values.values())
+
+
+@given(
+    graph=graphs(),
+    options=store_options(),
+    ranks=st.integers(1, 4),
+    on_disk=st.booleans(),
+    weighted=st.booleans(),
+    loops=st.booleans(),
+    at_once=st.sampled_from([3, 1 << 18]),
+)
+def test_against_the_definition(graph, options, ranks, on_disk, weighted, loops, at_once):
+    """Weights up to the greatest one are added up exactly, in parts of any size."""
+    src, dst, _, _ = graph
+    if not len(src):
+        return
+    rng = np.random.default_rng(1)
+    weight = rng.choice([0, 1, 7, (1 << 32) - 1], len(src)) if weighted else None
+    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(contract, "_PAIRS_AT_ONCE", at_once)
+        monkeypatch.setattr(contract, "LEAST_PAIRS", at_once)
+        store = stored(Path(place), src, dst, options, weight)
+        ranks = min(ranks, store.info.partitions)
+        check(store, Path(place) / "out", loops, ranks, on_disk)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_more_pairs_than_fit(tmp_path, monkeypatch, ranks):
+    """Memory is bounded by distinct pairs, and not by the edges."""
+    store = stored(tmp_path, *random_edges(1, 500, 20_000), BuildOptions(partitions=2))
+    few, every = np.arange(500) % 10, np.arange(500)
+    monkeypatch.setattr(contract, "LEAST_PAIRS", 200)
+    found, _ = run_program(store, Contraction(few, UnitAmounts(), True), tmp_path / "few", ranks)
+    assert len(found["sums"]) == 55
+    assert found["sums"].sum() == np.count_nonzero(np.less(*edges_of(store)))
+    with pytest.raises((LimitError, RankError), match="do not fit the memory limit"):
+        run_program(store, Contraction(every, UnitAmounts(), True), tmp_path / "every", ranks)
