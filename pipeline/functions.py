@@ -913,19 +913,31 @@ def degree(
 
 @overload
 def strong(
-    graph: AnyPath | EdgeSource, *, output: AnyPath, **options: Unpack[AskingOptions]
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath,
+    condense: bool = False,
+    **options: Unpack[AskingOptions],
 ) -> Outcome: ...
 
 
 @overload
 def strong(
-    graph: AnyPath | EdgeSource, *, output: None = None, **options: Unpack[AskingOptions]
+    graph: AnyPath | EdgeSource,
+    *,
+    output: None = None,
+    condense: bool,
+    **options: Unpack[AskingOptions],
 ) -> Result: ...
 
 
 @public
 def strong(
-    graph: AnyPath | EdgeSource, *, output: AnyPath | None = None, **options: Unpack[AskingOptions]
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath | None = None,
+    condense: bool = False,
+    **options: Unpack[AskingOptions],
 ) -> Any:
     """Find strongly connected components: the least vertex of each vertex's component.
 
@@ -933,10 +945,14 @@ def strong(
     vertices are in the same one if a path along the edges leads from each to the other. In an
     undirected graph, these are the connected components.
 
+    With ``condense``, the result has a row for each pair of components with edges between them:
+    ``src``, ``dst``, and ``edges``, the number of edges that lead from one to the other.
+
     Args:
         graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
             graph, or pairs.
         output: the folder of the result; None for a result in memory.
+        condense: give the edges between components, the condensation of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
             duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
             takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
@@ -945,7 +961,7 @@ def strong(
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
     """
-    return ask("strong", graph, output, {}, options)
+    return ask("strong", graph, output, {"condense": condense}, options)
 
 
 @overload

@@ -293,14 +293,23 @@ class QuestionMethods:
         """
         return self._ask("degree", {"unweighted": unweighted})
 
-    def strong(self) -> Result:
+    @overload
+    def strong(self, *, condense: bool) -> Result: ...
+
+    def strong(self, *, condense: bool = False) -> Result:
         """Find strongly connected components: the least vertex of each vertex's component.
 
         ``component`` is the least vertex id of the strong component, in the order of the ids' type.
         Two vertices are in the same one if a path along the edges leads from each to the other. In
         an undirected graph, these are the connected components.
+
+        With ``condense``, the result has a row for each pair of components with edges between them:
+        ``src``, ``dst``, and ``edges``, the number of edges that lead from one to the other.
+
+        Args:
+            condense: give the edges between components, the condensation of the graph.
         """
-        return self._ask("strong", {})
+        return self._ask("strong", {"condense": condense})
 
     def clustering(self) -> Result:
         """Count triangles, and compute local clustering coefficients.

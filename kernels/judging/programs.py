@@ -129,6 +129,13 @@ STRONG_RULES = {
     4: "no cycle leads through several components or comes before the vertex's component",
 }
 
+CONDENSATION_RULES = {
+    1: "both ends of a row are strong components, each named by its least vertex",
+    2: "no two rows are of the same two components",
+    3: "edges lead from the first to the second component of a row, as many as it says",
+    4: "components that edges lead between have a row",
+}
+
 CLUSTERING_RULES = {
     1: "every coefficient is a number from 0 to 1",
     2: "every number of triangles equals the number counted again",

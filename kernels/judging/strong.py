@@ -8,6 +8,7 @@ of the ACM 5, 1962). Both together hold for strong components alone.
 """
 
 from ..base.compiled import i64s, kernel, u8s, u32s
+from ..base.graph import UNREACHED
 
 JUDGING_BYTES = 4 * 4 + 3 * 4 + 8 + 8 * 1
 """Bytes for each vertex that the judge holds beside rows: components and places, lists and a queue,
@@ -75,6 +76,57 @@ def order_components(offsets, targets, component, head, following, entering, que
             if following[u] == u:
                 break
             u = following[u]
+
+
+@kernel(i64s, u32s, i64s, u32s, u32s, i64s, u32s)
+def find_components(offsets, targets, back_offsets, sources, component, next_edge, order):
+    """Find the component of each vertex, as any vertex of it (Kosaraju and Sharir: A
+    Strong-Connectivity Algorithm and its Applications in Data Flow Analysis, 1981).
+
+    offsets, targets: rows of the edges; back_offsets, sources: of the reversed edges. component:
+    uint32, full of UNREACHED, receives the components. next_edge: int64, room for all vertices.
+    order: uint32, room for all vertices twice.
+    """
+    n = component.shape[0]
+    stack = order[n:]
+    finished = 0
+    for v in range(n):
+        next_edge[v] = -1
+    for root in range(n):
+        depth = 0
+        if next_edge[root] < 0:
+            stack[0] = root
+            next_edge[root] = offsets[root]
+            depth = 1
+        while depth:
+            u = stack[depth - 1]
+            if next_edge[u] == offsets[u + 1]:
+                order[finished] = u
+                finished += 1
+                depth -= 1
+                continue
+            v = targets[next_edge[u]]
+            next_edge[u] += 1
+            if next_edge[v] < 0:
+                next_edge[v] = offsets[v]
+                stack[depth] = v
+                depth += 1
+    for i in range(n - 1, -1, -1):
+        root = order[i]
+        if component[root] != UNREACHED:
+            continue
+        component[root] = root
+        stack[0] = root
+        depth = 1
+        while depth:
+            depth -= 1
+            u = stack[depth]
+            for e in range(back_offsets[u], back_offsets[u + 1]):
+                v = sources[e]
+                if component[v] == UNREACHED:
+                    component[v] = root
+                    stack[depth] = v
+                    depth += 1
 
 
 @kernel(u32s, u32s)

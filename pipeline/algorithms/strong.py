@@ -16,6 +16,8 @@ Coloring-based Parallel Algorithms for Strongly Connected Components and Related
 take as many searches as it has components.
 
 If a single rank has all edges in memory, a kernel of its own searches depth-first.
+
+The condensation is the graph of the components: the edges between them.
 """
 
 from __future__ import annotations
@@ -31,22 +33,26 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
-from ...kernels.pieces.operators import IntegerSum, Min
+from ...kernels.base.sort import radix_sort_with
+from ...kernels.pieces import contract
+from ...kernels.pieces.operators import IntegerSum, Min, UnitAmounts
 from ...kernels.programs import forest
 from ...kernels.programs import strong as strong_kernels
 from ...kernels.programs.forest import tree_sizes
 from ...kernels.programs.strong import COMPLETE, Search, find_components
 from ...partition.store.manifest import GraphInfo
+from ..engines.operations.contract import contraction_bytes
 from ..engines.operations.marks import VertexPlaces, union
 from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import ProgramResult, Tell
 from ..engines.operations.vectors import Counts, Vector, VectorType, vectors_bytes
 from ..engines.ranks.edges import Rows
-from ..questions.strong import StrongRecord
+from ..questions.strong import CondensationRecord, StrongRecord
 from ..results.columns import Column
 from ..results.findings import SIZE
 from ..results.names import Names
 from ..results.result import Option
+from ..results.rows import Pairs
 from .components import name_components
 from .run import Answer
 from .searches import lists_bytes
@@ -58,6 +64,7 @@ _IDS_AT_ONCE = 1 << 18
 """Number of vertices whose ids are set at once."""
 
 _NUMBERS = VectorType(np.uint32)
+_LABELS = VectorType(np.uint32, ghosts=True)
 _WORDS = VectorType(np.uint64, ghosts=True)
 _STATE = {"component": _NUMBERS, "known": VectorType(np.uint64), "word": _WORDS}
 """The types of the vectors that are saved."""
@@ -68,27 +75,40 @@ _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 @dataclass(frozen=True)
 class StrongProgram:
-    """The program."""
+    """The program. condense: whether it also gives the edges between components, each pair once, by
+    vertices of these: ``src``, ``dst``, and the number of ``edges``.
+    """
 
-    columns = ("component",)
+    condense: bool = False
     weighted = scans_once = False
-    calls = Calls((IntegerSum, Min), (strong_kernels, forest), whole=())
+    calls = Calls((IntegerSum, Min), (strong_kernels, forest, contract, radix_sort_with), whole=())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("component", "src", "dst", "edges") if self.condense else ("component",)
 
     def held_bytes(self, counts: Counts) -> int:
-        return strong_bytes(counts)
+        return strong_bytes(counts) + (condensing_bytes(counts) if self.condense else 0)
 
     def run(self, operations: Operations, tell: Tell) -> ProgramResult:
         if not operations.directed:
             trees = operations.join()
             record = {**operations.edge_counts()._asdict(), "rounds": 1}
-            return ProgramResult({"component": trees}, record)
+            none = np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, np.uint64)
+            return ProgramResult(dict(zip(self.columns, (trees, *none), strict=False)), record)
         rounds = _DepthFirst.of(operations) or _Rounds(operations)
         while rounds.go_on():
             tell(rounds.done, 0, f"vertices left {rounds.left}")
             if operations.due():
                 operations.save(rounds.done, rounds.state(), rounds.facts())
+        values: dict[str, Vector | NDArray] = {"component": rounds.component}
+        if self.condense:
+            labels = operations.vector(_LABELS)
+            operations.each(_copy, labels, reads=[rounds.component])
+            between = operations.contract(labels, UnitAmounts())
+            values |= zip(self.columns[1:], between, strict=True)
         record = {**operations.edge_counts()._asdict(), "rounds": rounds.done}
-        return ProgramResult({"component": rounds.component}, record)
+        return ProgramResult(values, record)
 
 
 class _Rounds:
@@ -404,6 +424,14 @@ def _complete(counted: Any, component: Any, word: Any, came: Any, known: Any) ->
     return (found & counted).sum()
 
 
+def _copy(labels: Any, component: Any) -> None:
+    labels[:] = component
+
+
+def condensing_bytes(counts: Counts) -> int:
+    return vectors_bytes(counts, (_LABELS,)) + contraction_bytes()
+
+
 def strong_bytes(counts: Counts) -> int:
     """Return the bytes of ``_Rounds``, which are more than those of ``_DepthFirst``."""
     lists_of_reached = 2 * 4 * (counts.own + counts.shared)
@@ -414,23 +442,27 @@ def strong_bytes(counts: Counts) -> int:
 
 @dataclass(frozen=True)
 class Strong:
-    """The question."""
+    """The question. condense: whether it asks for the edges between components."""
 
-    name = "strong"
+    condense: bool = False
     step = "round"
     weighted = False
+
+    @property
+    def name(self) -> str:
+        return "condensation" if self.condense else "strong"
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {}
 
     def program(self, names: Names, info: GraphInfo) -> StrongProgram:
-        return StrongProgram()
+        return StrongProgram(self.condense)
 
     def calls(self, weighted: bool) -> Calls:
         return StrongProgram.calls
 
     def held_bytes(self, counts: Counts) -> int:
-        return strong_bytes(counts)
+        return StrongProgram(self.condense).held_bytes(counts)
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         component = given.values["component"]
@@ -448,11 +480,35 @@ class Strong:
             bytes_read=given.record["read"],
             bytes_sent=given.record["sent"],
         )
+        if self.condense:
+            return _condensed(component, given, names, record)
         column = Column("component", component, vertices=True, repeats=True)
         group_sizes = Column(SIZE, sizes, missing=0)
         return Answer((column,), {"strong": record}, group_sizes=group_sizes)
 
 
+def _condensed(
+    component: NDArray[np.uint32], given: ProgramResult, names: Names, record: StrongRecord
+) -> Answer:
+    """Return the edges between components, by rising ids. component: the name of each vertex's."""
+    src, dst = (component[np.asarray(given.values[name])] for name in ("src", "dst"))
+    order, first = np.empty(len(component), np.uint32), 0
+    for number in range(len(names.pieces)):
+        _, places = names.piece(number)
+        order[places] = np.arange(first, first + len(places), dtype=np.uint32)
+        first += len(places)
+    rows = np.lexsort((order[dst], order[src]))
+    edges = np.asarray(given.values["edges"]).astype(np.int64)[rows]
+    facts = CondensationRecord(**record, edges=len(edges))
+    pairs = Pairs(src[rows], dst[rows])
+    return Answer((Column("edges", edges),), {"condensation": facts}, pairs=pairs)
+
+
 def planned(info: GraphInfo) -> StrongProgram:
     """Return the program for a plan."""
     return StrongProgram()
+
+
+def condensing(info: GraphInfo) -> StrongProgram:
+    """Return the program of a condensation for a plan."""
+    return StrongProgram(condense=True)

@@ -2,6 +2,8 @@
 
 If rows of the edges fit the memory limit, paths are followed by them. If not, the edges are scanned
 again and again, which may take as many scans as the longest path has edges.
+
+For a condensation, components are found anew, for which rows must fit.
 """
 
 from __future__ import annotations
@@ -12,20 +14,24 @@ from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
 from ...kernels.judging import programs, strong
-from ...kernels.judging.programs import STRONG_RULES
+from ...kernels.judging.programs import CONDENSATION_RULES, STRONG_RULES
 from ...kernels.judging.strong import (
     JUDGING_BYTES,
+    find_components,
     follow_inside,
     list_components,
     order_components,
     scan_between,
     scan_inside,
 )
+from ...partition.input.arrow import as_numpy
+from ...partition.input.id_types import shown_id
+from ..results.names import VertexNames
 from ..results.result import Result
 from .graph import JudgedEdges
 from .judge import Judge
-from .programs import ComponentsVerdict, add_rule, read_column, verdict_of
-from .searches import PlaceLookup, check_kind
+from .programs import ComponentsVerdict, add_rule, read_column, rule_of, verdict_of
+from .searches import PlaceLookup, RuleVerdict, Verdict, check_kind, named, rows_at_once
 
 
 def validate_strong(graph: JudgedEdges, result: Result) -> ComponentsVerdict:
@@ -103,4 +109,105 @@ def _names(component: NDArray[np.uint32]) -> NDArray[np.uint8]:
     return (component == np.arange(len(component), dtype=np.uint32)).astype(np.uint8)
 
 
+class CondensationVerdict(Verdict):
+    """Verdict on the edges between strong components."""
+
+    rows: int
+
+
+def validate_condensation(graph: JudgedEdges, result: Result) -> CondensationVerdict:
+    """Return the verdict on the edges between strong components. If rows of the edges do not fit
+    the memory limit, only the rows of the result are judged by themselves.
+    """
+    check_kind(result, graph.directed)
+    names, rules = graph.names, []
+    if not graph.take(_ROW_BYTES * result.rows):
+        verdict = verdict_of(graph, result, [], "none", result.rows)
+        return CondensationVerdict(**verdict, rows=result.rows)
+    places_of = PlaceLookup(names)
+    component = _named_components(graph)
+    keys = np.empty(result.rows, np.uint64)
+    told, first, wrong = np.empty(result.rows, np.int64), 0, 0
+    example: list[int | str | None] = []
+    for batch in result.batches(rows_at_once(names.id_type)):
+        (src, known), (dst, other_known) = places_of(batch["src"]), places_of(batch["dst"])
+        there = known & other_known
+        if component is not None:
+            there &= (component[src] == src) & (component[dst] == dst) & (src != dst)
+        if not there.all():
+            wrong += int(np.count_nonzero(~there))
+            at = int(np.argmin(there))
+            example = example or [shown_id(batch[end][at].as_py()) for end in ("src", "dst")]
+        some = slice(first, first + len(src))
+        keys[some], told[some] = (
+            _keys(src, dst),
+            as_numpy(batch["edges"].cast(pa.int64()).fill_null(-1)),
+        )
+        keys[some][~there] = _NO_PAIR
+        first = some.stop
+    if wrong:
+        rules.append(rule_of(CONDENSATION_RULES, 1, wrong, example))
+    order = np.argsort(keys, kind="stable")
+    keys, told = keys[order], told[order]
+    listed = keys != _NO_PAIR
+    again = np.append(False, keys[1:] == keys[:-1])[: len(keys)] & listed
+    _add_pairs(rules, names, 2, keys[again])
+    judged, unjudged = ("all", 0) if component is not None else ("some", result.rows)
+    if component is not None:
+        counted, missing = np.zeros(len(keys), np.int64), np.empty(0, np.uint64)
+        for sources, targets, *_ in graph.batches():
+            ends = component[sources], component[targets]
+            between = np.flatnonzero(ends[0] != ends[1])
+            found, counts = np.unique(_keys(*(end[between] for end in ends)), return_counts=True)
+            at = np.minimum(np.searchsorted(keys, found), max(0, len(keys) - 1))
+            there = keys[at] == found if len(keys) else np.zeros(len(found), np.bool_)
+            counted[at[there]] += counts[there]
+            missing = np.union1d(missing, found[~there])[:_MOST_MISSING]
+        _add_pairs(rules, names, 3, keys[(counted != told) & listed & ~again])
+        _add_pairs(rules, names, 4, missing)
+    verdict = verdict_of(graph, result, rules, judged, unjudged)
+    return CondensationVerdict(**verdict, rows=result.rows)
+
+
+_NO_PAIR = np.uint64(2**64 - 1)
+_ROW_BYTES = 6 * 8
+_MOST_MISSING = 1000
+"""The most missing pairs that are counted."""
+
+
+def _keys(src: NDArray[np.uint32], dst: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    return src.astype(np.uint64) << np.uint64(32) | dst
+
+
+def _add_pairs(
+    rules: list[RuleVerdict], names: VertexNames, rule: int, keys: NDArray[np.uint64]
+) -> None:
+    if len(keys):
+        pair = divmod(int(keys[0]), 1 << 32)
+        rules.append(rule_of(CONDENSATION_RULES, rule, len(keys), named(names, pair)))
+
+
+def _named_components(graph: JudgedEdges) -> NDArray[np.uint32] | None:
+    """Return the least vertex of each vertex's strong component, by place; None if rows do not fit
+    the memory limit.
+    """
+    rows = graph.rows(along=True)
+    back = graph.rows(along=False) if graph.directed else rows
+    if rows is None or back is None:
+        return None
+    count, index = graph.places, graph.names.index
+    component = np.full(count, UNREACHED, np.uint32)
+    find_components(
+        *rows, *back, component, np.empty(count, np.int64), np.empty(2 * count, np.uint32)
+    )
+    least = np.empty(count, np.uint32)
+    least[component[index[::-1]]] = index[::-1]  # the last one that is put there is the least
+    return least[component]
+
+
+CONDENSATION = Judge(
+    validate_condensation,
+    vertex_bytes=JUDGING_BYTES,
+    kernels=(programs, strong),
+)
 STRONG = Judge(validate_strong, vertex_bytes=JUDGING_BYTES, kernels=(programs, strong))

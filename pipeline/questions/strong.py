@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, TypedDict
 
 from .facts import several
+from .parameters import Flag, Parameter
 from .question import Form, Question
 
 
@@ -24,12 +26,32 @@ class StrongRecord(TypedDict):
     bytes_sent: int
 
 
+class CondensationRecord(StrongRecord):
+    """edges: the number of pairs of components that edges lead between."""
+
+    edges: int
+
+
+def _form(given: Collection[str]) -> int:
+    return 1 if "condense" in given else 0
+
+
 def _tell(record: Any) -> str:
     facts = record["strong"]
     counted = several(facts["components"], "strong component", "strong components")
     told = f"{counted}; the largest has {several(facts['largest'], 'vertex', 'vertices')}"
     alone = facts["alone"]
     return f"{told}; {several(alone, 'vertex is', 'vertices are')} alone" if alone else told
+
+
+def _tell_condensation(record: Any) -> str:
+    facts = record["condensation"]
+    components = several(facts["components"], "strong component", "strong components")
+    return f"{several(facts['edges'], 'edge', 'edges')} between {components}"
+
+
+def _tell_condensation_verdict(verdict: Any) -> str:
+    return f"{several(verdict['rows'], 'edge', 'edges')} between strong components"
 
 
 def _tell_verdict(verdict: Any) -> str:
@@ -42,13 +64,23 @@ STRONG = Question(
     examples=(
         "delegraph strong edges/ --directed -o strong/",
         "delegraph strong graph.dg -o strong/ --memory-limit 2GB",
+        "delegraph strong edges/ --directed -o condensed/ --condense",
     ),
     description="""
+\b
+              columns of OUTPUT
+              vertex, component
+--condense    src, dst, edges; a row for each pair of components with edges between them
+
 Two vertices are in the same strong component if a path along the edges leads from each to the
 other. A component is named by its least vertex; if ids are strings, this is the first in sorted
 order. A vertex that is on no cycle is a component of its own.
 
 In an undirected graph, edges lead both ways, so the strong components are the connected components.
+
+The condensation is the graph of the components, which has no cycles. Its rows name components, as
+an edge list does: edges is the number of edges that lead from src to dst. A component without edges
+to others has no row.
 
 The run uses CPUs, also where a GPU is usable.
 """,
@@ -56,8 +88,20 @@ The run uses CPUs, also where a GPU is usable.
 ``component`` is the least vertex id of the strong component, in the order of the ids' type. Two
 vertices are in the same one if a path along the edges leads from each to the other. In an
 undirected graph, these are the connected components.
+
+With ``condense``, the result has a row for each pair of components with edges between them:
+``src``, ``dst``, and ``edges``, the number of edges that lead from one to the other.
 """,
-    parameters=(),
+    parameters=(
+        Parameter(
+            "condense",
+            Flag(),
+            False,
+            "Write the edges between components: the condensation of the graph.",
+            "give the edges between components, the condensation of the graph.",
+        ),
+    ),
+    form=_form,
     forms=(
         Form(
             name="strong",
@@ -70,6 +114,19 @@ undirected graph, these are the connected components.
             tell=_tell,
             finding=("groups", "component"),
             tell_verdict=_tell_verdict,
+            on_gpus=False,
+        ),
+        Form(
+            name="condensation",
+            title="Condensation: edges between strong components",
+            keys=("src", "dst"),
+            columns={"edges": "count"},
+            facts={"condensation": CondensationRecord},
+            algorithm="algorithms.strong:Strong",
+            program="algorithms.strong:condensing",
+            judge="judging.strong:CONDENSATION",
+            tell=_tell_condensation,
+            tell_verdict=_tell_condensation_verdict,
             on_gpus=False,
         ),
     ),

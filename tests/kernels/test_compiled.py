@@ -142,7 +142,7 @@ LATER = {
     "labels": {},
     "cores": {},
     "degree": {},
-    "strong": {},
+    "strong": {"condense": True},
     "clustering": {},
 }
 """Questions that are asked nightly only."""

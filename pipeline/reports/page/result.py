@@ -97,10 +97,10 @@ def _figures(result: Result, found: dict[str, Any], did: dict[str, Any]) -> list
         made.append(Figure("depth", figure(found["depth"]), "greatest distance"))
     if "farthest" in found:
         made.append(Figure("farthest", figure(found["farthest"]), "greatest distance"))
-    if "components" in found:
-        made.append(Figure("components", figure(found["components"])))
-    if (largest := number(did, "largest")) is not None and vertices:
-        note = f"{share(largest, vertices)} of the vertices"
+    if (components := number({**did, **found}, "components")) is not None:
+        made.append(Figure("components", figure(components)))
+    if (largest := number(did, "largest")) is not None:
+        note = f"{share(largest, vertices)} of the vertices" if vertices else ""
         made.append(Figure("largest component", figure(largest), note))
     if (iterations := number(did, "iterations")) is not None:
         note = {"True": "converged", "False": "not converged"}.get(str(did.get("converged")), "")

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -37,9 +39,22 @@ def least_of(component: np.ndarray) -> np.ndarray:
 
 def check(store: Store, folder: Path, **how: Any) -> int:
     """Check the components of a store by the definition. Returns the number of rounds."""
-    columns, results = run_program(store, StrongProgram(), folder, **how)
-    wanted = reference.strong_components(*edges_of(store), store.info.vertices)
+    program = StrongProgram(condense=True)
+    columns, results = run_program(store, program, folder, extra_bytes=1 << 30, **how)
+    u, v = edges_of(store)
+    wanted = reference.strong_components(u, v, store.info.vertices)
     assert (least_of(columns["component"]) == wanted).all()
+    if store.info.directed:
+        ends = columns["component"][columns["src"]], columns["component"][columns["dst"]]
+        assert np.array_equal(ends, (columns["src"], columns["dst"]))
+        src, dst, edges = reference.contract(u, v, wanted, True, False)
+        found = wanted[columns["src"]], wanted[columns["dst"]]
+        order = np.lexsort(found[::-1])
+        assert np.array_equal(src, found[0][order])
+        assert np.array_equal(dst, found[1][order])
+        assert np.array_equal(edges, columns["edges"][order])
+    else:
+        assert not len(columns["src"])
     return results[0].record["rounds"]
 
 
@@ -167,6 +182,33 @@ def test_real_graphs_beside_scipy(real_graph, tmp_path, name):
         found = delegraph.strong(graph, **how).table.sort_by("vertex")
         assert (np.asarray(found["vertex"]) == ids).all()
         assert (np.asarray(found["component"]) == ids[first[labels]]).all()
+
+
+def test_condensations_are_judged(edge_list, tmp_path):
+    """A row that is missing, or is there twice, or counts otherwise is found."""
+    edges = edge_list(*rings(5, 3, True))
+    found = delegraph.strong(edges, output=tmp_path / "out", directed=True, condense=True)
+    assert str(found).startswith("condensation: 4 edges between 5 strong components")
+    (path,) = (tmp_path / "out").glob("*.parquet")
+    table = pq.read_table(path)
+    more = table.set_column(2, "edges", pc.call_function("add", [table["edges"], 1]))
+    cases = [(table, 0), (table[1:], 4), (more, 3), (pa.concat_tables([table] * 2), 2)]
+    for changed, rule in cases:
+        pq.write_table(changed.replace_schema_metadata(table.schema.metadata), path)
+        verdict = delegraph.validate(edges, tmp_path / "out")
+        assert [broken["rule"] for broken in verdict["rules"]] == [rule] * bool(rule)
+        assert (verdict["valid"], verdict["judged"]) == (not rule, "all")
+
+
+def test_a_condensation_of_an_undirected_graph(edge_list, tmp_path):
+    """A result without rows has the columns, and files."""
+    edges = edge_list([1, 2, 5], [2, 3, 6])
+    found = delegraph.strong(edges, condense=True)
+    assert (len(found), found.table.column_names) == (0, ["src", "dst", "edges"])
+    found.write(tmp_path / "out")
+    assert pq.read_table(tmp_path / "out").num_rows == 0
+    assert delegraph.validate(edges, tmp_path / "out")["valid"]
+    assert delegraph.info(tmp_path / "out")["rows"] == 0
 
 
 # Checkpoints

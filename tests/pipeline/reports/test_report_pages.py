@@ -33,6 +33,7 @@ ALGORITHMS = {
     "bfs-each": ("bfs", "--sources", "1,2,3"),
     "bfs-together": ("bfs", "--sources", "1,2,3", "--together"),
     "components": ("components",),
+    "condensation": ("strong", "--condense"),
     "pagerank": ("pagerank", "--tolerance", 1e-8),
     "sssp": ("sssp", "--source", 1),
     "betweenness": ("betweenness", "--sources", 3),

@@ -179,6 +179,7 @@ PROGRAMS = {
     "labels": lambda edges: ["labels", "--iterations", 200],
     "cores": lambda edges: ["cores"],
     "strong": lambda edges: ["strong"],
+    "condensation": lambda edges: ["strong", "--condense"],
     "clustering": lambda edges: ["clustering"],
     "sssp": lambda edges: ["sssp", "--source", sources_of(edges, 1)],
     "betweenness": lambda edges: ["betweenness", "--sources", 20],
