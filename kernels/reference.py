@@ -145,6 +145,29 @@ def pagerank(
     return rank
 
 
+def truss_numbers(src: NDArray, dst: NDArray) -> dict[tuple[int, int], int]:
+    """Return the truss number of each edge, whatever its direction, by its ends, the lesser first.
+
+    >>> truss_numbers(np.array([0, 1, 2, 0, 3]), np.array([1, 2, 0, 0, 0]))
+    {(0, 1): 3, (0, 2): 3, (0, 3): 2, (1, 2): 3}
+    """
+    ends = zip(np.minimum(src, dst).tolist(), np.maximum(src, dst).tolist(), strict=True)
+    left = {(u, v) for u, v in ends if u != v}
+    number = dict.fromkeys(sorted(left), 2)
+    k = 3
+    while left:
+        near: dict[int, set[int]] = {}
+        for u, v in left:
+            near.setdefault(u, set()).add(v)
+            near.setdefault(v, set()).add(u)
+        removed = {(u, v) for u, v in left if len(near[u] & near[v]) < k - 2}
+        left -= removed
+        if not removed:
+            number.update(dict.fromkeys(left, k))
+            k += 1
+    return number
+
+
 def contract(
     src: NDArray,
     dst: NDArray,

@@ -36,6 +36,7 @@ __all__ = [
     "pagerank",
     "sssp",
     "strong",
+    "truss",
 ]
 
 
@@ -1001,3 +1002,40 @@ def clustering(
         The result; with an output its record, whether it was there already, and notes for the user.
     """
     return ask("clustering", graph, output, {}, options)
+
+
+@overload
+def truss(
+    graph: AnyPath | EdgeSource, *, output: AnyPath, **options: Unpack[AskingOptions]
+) -> Outcome: ...
+
+
+@overload
+def truss(
+    graph: AnyPath | EdgeSource, *, output: None = None, **options: Unpack[AskingOptions]
+) -> Result: ...
+
+
+@public
+def truss(
+    graph: AnyPath | EdgeSource, *, output: AnyPath | None = None, **options: Unpack[AskingOptions]
+) -> Any:
+    """Compute truss numbers: how many triangles hold each edge in place.
+
+    ``truss`` is the greatest k such that the edge is in a subgraph in which every edge is in k - 2
+    triangles or more. Each edge has one row, with its lesser end as ``src``, whatever its
+    direction.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask("truss", graph, output, {}, options)

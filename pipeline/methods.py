@@ -321,3 +321,12 @@ class QuestionMethods:
         has their total, the average coefficient and the transitivity. Weights do not count.
         """
         return self._ask("clustering", {})
+
+    def truss(self) -> Result:
+        """Compute truss numbers: how many triangles hold each edge in place.
+
+        ``truss`` is the greatest k such that the edge is in a subgraph in which every edge is in k
+        - 2 triangles or more. Each edge has one row, with its lesser end as ``src``, whatever its
+        direction.
+        """
+        return self._ask("truss", {})

@@ -136,6 +136,12 @@ CONDENSATION_RULES = {
     4: "components that edges lead between have a row",
 }
 
+TRUSS_RULES = {
+    1: "a row is an edge of the graph, its lesser end first, and no other row is the same edge",
+    2: "every edge of the graph has a row",
+    3: "every truss number equals the number computed again",
+}
+
 CLUSTERING_RULES = {
     1: "every coefficient is a number from 0 to 1",
     2: "every number of triangles equals the number counted again",

@@ -81,3 +81,40 @@ def add_up_pairs(sorted_keys, places, sums, into_keys, into_sums):
             into_sums[count] = added
             count += 1
     return count
+
+
+@kernel(u64s, u64s)
+def count_union(keys, other_keys):
+    """Return how many distinct keys two lists of rising keys have together."""
+    count = keys.shape[0] + other_keys.shape[0]
+    at = 0
+    for key in keys:
+        while at < other_keys.shape[0] and other_keys[at] < key:
+            at += 1
+        if at == other_keys.shape[0]:
+            break
+        count -= other_keys[at] == key
+    return count
+
+
+@kernel(u64s, u64s, u64s, u64s, u64s, u64s)
+def merge_pairs(keys, sums, other_keys, other_sums, into_keys, into_sums):
+    """Merge two lists of rising keys, and add up the sums of keys that are in both.
+
+    into_keys, into_sums: uint64, room for exactly the merged list.
+    """
+    i = 0
+    j = 0
+    for at in range(into_keys.shape[0]):
+        from_first = j == other_keys.shape[0] or (i < keys.shape[0] and keys[i] <= other_keys[j])
+        if not from_first:
+            into_keys[at] = other_keys[j]
+            into_sums[at] = other_sums[j]
+            j += 1
+            continue
+        into_keys[at] = keys[i]
+        into_sums[at] = sums[i]
+        if j < other_keys.shape[0] and other_keys[j] == keys[i]:
+            into_sums[at] += other_sums[j]
+            j += 1
+        i += 1

@@ -96,7 +96,8 @@ class ProgramAlgorithm:
         """Check nothing: a missing property of the graph is told with the program."""
 
     def held_bytes(self, facts: Facts) -> int:
-        return self.question.held_bytes(Counts(facts.vertices, facts.vertices, 0, 0))
+        n = facts.vertices
+        return self.question.held_bytes(Counts(n, n, 0, 0, edges=facts.rows))
 
     def engines(
         self, store: Store, subject: Subject, device: Device | None, threads: int
@@ -133,8 +134,8 @@ def program_extra_bytes(question: ProgramQuestion, subject: Subject, limit: int)
     """Return the bytes that a program may hold beyond its declared ones, once its graph is
     loaded.
     """
-    n = subject.record["vertices"]
-    return max(0, limit - held_now() - question.held_bytes(Counts(n, n, 0, 0)))
+    n, rows = subject.record["vertices"], subject.record["rows"]
+    return max(0, limit - held_now() - question.held_bytes(Counts(n, n, 0, 0, edges=rows)))
 
 
 def telling(question: ProgramQuestion, run: Run) -> Tell:

@@ -50,7 +50,7 @@ from ..engines.ranks.edges import Rows
 from ..questions.strong import CondensationRecord, StrongRecord
 from ..results.columns import Column
 from ..results.findings import SIZE
-from ..results.names import Names
+from ..results.names import Names, numbers_by_id
 from ..results.result import Option
 from ..results.rows import Pairs
 from .components import name_components
@@ -492,12 +492,8 @@ def _condensed(
 ) -> Answer:
     """Return the edges between components, by rising ids. component: the name of each vertex's."""
     src, dst = (component[np.asarray(given.values[name])] for name in ("src", "dst"))
-    order, first = np.empty(len(component), np.uint32), 0
-    for number in range(len(names.pieces)):
-        _, places = names.piece(number)
-        order[places] = np.arange(first, first + len(places), dtype=np.uint32)
-        first += len(places)
-    rows = np.lexsort((order[dst], order[src]))
+    number = numbers_by_id(names)
+    rows = np.lexsort((number[dst], number[src]))
     edges = np.asarray(given.values["edges"]).astype(np.int64)[rows]
     facts = CondensationRecord(**record, edges=len(edges))
     pairs = Pairs(src[rows], dst[rows])

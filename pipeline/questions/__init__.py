@@ -22,6 +22,7 @@ from .pagerank import PAGERANK
 from .question import Form, Question, load
 from .sssp import SSSP
 from .strong import STRONG
+from .truss import TRUSS
 
 __all__ = ["EIGENVECTOR", "FORMS", "HITS", "KATZ", "QUESTIONS", "Form", "Question", "load"]
 
@@ -44,6 +45,7 @@ QUESTIONS: dict[str, Question] = {
         DEGREE,
         STRONG,
         CLUSTERING,
+        TRUSS,
     )
 }
 """Questions by the command's name."""

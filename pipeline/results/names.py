@@ -138,6 +138,16 @@ def ids_at(names: Names, places: Sequence[int]) -> list[Any]:
     return [found[place] for place in places]
 
 
+def numbers_by_id(names: Names) -> NDArray[np.uint32]:
+    """Return each vertex's number by rising user id, by place."""
+    numbers, first = np.empty(sum(names.pieces), np.uint32), 0
+    for piece in range(len(names.pieces)):
+        _, places = names.piece(piece)
+        numbers[places] = np.arange(first, first + len(places), dtype=np.uint32)
+        first += len(places)
+    return numbers
+
+
 def names_of_store(store: Store, team: Team) -> VertexNames:
     """Return the names of a store's vertices, all in memory, for arrays by global id."""
     table = store.vertices(team, ["vertex", "global_id"])

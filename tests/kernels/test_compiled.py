@@ -144,6 +144,7 @@ LATER = {
     "degree": {},
     "strong": {"condense": True},
     "clustering": {},
+    "truss": {},
 }
 """Questions that are asked nightly only."""
 

@@ -84,7 +84,7 @@ class HostProgramEngine:
 
     def _running_bytes(self, footprint: Footprint) -> int:
         n = footprint.vertices
-        return self._program.held_bytes(Counts(n, n, 0, 0))
+        return self._program.held_bytes(Counts(n, n, 0, 0, edges=footprint.rows))
 
     def compile(self) -> None:
         rows = self.rows

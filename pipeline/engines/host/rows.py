@@ -280,8 +280,9 @@ class EdgeRows:
         n = need.facts.vertices
         staying = need.staying + (0 if self._searched else bitmaps_bytes(n))
         if self.held is not None:
-            return Footprint(0, staying, n)
-        return Footprint(need.making + CODE_BYTES, staying + CODE_BYTES, n)
+            return Footprint(0, staying, n, rows=self._edges.rows)
+        making, staying = need.making + CODE_BYTES, staying + CODE_BYTES
+        return Footprint(making, staying, n, rows=self._edges.rows)
 
     def offsets_types(self) -> Iterable[np.dtype]:
         return [np.dtype(offsets_dtype(2 * self._edges.rows))]

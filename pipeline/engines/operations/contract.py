@@ -1,9 +1,9 @@
 """Contractions of a rank: the edges between labels (kernels/pieces/contract.py).
 
 Each rank goes through the edges that it has, piece by piece. The pairs of a piece are sorted and
-added up, and wait until there are as many as the rank holds already: then all are sorted and added
-up together. So a rank holds little more than the distinct pairs of its edges. In the end rank 0
-gets the pairs of all ranks, part by part.
+added up, and wait until there are a quarter of those that the rank holds already: then they are
+merged with these. So a rank holds little more than the distinct pairs of its edges. In the end rank
+0 gets the pairs of all ranks, part by part.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 
 from ....kernels.base.sort import radix_sort_with
 from ....kernels.base.team import Team
-from ....kernels.pieces.contract import add_up_pairs, collect_pairs
+from ....kernels.pieces.contract import (
+    add_up_pairs,
+    collect_pairs,
+    count_union,
+    merge_pairs,
+)
 from ....kernels.pieces.operators import Amounts
 from ....kernels.pieces.piece import Piece
 from ....partition.disk.memory import format_bytes
@@ -28,10 +33,12 @@ from .tally import Note
 from .vectors import Vector
 
 _PAIR_BYTES = 8 + 8
-_COPIES = 6
-"""Of the pairs that a rank holds: themselves, as many that wait, both together, and what a sort of
-these takes.
+_COPIES = 4
+"""Of the pairs that a rank holds: themselves, those that wait, what a sort of these takes, and all
+of them merged.
 """
+_WAITING = 4
+"""Pairs are merged once so many times the waiting ones are as many as those that are held."""
 
 LEAST_PAIRS = 1 << 18
 """Number of pairs that a rank may always hold."""
@@ -40,9 +47,9 @@ _PAIRS_AT_ONCE = 1 << 18
 """The most pairs that ranks send at once."""
 
 
-def contraction_bytes() -> int:
-    """Return the bytes that a contraction holds at least, beside its vector."""
-    return _COPIES * _PAIR_BYTES * LEAST_PAIRS
+def contraction_bytes(pairs: int = 0) -> int:
+    """Return the bytes that a contraction holds beside its vector, with so many distinct pairs."""
+    return _COPIES * _PAIR_BYTES * max(LEAST_PAIRS, pairs)
 
 
 class Contracted(NamedTuple):
@@ -81,7 +88,7 @@ class _PairSums:
         with self._lock:
             self._waiting.append(pairs)
             self._waiting_count += len(pairs.keys)
-            if self._waiting_count >= max(LEAST_PAIRS // 2, len(self._held.keys)):
+            if self._waiting_count >= max(LEAST_PAIRS, len(self._held.keys)) // _WAITING:
                 self._merge()
 
     def all(self) -> _Pairs:
@@ -92,19 +99,23 @@ class _PairSums:
     def _merge(self) -> None:
         if not self._waiting:
             return
-        every = [self._held, *self._waiting]
-        self._waiting, self._waiting_count = [], 0
-        self._held = self._add_up(every)
+        new, held = self._add_up(self._waiting), self._held
+        self._waiting_count = 0
+        count = count_union(held.keys, new.keys)
+        into = _Pairs(np.empty(count, np.uint64), np.empty(count, np.uint64))
+        merge_pairs(*held, *new, *into)
+        self._held = into
         if len(self._held.keys) > self._most:
-            needed = format_bytes(2 * _COPIES * _PAIR_BYTES * len(self._held.keys))
+            more = format_bytes(_COPIES * _PAIR_BYTES * self._most)
             raise LimitError(
                 f"the edges between groups of vertices do not fit the memory limit: there are more "
-                f"than {self._most:,} of them; give {needed} more, or twice that if it is not "
-                "enough"
+                f"than {self._most:,}; give {more} more to have room for twice as many"
             )
 
-    def _add_up(self, every: Sequence[_Pairs]) -> _Pairs:
-        keys, sums = (np.concatenate(arrays) for arrays in zip(*every, strict=True))
+    def _add_up(self, some: list[_Pairs]) -> _Pairs:
+        """Return the distinct pairs of some lists, which are emptied."""
+        keys, sums = (np.concatenate(arrays) for arrays in zip(*some, strict=True))
+        some.clear()
         count = len(keys)
         places, scratch = np.arange(count, dtype=np.uint32), np.empty(count, np.uint32)
         bits = self._bits, self._bits
@@ -125,14 +136,16 @@ def contract(
     labels: Vector,
     amounts: Amounts,
     loops: bool,
+    planned: int,
 ) -> tuple[Contracted, int]:
     """Return the edges between labels, on rank 0, and the bytes that this rank has sent.
 
     adjacencies: subgraphs that have each edge once, in both directions if they are not directed.
     extra_bytes: bytes that may be held beside ``contraction_bytes``. labels: of all vertices that
-    edges of this rank have. loops: whether the edges inside a label are told.
+    edges of this rank have. loops: whether the edges inside a label are told. planned: the number
+    of pairs that the program has planned for.
     """
-    most = LEAST_PAIRS + extra_bytes // (_COPIES * _PAIR_BYTES)
+    most = max(LEAST_PAIRS, planned) + extra_bytes // (_COPIES * _PAIR_BYTES)
     found = _PairSums(graph.vertices, most)
     for adjacency in adjacencies:
         communicator.check()

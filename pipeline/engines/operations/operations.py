@@ -611,17 +611,20 @@ class Operations:
         )
         return self._intersections
 
-    def contract(self, labels: Vector, amounts: Amounts, loops: bool = False) -> Contracted:
+    def contract(
+        self, labels: Vector, amounts: Amounts, loops: bool = False, planned: int = 0
+    ) -> Contracted:
         """Return, on rank 0, the edges between labels: each pair of labels once, with the sum of
         what its edges amount to. Other ranks get none. In an undirected graph the first label of a
         pair is the lesser one.
 
         labels: uint32, with ghosts, below the number of vertices. loops: whether the edges inside
-        labels are told, too. Raises LimitError if the edges do not fit memory.
+        labels are told, too. planned: the number of pairs that the program has planned for. Raises
+        LimitError if more do not fit memory.
         """
         self.links.expand(labels)
         place = self.graph, self.communicator, self.team, self._forward(), self.directed
-        how = self.extra_bytes, self._note, labels, amounts, loops
+        how = self.extra_bytes, self._note, labels, amounts, loops, planned
         contracted, sent = contract(*place, *how)
         self._labels_sent += sent
         return contracted

@@ -29,13 +29,16 @@ _AT_ONCE = 1 << 18
 
 
 class Counts(NamedTuple):
-    """Numbers of vertices: of the graph, and of a rank's segments. ranks: how many there are."""
+    """Numbers of vertices: of the graph, and of a rank's segments. ranks: how many there are.
+    edges: the most edges of a graph whose program is yet to be made; 0 for others.
+    """
 
     vertices: int
     own: int
     shared: int
     ghosts: int
     ranks: int = 1
+    edges: int = 0
 
 
 class VectorType(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import tracemalloc
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,3 +113,19 @@ def test_more_pairs_than_fit(tmp_path, monkeypatch, ranks):
     assert found["sums"].sum() == np.count_nonzero(np.less(*edges_of(store)))
     with pytest.raises((LimitError, RankError), match="do not fit the memory limit"):
         run_program(store, Contraction(every, UnitAmounts(), True), tmp_path / "every", ranks)
+
+
+def test_memory_of_distinct_pairs():
+    """Distinct pairs are held within the bytes that are planned for them."""
+    rng = np.random.default_rng(1)
+    pairs = contract._PairSums(1 << 20, 1 << 20)
+    tracemalloc.start()
+    for _ in range(40):
+        keys = rng.integers(0, 1 << 19, 20_000, np.uint64) << np.uint64(32)
+        pairs.add(keys, np.ones(len(keys), np.uint64))
+    found = pairs.all()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.sums.sum() == 40 * 20_000
+    assert len(found.keys) > contract.LEAST_PAIRS
+    assert peak < contract.contraction_bytes(len(found.keys))

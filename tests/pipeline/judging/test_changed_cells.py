@@ -71,6 +71,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "strong": ("strong", {}),
     "condensation": ("strong", {"condense": True}),
     "clustering": ("clustering", {}),
+    "truss": ("truss", {}),
     "sssp": ("sssp", {"source": 3}),
     "sssp to a distance": ("sssp", {"source": 3, "max_distance": 8}),
     "closeness": ("closeness", {}),

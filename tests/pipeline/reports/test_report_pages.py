@@ -34,6 +34,7 @@ ALGORITHMS = {
     "bfs-together": ("bfs", "--sources", "1,2,3", "--together"),
     "components": ("components",),
     "condensation": ("strong", "--condense"),
+    "truss": ("truss",),
     "pagerank": ("pagerank", "--tolerance", 1e-8),
     "sssp": ("sssp", "--source", 1),
     "betweenness": ("betweenness", "--sources", 3),

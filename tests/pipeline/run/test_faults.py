@@ -181,6 +181,7 @@ PROGRAMS = {
     "strong": lambda edges: ["strong"],
     "condensation": lambda edges: ["strong", "--condense"],
     "clustering": lambda edges: ["clustering"],
+    "truss": lambda edges: ["truss"],
     "sssp": lambda edges: ["sssp", "--source", sources_of(edges, 1)],
     "betweenness": lambda edges: ["betweenness", "--sources", 20],
     "closeness": lambda edges: ["closeness", "--sources", 500],
