@@ -17,8 +17,8 @@ from contextvars import ContextVar
 
 _RENAMED = {"from": "format"}
 _FIXED = {
-    **{name: f"{name}=True" for name in ("directed", "exact", "normalized", "overwrite")},
-    **{name: f"{name}=True" for name in ("restart", "together", "unweighted")},
+    **{name: f"{name}=True" for name in ("condense", "directed", "exact", "normalized")},
+    **{name: f"{name}=True" for name in ("overwrite", "restart", "together", "unweighted")},
     "no-header": "header=False",
 }
 """Options without a value."""
