@@ -66,7 +66,10 @@ HOUSE = {
 INSIDE = {"pipeline/engines": ["direction", "ranks", "device_ranks"]}
 LAYERS = list(HOUSE)
 MOST_FILES = 14
-REGISTRIES = {"pipeline/questions", "pipeline/algorithms", "pipeline/interchange"}
+REGISTRIES = {
+    *("pipeline/questions", "pipeline/algorithms", "pipeline/judging"),
+    "pipeline/interchange",
+}
 """Folders with a file for each question, algorithm or format, where the number of files has no
 limit.
 """

@@ -5,8 +5,10 @@ Massive Networks, VLDB 2012).
 
 from ..base.compiled import compiled, i64s, kernel, u8s, u32s, u64s
 
-EDGE_BYTES = 3 * 8 + 2 * 8 + 4 * 4 + 1
-"""Bytes for each edge: its key, as it comes and sorted, its neighbours, and what is kept of it."""
+EDGE_BYTES = 7 * 8
+"""Bytes for each edge while keys are sorted: in both directions, as they come, joined and sorted,
+and each once. What is kept of an edge later takes no more.
+"""
 
 
 @kernel(u64s, i64s, i64s, u32s, u32s)

@@ -33,15 +33,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
-from ...kernels.base.sort import radix_sort_with
-from ...kernels.pieces import contract
 from ...kernels.pieces.operators import IntegerSum, Min, UnitAmounts
 from ...kernels.programs import forest
 from ...kernels.programs import strong as strong_kernels
 from ...kernels.programs.forest import tree_sizes
 from ...kernels.programs.strong import COMPLETE, Search, find_components
 from ...partition.store.manifest import GraphInfo
-from ..engines.operations.contract import contraction_bytes
+from ..engines.operations.contract import CONTRACTING, contraction_bytes
 from ..engines.operations.marks import VertexPlaces, union
 from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import ProgramResult, Tell
@@ -81,7 +79,7 @@ class StrongProgram:
 
     condense: bool = False
     weighted = scans_once = False
-    calls = Calls((IntegerSum, Min), (strong_kernels, forest, contract, radix_sort_with), whole=())
+    calls = Calls((IntegerSum, Min), (strong_kernels, forest, *CONTRACTING), whole=())
 
     @property
     def columns(self) -> tuple[str, ...]:

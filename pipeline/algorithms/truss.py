@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ...kernels.base.sort import radix_sort
 from ...kernels.base.team import Team
 from ...kernels.base.turns import no_turns
-from ...kernels.pieces import contract
 from ...kernels.pieces.operators import UnitAmounts
 from ...kernels.programs import truss
 from ...kernels.programs.truss import (
@@ -29,7 +28,7 @@ from ...kernels.programs.truss import (
     remove_edges,
 )
 from ...partition.store.manifest import GraphInfo
-from ..engines.operations.contract import contraction_bytes
+from ..engines.operations.contract import CONTRACTING, contraction_bytes
 from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import ProgramResult, Tell
 from ..engines.operations.vectors import Counts, VectorType, vectors_bytes
@@ -58,7 +57,7 @@ class TrussProgram:
     edges: int
     columns = ("src", "dst", "truss")
     weighted = scans_once = False
-    calls = Calls((), (contract, radix_sort, truss), whole=())
+    calls = Calls((), (*CONTRACTING, radix_sort, truss), whole=())
 
     def held_bytes(self, counts: Counts) -> int:
         return truss_bytes(counts, self.edges)

@@ -123,7 +123,9 @@ def _judge_store(
     executor: Executor,
     resources: Resources,
 ) -> Verdict:
-    need = _store_bytes(store, result, executor.threads) + judge.vertex_bytes * store.info.vertices
+    info = store.info
+    need = _store_bytes(store, result, executor.threads) + judge.row_bytes * result.rows
+    need += judge.vertex_bytes * info.vertices + judge.edge_bytes * info.edges
     if not fits(need, resources.limit):
         raise too_little(_STEP, need, resources.limit)
     team, planned = Team(executor.threads), held_now() + need
@@ -171,7 +173,7 @@ def _judge_edges(
         facts = facts_of(edges, dense_domain(edges), choices.directed, True, 1, ONE, closely)
         texts = facts.reading.distinct
         judging = judging_bytes(facts.domain, edges.id_type, texts, result, threads)
-        judging += judge.vertex_bytes * facts.domain
+        judging += judge.vertex_bytes * facts.domain + judge.row_bytes * result.rows
         held = 8 * facts.rows + dictionary_bytes(facts)
         return facts, held + max(threads * reading_bytes(facts), judging), judging
 
@@ -199,7 +201,7 @@ def _judge_edges(
     n, offsets = facts.vertices, 8 * (facts.vertices + 1)
     texts = facts.reading.distinct
     reading = reading_store_bytes(n, edges.id_type, texts, built.final_bytes, offsets, threads)
-    then = _STEP, judging + reading + judge.vertex_bytes * n
+    then = _STEP, judging + reading + judge.vertex_bytes * n + judge.edge_bytes * facts.rows
     with TemporaryFolder(parent=resources.scratch) as folder:
         store = build_store_for(
             then, refused, edges, Path(folder, "graph.dg"), choices, executor, resources

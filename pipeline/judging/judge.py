@@ -20,7 +20,8 @@ class Judge(NamedTuple):
     ``"store"``: a Store. ``"edges"``: JudgedEdges (graph.py). ``"sources"``: JudgedEdges, and a
     third argument with the places of the question's sources. scans: whether edges in memory suffice
     if the graph is ``"edges"``; if not, a store is built. vertex_bytes: bytes for each vertex
-    beyond those for judging a search. kernels: modules of the kernels that ``validate`` calls.
+    beyond those for judging a search. edge_bytes, row_bytes: bytes for each edge of the graph, and
+    for each row of the result. kernels: modules of the kernels that ``validate`` calls.
     needs_weights: tells whether the graph must have weights to judge a result. personalizes:
     whether ``validate`` takes the file that a result was personalized by.
     """
@@ -29,6 +30,8 @@ class Judge(NamedTuple):
     graph: Literal["search", "store", "edges", "sources"] = "edges"
     scans: bool = False
     vertex_bytes: int = 0
+    edge_bytes: int = 0
+    row_bytes: int = 0
     kernels: Sequence[ModuleType] = (programs,)
     needs_weights: Callable[[Result], bool] = lambda result: False
     personalizes: bool = False

@@ -121,9 +121,6 @@ def validate_condensation(graph: JudgedEdges, result: Result) -> CondensationVer
     """
     check_kind(result, graph.directed)
     names, rules = graph.names, []
-    if not graph.take(_ROW_BYTES * result.rows):
-        verdict = verdict_of(graph, result, [], "none", result.rows)
-        return CondensationVerdict(**verdict, rows=result.rows)
     places_of = PlaceLookup(names)
     component = _named_components(graph)
     keys = np.empty(result.rows, np.uint64)
@@ -208,6 +205,7 @@ def _named_components(graph: JudgedEdges) -> NDArray[np.uint32] | None:
 CONDENSATION = Judge(
     validate_condensation,
     vertex_bytes=JUDGING_BYTES,
+    row_bytes=_ROW_BYTES,
     kernels=(programs, strong),
 )
 STRONG = Judge(validate_strong, vertex_bytes=JUDGING_BYTES, kernels=(programs, strong))

@@ -1,6 +1,6 @@
 """Validation of truss numbers. The rules are in kernels/judging/programs.py.
 
-All truss numbers are found anew. If the edges do not fit the memory limit, nothing is judged.
+All truss numbers are found anew.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from .judge import Judge
 from .programs import rule_of, verdict_of
 from .searches import PlaceLookup, RuleVerdict, Verdict, check_kind, named, rows_at_once
 
-_ROW_BYTES = 4 * 8
-
 
 class TrussVerdict(Verdict):
     """Verdict on truss numbers. largest: the largest one of the result."""
@@ -34,9 +32,6 @@ class TrussVerdict(Verdict):
 def validate_truss(graph: JudgedEdges, result: Result) -> TrussVerdict:
     """Return the verdict on truss numbers. Raises InputError as ``validate_components`` does."""
     check_kind(result, graph.directed)
-    if not graph.take(EDGE_BYTES * graph.edges + _ROW_BYTES * result.rows):
-        verdict = verdict_of(graph, result, [], "none", result.rows)
-        return TrussVerdict(**verdict, rows=result.rows, largest=0)
     names, rules = graph.names, []
     keys, number = _found_anew(graph)
     places_of, by_id = PlaceLookup(names), numbers_by_id(names)
@@ -95,4 +90,6 @@ def _found_anew(graph: JudgedEdges) -> tuple[NDArray[np.uint64], NDArray[np.int6
     return keys, support.astype(np.int64) + 2
 
 
-TRUSS = Judge(validate_truss, vertex_bytes=3 * 8 + 4, kernels=(programs, truss))
+TRUSS = Judge(
+    validate_truss, vertex_bytes=3 * 8 + 4, edge_bytes=EDGE_BYTES, kernels=(programs, truss)
+)

@@ -12,6 +12,7 @@ import pytest
 from delegraph.pipeline.bench.algorithms import BENCHED, AlgorithmReport
 from delegraph.pipeline.questions import FORMS, QUESTIONS
 from support.graphs import random_edges
+from support.marks import slow
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_a_report(ok, store, algorithm):
         assert report["iteration_seconds"]["max"] < seconds["max"]
 
 
-@pytest.mark.parametrize("what", [[], ["--ablation"], ["--algorithm", "pagerank"]])
+@pytest.mark.parametrize("what", [[], slow(["--ablation"]), ["--algorithm", "pagerank"]])
 def test_events_of_each_bench(ok, store, tmp_path, what):
     """Steps of a bench are told as events, and in a heartbeat file."""
     file = tmp_path / "heartbeat.json"

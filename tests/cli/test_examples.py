@@ -23,7 +23,7 @@ from delegraph.kernels.gpu.device import DeviceError, open_device
 from support import processes
 from support.batches import every_state, write_batch
 from support.graphs import random_edges
-from support.marks import slow
+from support.marks import nightly
 
 VERTICES = 1200
 
@@ -172,12 +172,12 @@ def test_every_command_has_one(command):
     assert examples(HELP[command])
 
 
-@pytest.mark.parametrize("command", [slow(c) if c in LONG else c for c in TOGETHER])
+@pytest.mark.parametrize("command", [nightly(c) if c in LONG else c for c in TOGETHER])
 def test_they_run(command, files, delegraph):
     run_all(files, delegraph, command, workers=False)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", TOGETHER)
+@pytest.mark.parametrize("command", [nightly(c) if c in LONG else c for c in TOGETHER])
 def test_they_run_by_workers(command, files, delegraph):
     run_all(files, delegraph, command, workers=True)

@@ -32,7 +32,7 @@ def sources(tmp_path_factory) -> Path:
     return shutil.copytree(ROOT, tmp_path_factory.mktemp("sources") / "src", ignore=left_out)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_wheel(sources, tmp_path):
     """``python -m build`` makes the wheel from the source distribution: pure, with all sources, and
     with compiled kernels.
@@ -55,7 +55,7 @@ def test_wheel(sources, tmp_path):
     assert not [name for name in names if "/tests/" in name]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_dockerfile(sources, tmp_path):
     """All steps of the Dockerfile but FROM run in a new virtual environment; then the image's
     command runs.

@@ -18,7 +18,7 @@ import delegraph as package
 from delegraph.partition.disk import memory, remote
 from delegraph.partition.errors import InputError
 from support.graphs import random_edges
-from support.marks import slow
+from support.marks import nightly, slow
 from support.object_store import cut_off, refused, silent, wait_for_request
 from support.outputs import digest
 from support.processes import cluster, command, peak_of
@@ -214,7 +214,7 @@ def test_workers_read_there(bucket, edges, tmp_path, ok):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ids", ["dense", "strings"])
+@pytest.mark.parametrize("ids", ["dense", nightly("strings")])
 @pytest.mark.parametrize("name", ["build", "components"])
 def test_a_memory_limit_is_kept(bucket, tmp_path, ids, name):
     graph = bucket.copy(of_file(tmp_path / "edges", ids, 3_000_000), "edges")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ....kernels.base.sort import radix_sort_with
 from ....kernels.base.team import Team
+from ....kernels.pieces import contract as kernels
 from ....kernels.pieces.contract import (
     add_up_pairs,
     collect_pairs,
@@ -31,6 +32,9 @@ from ...ranks.communicator import Communicator
 from ..ranks.graph import Adjacency, RankGraph
 from .tally import Note
 from .vectors import Vector
+
+CONTRACTING = kernels, radix_sort_with
+"""The kernels that contractions call."""
 
 _PAIR_BYTES = 8 + 8
 _COPIES = 4

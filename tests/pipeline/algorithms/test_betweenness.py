@@ -19,7 +19,7 @@ from delegraph.pipeline.algorithms.betweenness import BetweennessProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from support.graphs import SHAPES, edges_of
 from support.many_paths import diamonds, grid, layers, layers_beside_a_path
-from support.marks import slow
+from support.marks import nightly, slow
 from support.programs import run_program, stored
 
 definition = import_module("networkx.algorithms.centrality.betweenness")
@@ -62,13 +62,13 @@ def test_a_grid_from_a_corner(ok, edge_list, tmp_path):
 
 
 @pytest.mark.parametrize("graph", [slow(layers), layers_beside_a_path])
-@pytest.mark.parametrize("directed", [False, slow(True)])
+@pytest.mark.parametrize("directed", [False, nightly(True)])
 @pytest.mark.parametrize(
     ("layout", "ranks", "on_disk"),
     [
         ("one", 1, False),
         slow("one", 1, True),
-        slow("delegate", 2, False),
+        nightly("delegate", 2, False),
         slow("delegate", 3, True),
         slow("2d", 3, False),
         slow("1d", 2, True),

@@ -137,7 +137,7 @@ BENCHED = ("three", "grid-directed")  # whose bench by ranks is measured, too
 
 
 @pytest.mark.parametrize(
-    "name", [nightly(name) if name == "strings" else slow(name) for name in OPTIONS]
+    "name", [slow(name) if name in ("three", "weighted") else nightly(name) for name in OPTIONS]
 )
 def test_projection_against_measurement(name, tmp_path):
     small = build(tmp_path / "small", 100, **OPTIONS[name])

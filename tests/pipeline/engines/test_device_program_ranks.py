@@ -64,7 +64,7 @@ from delegraph.pipeline.results.checkpoint import Checkpoint
 from delegraph.pipeline.run import ending
 from support.degrees import check_degrees, degree_program
 from support.graphs import SHAPES, SMALL, edges_of, graphs, grid, random_edges
-from support.marks import mostly_slow, nightly, partly_nightly, slow
+from support.marks import mostly_nightly, nightly, partly_nightly, slow
 from support.paths import WEIGHTS, check_paths, entries_of, program_of
 from support.processes import command, wait_until, workers_of
 from support.programs import stored
@@ -565,7 +565,7 @@ def test_eight_devices_emulated(eight_emulated, tmp_path, layout):
     check_all(store, eight_emulated, 8, "nccl")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_several_times_emulated(emulated, tmp_path):
     check_several_times(tmp_path, emulated, "nccl")
 
@@ -636,9 +636,10 @@ def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
     assert split.any() == (layout != "1d")
 
 
-@pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "grid"))
-@pytest.mark.parametrize("stands", mostly_slow(STANDS, "columns"))
-@pytest.mark.parametrize("direct", [True, slow(False)])
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", mostly_nightly(LAYOUTS, "grid"))
+@pytest.mark.parametrize("stands", STANDS)
+@pytest.mark.parametrize("direct", [True, nightly(False)])
 def test_where_entries_stand_emulated(emulated, tmp_path, monkeypatch, direct, stands, layout):
     check_where_entries_stand(emulated, tmp_path, monkeypatch, 3, direct, stands, layout, "nccl")
 

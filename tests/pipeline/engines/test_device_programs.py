@@ -41,7 +41,7 @@ from delegraph.pipeline.engines.operations.program import DeviceProgram, Program
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, SMALL, edges_of, graphs
 from support.many_paths import layers, layers_beside_a_path
-from support.marks import mostly_slow, slow
+from support.marks import mostly_slow, nightly, slow
 from support.paths import WEIGHTS as PATH_WEIGHTS
 from support.paths import check_paths, entries_of, program_of
 from support.programs import stored
@@ -884,7 +884,7 @@ def test_an_emulated_walk(emulated, stores, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("most", [0.0, slow(MOST_PATHS)])
-@pytest.mark.parametrize("shared", [slow(0), 1 << 60])
+@pytest.mark.parametrize("shared", [nightly(0), 1 << 60])
 @pytest.mark.parametrize(
     "shape", mostly_slow(["star", "cliques", "hubs", "path", "empty rows"], "star")
 )

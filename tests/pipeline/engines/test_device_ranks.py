@@ -433,6 +433,7 @@ def test_a_graph_generated_across_workers(two_devices, name, layout):
 # On emulated devices
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("threshold", "directed"), [(1, True), slow(6, False)])
 @pytest.mark.parametrize("shape", SMALL)
 def test_the_host_emulated(emulated, edge_list, tmp_path, shape, threshold, directed):

@@ -167,7 +167,7 @@ def one_of_three_killed(monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("command", ["pagerank", "betweenness"])

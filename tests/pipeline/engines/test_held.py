@@ -150,7 +150,7 @@ def test_rows_are_those_of_a_store(edge_list, tmp_path, monkeypatch, shape, dire
             np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_limit_is_kept(delegraph, tmp_path):
     """A memory limit is kept from the least limit at which rows fit in memory; right below it, a
     store is built.

@@ -27,7 +27,7 @@ from delegraph.pipeline.engines.operations import operations, wide_paths
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, edges_of, graphs, store_options
-from support.marks import slow
+from support.marks import mostly_nightly, nightly, slow
 from support.programs import run_program, stored
 from support.searches import check_distances, check_nearest, check_sums
 
@@ -241,8 +241,8 @@ def test_sources_apart_take_no_more_than_there_is(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("layout", ["one", "delegate", "2d"])
+@pytest.mark.parametrize("directed", [False, nightly(True)])
+@pytest.mark.parametrize("layout", mostly_nightly(["one", "delegate", "2d"], "one"))
 def test_searches_of_many_windows(tmp_path, monkeypatch, layout, directed):
     """Searches are right with more vertices than a window has and more edges than a turn: threads
     write the same words.

@@ -43,7 +43,7 @@ from delegraph.pipeline.ranks.communicator import (
     ThreadGroup,
 )
 from support.graphs import edges_of, random_edges
-from support.marks import slow
+from support.marks import nightly, slow
 from support.outputs import distances_of
 from support.ranks import search_by_threads
 from support.searches import violations_of
@@ -359,7 +359,7 @@ def large(tmp_path_factory) -> Path:
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [nightly(1), 2])
 def test_a_limit_between_both_needs(delegraph, ok, large, tmp_path, workers):
     """The least limit that a refusal names is that of edges on disk, and plan and bfs keep to
     it.

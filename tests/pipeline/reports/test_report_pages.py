@@ -294,7 +294,7 @@ def changed(document):
         yield other
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_records_may_lack_anything(ok, graph, search_result, tmp_path):
     ok("pagerank", graph, "-o", tmp_path / "ranks", "--iterations", 3)
     for path in (search_result, tmp_path / "ranks", graph):
@@ -349,7 +349,7 @@ def test_ids_may_be_anything(ok, edge_list, tmp_path):
     assert names == {"<script>", '"', "", "a\\x0ab", f"{'z' * 19}\u2026{'z' * 20}"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_very_many_levels(search_result, tmp_path):
     """A page of very many levels has few rows, from an older record that lists all levels or a
     result without a record.

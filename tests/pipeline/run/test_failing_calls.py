@@ -15,6 +15,7 @@ import pytest
 
 from support.failing import Failing
 from support.graphs import random_edges
+from support.marks import nightly
 from support.outputs import digest, distances_of
 
 
@@ -25,7 +26,7 @@ def left(folder: Path) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("elsewhere", [False, nightly(True)])
 @pytest.mark.parametrize("what", ["build", "bfs"])
 def test_an_error_at_each_call(delegraph, edge_list, tmp_path, monkeypatch, what, elsewhere):
     edges = edge_list(*random_edges(1, 50, 300), name="in/edges.parquet")

@@ -26,7 +26,7 @@ from delegraph.partition.disk.work import begin_work
 from delegraph.pipeline.build import build, prepare
 from delegraph.pipeline.run.execute import Executor
 from support.graphs import random_edges
-from support.marks import slow
+from support.marks import nightly, slow
 from support.outputs import digest, distances_of
 from support.processes import (
     KILLED_BEFORE_THE_RECORD,
@@ -36,7 +36,7 @@ from support.processes import (
     workers_of,
 )
 
-KILLS = [2, slow(12)]
+KILLS = [2, nightly(12)]
 
 
 def killed_at(line: list[str], moment: float | Callable[[], bool]) -> bool:

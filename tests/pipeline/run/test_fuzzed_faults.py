@@ -11,7 +11,7 @@ import pytest
 from support.faulty_calls import library
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_commands_that_fail_or_are_killed(tmp_path):
     if library() is None:
         pytest.skip("no C compiler")

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from delegraph.partition.disk import memory
-from support.marks import partly_nightly
+from support.marks import mostly_nightly
 from support.processes import command, peak_of
 
 MB = 10**6
@@ -66,7 +66,8 @@ def least_limit(stderr: str) -> int:
     return memory.parse_bytes(match[1])
 
 
-@pytest.mark.parametrize("through", partly_nightly(["a store", "the edge list"], "a store"))
+@pytest.mark.nightly
+@pytest.mark.parametrize("through", ["a store", "the edge list"])
 def test_parents_with_long_names_are_written_within_a_limit(tmp_path, through):
     """A star around a name of 20 kB is written within a limit: a result has the name as often as
     there are leaves.
@@ -91,7 +92,7 @@ def test_parents_with_long_names_are_written_within_a_limit(tmp_path, through):
     assert stderr.returncode == 0, stderr.stderr
 
 
-@pytest.mark.parametrize("name", partly_nightly(FILES, "skewed", "equal rows"))
+@pytest.mark.parametrize("name", mostly_nightly(FILES, "2000 bytes", "large pages"))
 def test_a_build_keeps_any_limit_or_refuses_within_it(tmp_path, name):
     path, out = tmp_path / "e.parquet", tmp_path / "g.dg"
     table = table_of(name.split(",")[0])

@@ -21,7 +21,7 @@ from delegraph.partition.store.layout import default_partitions
 from delegraph.pipeline.build import plan
 from delegraph.pipeline.engines.engine import CODE_BYTES
 from support.graphs import random_edges
-from support.marks import partly_nightly, slow
+from support.marks import nightly, partly_nightly, slow
 from support.outputs import distances_of
 from support.processes import command, peak_of
 
@@ -88,7 +88,7 @@ BUILDS = [
 
 @pytest.mark.parametrize(
     ("options", "name"),
-    partly_nightly([*BUILDS, ("grid", "sparse"), ("weights", "weighted")], ("directed", "strings")),
+    partly_nightly([*BUILDS, ("grid", "sparse"), ("weights", "weighted")], *BUILDS[1:]),
 )
 def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
     chosen = OPTIONS.get(options, WEIGHTS)
@@ -149,9 +149,9 @@ def test_a_search_of_very_many_levels_keeps_its_limit(tmp_path):
     ("by", "name"),
     [
         ("the store", "dense"),
-        ("the store", "strings"),
+        nightly("the store", "strings"),
         ("the edge list", "sparse"),
-        ("the edge list", "strings"),
+        nightly("the edge list", "strings"),
     ],
 )
 def test_validation_keeps_its_limit(graphs, tmp_path, by, name):
@@ -178,9 +178,9 @@ TO_A_STORE = ("--partitions", 2)
     ("name", "source", "options", "layout"),
     [
         ("dense", 0, (), "edges"),  # as it comes takes the least
-        ("dense", 0, TO_A_STORE, "delegate"),
+        nightly("dense", 0, TO_A_STORE, "delegate"),
         ("sparse", 0, (), "csr"),
-        ("strings", "vertex 0", (), "csr"),
+        nightly("strings", "vertex 0", (), "csr"),
     ],
 )
 def test_the_least_limit_for_an_edge_list(graphs, tmp_path, name, source, options, layout):
@@ -324,7 +324,10 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
         ("plain", "pagerank"),
         ("plain", "closeness"),
         ("plain", "hits"),
+        ("grid", "labels"),
         ("plain", "cores"),
+        ("grid", "strong"),
+        ("grid", "clustering"),
         ("grid", "truss"),
         ("weights", "degree"),
         ("plain", "bfs"),
