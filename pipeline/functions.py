@@ -927,7 +927,7 @@ def strong(
     graph: AnyPath | EdgeSource,
     *,
     output: None = None,
-    condense: bool,
+    condense: bool = False,
     **options: Unpack[AskingOptions],
 ) -> Result: ...
 

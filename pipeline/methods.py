@@ -293,9 +293,6 @@ class QuestionMethods:
         """
         return self._ask("degree", {"unweighted": unweighted})
 
-    @overload
-    def strong(self, *, condense: bool) -> Result: ...
-
     def strong(self, *, condense: bool = False) -> Result:
         """Find strongly connected components: the least vertex of each vertex's component.
 

@@ -101,7 +101,7 @@ def methods() -> str:
     parts = [head + _METHODS]
     for question in QUESTIONS.values():
         parameters = [each for each in question.parameters if not each.written]
-        if len(question.forms) > 1:
+        if _results_differ(question):
             forms = (
                 _method(question, _taken(question, form), form.result, "...")
                 for form in question.forms
@@ -151,12 +151,12 @@ def _function(question: Question) -> str:
 
 
 def _taken(question: Question, form: Form) -> list[Parameter]:
-    """Return the parameters of one form without an output; if there are several forms, the first
-    parameter is required.
+    """Return the parameters of one form without an output; if forms have results of several
+    classes, the first parameter is required.
     """
     every = (each for each in question.parameters if not each.written)
     taken = [each for each in every if _is_of(question, each, form)]
-    if len(question.forms) == 1:
+    if not _results_differ(question):
         return taken
     first = taken[0]
     return [first._replace(default=REQUIRED), *taken[1:]]
@@ -170,6 +170,10 @@ def _is_of(question: Question, parameter: Parameter, form: Form) -> bool:
         return True
     deciding = all(parameter.name not in question.taken_by(each) for each in question.forms)
     return deciding and form is not question.forms[0]
+
+
+def _results_differ(question: Question) -> bool:
+    return len({form.result for form in question.forms}) > 1
 
 
 def _results(question: Question) -> str:

@@ -34,7 +34,9 @@ def check(store: Store, folder: Path, **how: Any) -> None:
     assert len(ends) == len(found)
     assert found == wanted
     for result in results[1:]:
-        assert not any(len(values) for values in result.values.values())
+        for values in result.values.values():
+            assert isinstance(values, np.ndarray)
+            assert not len(values)
 
 
 @given(
@@ -58,7 +60,7 @@ CLIQUES = np.concatenate([np.triu_indices(size, 1) for size in range(3, 12)], ax
 GRAPHS: dict[str, tuple[Any, Any]] = {
     **{name: SHAPES[name] for name in ("two vertices", "self-loop", "clique", "star", "cliques")},
     "a dense graph": random_edges(5, 60, 1200),
-    "cliques in a clique": CLIQUES,
+    "cliques in a clique": (CLIQUES[0], CLIQUES[1]),
     "a ring of triangles": (
         np.r_[0:99, 0:99, 1:99, 0],
         np.r_[100:199, np.r_[1:99, 0], 100:198, 198],

@@ -105,7 +105,7 @@ def still_right(
     """Return whether the changed cell is as right: another valid parent, or a PageRank that two
     iterations allow.
     """
-    edge = to, row.get("vertex")
+    edge = to, row.get("vertex", -1)
     if column == "parent" and row["distance"] and edge in graph.weight_of:
         (above,) = (other["distance"] for other in rows if other["vertex"] == to)
         step = graph.weight_of[edge] if question.startswith("sssp") else 1
