@@ -315,6 +315,30 @@ def least_leaving(
     return least
 
 
+def spanning_forest(
+    src: NDArray, dst: NDArray, vertices: int, weight: NDArray | None = None
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Return both ends, the lesser first, and the weight (None: zeros) of each edge of the minimum
+    spanning forest, by rising ends. Edges count by weight, then by their ends; directions count for
+    nothing.
+
+    >>> edges = spanning_forest(np.array([0, 2, 0]), np.array([1, 1, 2]), 3, np.array([5, 1, 5]))
+    >>> [column.tolist() for column in edges]
+    [[0, 1], [1, 2], [5, 1]]
+    """
+    weight = np.zeros(len(src), np.uint32) if weight is None else weight
+    low, high = np.minimum(src, dst), np.maximum(src, dst)
+    tree, taken = np.arange(vertices), []
+    for e in np.lexsort([high, low, weight]):
+        first, other = tree[low[e]], tree[high[e]]
+        if first != other:
+            tree[tree == other] = first
+            taken.append(e)
+    edges = np.array(taken, np.int64)
+    edges = edges[np.lexsort([high[edges], low[edges]])]
+    return low[edges], high[edges], weight[edges]
+
+
 def cores(src: NDArray, dst: NDArray, vertices: int) -> tuple[NDArray[np.int64], int]:
     """Return the core number of each vertex, and the number of rounds. The edges are directed, each
     once and no self-loop, and the degree counts both ends: give undirected edges in one direction.

@@ -234,6 +234,10 @@ class Operations:
         """Count edges of ``whole`` that a program has looked at by itself."""
         self._note(edges, 0)
 
+    def note_sent(self, sent: int) -> None:
+        """Count bytes that a program has sent to other ranks by itself."""
+        self._labels_sent += sent
+
     # Vectors
 
     def vector(self, kind: VectorType, value: Any = 0) -> Vector:
