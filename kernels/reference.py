@@ -290,6 +290,55 @@ def sums(src: NDArray, dst: NDArray, x: NDArray, weight: NDArray | None = None) 
     return came
 
 
+def least_leaving(
+    src: NDArray, dst: NDArray, x: NDArray[np.uint64], weight: NDArray[np.uint32] | None = None
+) -> NDArray[np.uint64]:
+    """Return, for each vertex v, the least word of the edges u -> v that come from another group;
+    the greatest word where there is none, or where ``x[v]`` is that.
+
+    x: the group of each vertex in the high half, its number in the low half. weight: the bits of
+    weights, which are an edge's high half; None for zeros. The low half is the number of u.
+
+    >>> x = np.array([0 << 32 | 0, 0 << 32 | 1, 2 << 32 | 2], np.uint64)
+    >>> word = least_leaving(np.array([0, 2]), np.array([1, 1]), x, np.array([3, 7], np.uint32))[1]
+    >>> int(word >> np.uint64(32)), int(word & np.uint64(0xFFFFFFFF))
+    (7, 2)
+    """
+    half, low = np.uint64(32), np.uint64((1 << 32) - 1)
+    none = ~np.uint64(0)
+    least = np.full(len(x), none)
+    given = x[src] & low
+    if weight is not None:
+        given |= weight.astype(np.uint64) << half
+    counts = (x[src] >> half != x[dst] >> half) & (x[dst] != none)
+    np.minimum.at(least, dst[counts], given[counts])
+    return least
+
+
+def spanning_forest(
+    src: NDArray, dst: NDArray, vertices: int, weight: NDArray | None = None
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Return both ends, the lesser first, and the weight (None: zeros) of each edge of the minimum
+    spanning forest, by rising ends. Edges count by weight, then by their ends; directions count for
+    nothing.
+
+    >>> edges = spanning_forest(np.array([0, 2, 0]), np.array([1, 1, 2]), 3, np.array([5, 1, 5]))
+    >>> [column.tolist() for column in edges]
+    [[0, 1], [1, 2], [5, 1]]
+    """
+    weight = np.zeros(len(src), np.uint32) if weight is None else weight
+    low, high = np.minimum(src, dst), np.maximum(src, dst)
+    tree, taken = np.arange(vertices), []
+    for e in np.lexsort([high, low, weight]):
+        first, other = tree[low[e]], tree[high[e]]
+        if first != other:
+            tree[tree == other] = first
+            taken.append(e)
+    edges = np.array(taken, np.int64)
+    edges = edges[np.lexsort([high[edges], low[edges]])]
+    return low[edges], high[edges], weight[edges]
+
+
 def cores(src: NDArray, dst: NDArray, vertices: int) -> tuple[NDArray[np.int64], int]:
     """Return the core number of each vertex, and the number of rounds. The edges are directed, each
     once and no self-loop, and the degree counts both ends: give undirected edges in one direction.

@@ -29,6 +29,7 @@ __all__ = [
     "degree",
     "eccentricity",
     "eigenvector",
+    "forest",
     "harmonic",
     "hits",
     "katz",
@@ -1039,3 +1040,54 @@ def truss(
         The result; with an output its record, whether it was there already, and notes for the user.
     """
     return ask("truss", graph, output, {}, options)
+
+
+@overload
+def forest(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def forest(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: None = None,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+@public
+def forest(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath | None = None,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Find a minimum spanning forest: the lightest edges that connect what is connected.
+
+    The result has a row for each edge of the forest: ``src``, its lesser end, ``dst``, and
+    ``weight`` if the graph has weights. Directions make no difference. Of edges with the same
+    weight, the one with the least end comes first, then the one with the least other end, so that a
+    graph has one forest.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        unweighted: ignore the weights of the graph.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask("forest", graph, output, {"unweighted": unweighted}, options)

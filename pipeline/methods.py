@@ -327,3 +327,16 @@ class QuestionMethods:
         direction.
         """
         return self._ask("truss", {})
+
+    def forest(self, *, unweighted: bool = False) -> Result:
+        """Find a minimum spanning forest: the lightest edges that connect what is connected.
+
+        The result has a row for each edge of the forest: ``src``, its lesser end, ``dst``, and
+        ``weight`` if the graph has weights. Directions make no difference. Of edges with the same
+        weight, the one with the least end comes first, then the one with the least other end, so
+        that a graph has one forest.
+
+        Args:
+            unweighted: ignore the weights of the graph.
+        """
+        return self._ask("forest", {"unweighted": unweighted})

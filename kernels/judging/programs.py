@@ -136,6 +136,13 @@ CONDENSATION_RULES = {
     4: "components that edges lead between have a row",
 }
 
+FOREST_RULES = {
+    1: "every row is an edge of the minimum spanning forest, its lesser end first",
+    2: "every edge of the minimum spanning forest has a row",
+    3: "no two rows are the same edge",
+    4: "every weight is that of the edge",
+}
+
 TRUSS_RULES = {
     1: "a row is an edge of the graph, its lesser end first, and no other row is the same edge",
     2: "every edge of the graph has a row",

@@ -18,6 +18,8 @@ from ..base.compiled import Struct
 from ..base.intrinsics import fetch_add, fetch_min, fetch_or
 from .piece import weight_of
 
+_HALF, _LOW = np.uint64(32), np.uint64((1 << 32) - 1)
+
 
 class Sum(NamedTuple):
     """The sum of 64-bit floats. unit: the neutral value."""
@@ -52,11 +54,25 @@ class Min(NamedTuple):
     full: np.uint64
 
 
+class LeastLeaving(NamedTuple):
+    """The least edge that leaves a group of vertices, among the edges of a vertex.
+
+    A vertex has its group in the high half of its word, and its own number in the low half. An edge
+    to a vertex of another group gives the bits of its weight, which rise with the weight, and below
+    them the number of the neighbour. So the least word is that of the edge with the least weight,
+    and of several the one to the least neighbour. If edges have no weights, all are alike. unit:
+    the greatest word: no edge.
+    """
+
+    unit: np.uint64 = np.uint64((1 << 64) - 1)
+
+
 SUM = Struct(Sum, (types.float64,))
 WEIGHTED_SUM = Struct(WeightedSum, (types.float64, types.boolean))
 INTEGER_SUM = Struct(IntegerSum, (types.uint64,))
 OR = Struct(Or, (types.uint64, types.uint64))
 MIN = Struct(Min, (types.uint64, types.uint64))
+LEAST_LEAVING = Struct(LeastLeaving, (types.uint64,))
 
 
 class UnitAmounts(NamedTuple):
@@ -94,12 +110,16 @@ Spread = IntegerSum | Or | Min
 
 Operator = AnySum | Spread
 
+Across = LeastLeaving
+"""The operators whose values depend on both ends of an edge. Threads can combine them at once."""
+
 FOLDS = {
     Sum: np.add,
     WeightedSum: np.add,
     IntegerSum: np.add,
     Or: np.bitwise_or,
     Min: np.minimum,
+    LeastLeaving: np.minimum,
 }
 """The NumPy function by which each operator combines arrays of values."""
 
@@ -115,6 +135,13 @@ def combine(operator: Any, left: Any, right: Any) -> Any:
 
 def along(operator: Any, value: Any, weights: Any, edge: Any) -> Any:
     """Return the value at an edge's end as the edge passes it on. Only kernels can call this."""
+    raise NotImplementedError
+
+
+def across(operator: Any, here: Any, there: Any, weights: Any, edge: Any) -> Any:
+    """Return what an edge gives to one of its ends, by the values at this end and at the other one.
+    Only kernels can call this.
+    """
     raise NotImplementedError
 
 
@@ -148,7 +175,7 @@ def prefers(rule: Any, place: Any, label: Any, total: Any, other: Any, other_tot
 def _combine(operator, left, right):
     if operator.instance_class is Or:
         return lambda operator, left, right: left | right
-    if operator.instance_class is Min:
+    if operator.instance_class in (Min, LeastLeaving):
         return lambda operator, left, right: min(left, right)
     return lambda operator, left, right: left + right
 
@@ -162,6 +189,17 @@ def _along(operator, value, weights, edge):
     return lambda operator, value, weights, edge: value
 
 
+@overload(across)
+def _across(operator, here, there, weights, edge):
+    def leaving(operator, here, there, weights, edge):
+        if here >> _HALF == there >> _HALF:
+            return operator.unit
+        bits = np.uint64(weights[edge]) if weights.shape[0] else np.uint64(0)
+        return bits << _HALF | there & _LOW
+
+    return leaving
+
+
 @overload(finished)
 def _finished(operator, value):
     if operator.instance_class is Or:
@@ -173,7 +211,7 @@ def _finished(operator, value):
 
 @overload(merge)
 def _merge(operator, values, place, value):
-    if operator.instance_class is Min:
+    if operator.instance_class in (Min, LeastLeaving):
 
         def least(operator, values, place, value):
             return value < values[place] and value < fetch_min(values, place, value)

@@ -118,6 +118,11 @@ class Answer(NamedTuple):
     group_sizes: Column | None = None
     pairs: Pairs | None = None
 
+    @property
+    def is_written(self) -> bool:
+        """Return whether the run has written its result itself."""
+        return not self.columns and self.pairs is None
+
     def rows(self, names: Names, form: str, columns: Columns | None = None) -> Rows:
         """Return the rows of the result. form: of the question. columns: others than the answer's;
         None for these.
@@ -296,7 +301,7 @@ def run_to_result(
         run.notes.extend((*device_notes, *work.notes))
         ran, answer = _run(algorithm, graph, choices, run)
         run.notes.extend(row_notes(ran.subject.record, info))
-        found = write(ran.subject, answer, run) if answer.columns else None
+        found = None if answer.is_written else write(ran.subject, answer, run)
         run.notes.extend(answer.notes)
         record = record_of(ran, answer, run, found)
         if told is not None:

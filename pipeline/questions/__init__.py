@@ -14,6 +14,7 @@ from .cores import CORES
 from .degree import DEGREE
 from .eccentricity import ECCENTRICITY
 from .eigenvector import EIGENVECTOR
+from .forest import FOREST
 from .harmonic import HARMONIC
 from .hits import HITS
 from .katz import KATZ
@@ -46,6 +47,7 @@ QUESTIONS: dict[str, Question] = {
         STRONG,
         CLUSTERING,
         TRUSS,
+        FOREST,
     )
 }
 """Questions by the command's name."""

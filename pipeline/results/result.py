@@ -237,9 +237,10 @@ def _files_at(name: str) -> dict[str, int]:
 
 def _algorithm_of(schema: pa.Schema) -> str:
     """Return the algorithm of a result that does not name it: the first one whose columns the
-    result has; if there is none, the first algorithm of all.
+    result has; if there is none, the first algorithm of all. Edges with values may be anything.
     """
-    whole = (name for name, form in FORMS.items() if form.columns_in(schema.names))
+    known = {name: form for name, form in FORMS.items() if "vertex" in form.keys}
+    whole = (name for name, form in known.items() if form.columns_in(schema.names))
     return next(whole, next(iter(FORMS)))
 
 

@@ -145,6 +145,7 @@ LATER = {
     "strong": {"condense": True},
     "clustering": {},
     "truss": {},
+    "forest": {},
 }
 """Questions that are asked nightly only."""
 

@@ -22,6 +22,7 @@ from ....kernels.base.numbering import is_identity, renumber_all
 from ....kernels.base.team import Team
 from ....kernels.base.turns import no_turns
 from ....kernels.pieces import active, gather, piece, tally, vertices
+from ....kernels.pieces.across import gather_across, scatter_across
 from ....kernels.pieces.active import cut_turns
 from ....kernels.pieces.gather import (
     CUTS,
@@ -36,6 +37,7 @@ from ....kernels.pieces.gather import (
 from ....kernels.pieces.operators import (
     FOLDS,
     TALLIED,
+    Across,
     Amounts,
     AnySum,
     IntegerSum,
@@ -231,6 +233,10 @@ class Operations:
     def note(self, edges: int) -> None:
         """Count edges of ``whole`` that a program has looked at by itself."""
         self._note(edges, 0)
+
+    def note_sent(self, sent: int) -> None:
+        """Count bytes that a program has sent to other ranks by itself."""
+        self._labels_sent += sent
 
     # Vectors
 
@@ -446,6 +452,33 @@ class Operations:
         self._product(operator, x, y, self._pulls(along), wanted)
         if wanted is not None:
             self._unmark()
+
+    def gather_across(self, operator: Across, x: Vector, y: Vector, along: bool = True) -> None:
+        """Combine what every edge u -> v gives to v, by ``x[v]``, ``x[u]`` and its weight, into
+        ``y[v]``. The ``y`` of a vertex whose ``x`` is the unit stays. Both vectors have ghosts.
+
+        along: whether edges are followed in their direction, or against it.
+        """
+        self.links.expand(x)
+        for values in y.ghosts.values():
+            values[:] = operator.unit
+        for adjacency, how in self._pulls(along):
+            self.communicator.check()
+            source, target = adjacency.source, adjacency.target
+            ends = *self._values(x, source), *self._values(x, target)
+            kernel, entered = (
+                (gather_across, source) if how == "gather" else (scatter_across, target)
+            )
+            into = y.at(entered.segment, self.graph)
+
+            def visit(
+                piece: Piece, *_: Any, kernel: Any = kernel, ends: Any = ends, into: Any = into
+            ) -> None:
+                kernel(operator, piece, *ends, into)
+
+            visits = adjacency.rows.every(self.team, visit)
+            self._note(int(adjacency.rows.offsets[-1]), visits.read)
+        self.links.fold(y, FOLDS[type(operator)])
 
     def spread(
         self,
@@ -805,5 +838,7 @@ def warm_up(
         if tallies:
             whole_kernels = tally.cut_rows, tally.tally_turns, tally.tally_class
             kernels += [*whole_kernels, tally.pick_of_entries]
+    if {Across} & set(operators):
+        kernels += [gather_across, scatter_across]
     compile_kernels(*kernels, load=load, leave_out=unused_operators, offsets=types)
     compile_kernels(*calls.kernels, leave_out=FOLDS.keys() - set(calls.operators), offsets=types)

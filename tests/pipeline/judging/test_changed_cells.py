@@ -72,6 +72,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "condensation": ("strong", {"condense": True}),
     "clustering": ("clustering", {}),
     "truss": ("truss", {}),
+    "forest": ("forest", {}),
     "sssp": ("sssp", {"source": 3}),
     "sssp to a distance": ("sssp", {"source": 3, "max_distance": 8}),
     "closeness": ("closeness", {}),

@@ -35,6 +35,7 @@ ALGORITHMS = {
     "components": ("components",),
     "condensation": ("strong", "--condense"),
     "truss": ("truss",),
+    "forest": ("forest",),
     "pagerank": ("pagerank", "--tolerance", 1e-8),
     "sssp": ("sssp", "--source", 1),
     "betweenness": ("betweenness", "--sources", 3),

@@ -182,6 +182,7 @@ PROGRAMS = {
     "condensation": lambda edges: ["strong", "--condense"],
     "clustering": lambda edges: ["clustering"],
     "truss": lambda edges: ["truss"],
+    "forest": lambda edges: ["forest"],
     "sssp": lambda edges: ["sssp", "--source", sources_of(edges, 1)],
     "betweenness": lambda edges: ["betweenness", "--sources", 20],
     "closeness": lambda edges: ["closeness", "--sources", 500],

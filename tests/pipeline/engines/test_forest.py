@@ -1,0 +1,198 @@
+"""Minimum spanning forests against their definition, on every engine on CPUs."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+import delegraph
+from delegraph.kernels import reference
+from delegraph.kernels.base.team import Team
+from delegraph.partition.store.store import Store
+from delegraph.pipeline.algorithms.forest import ForestProgram
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.ranks.communicator import RankError
+from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.graphs import edges_of, graphs, grid, store_options
+from support.paths import entries_of
+from support.programs import run_program, stored
+
+
+def program_of(store: Store) -> ForestProgram:
+    return ForestProgram(store.info.weights and store.info.weights.kind)
+
+
+def check(store: Store, folder: Path, ranks: int = 1, on_disk: bool = False, **options: Any) -> Any:
+    """Check the forest, and return the run's record."""
+    weighted, n = store.info.weights is not None, store.info.vertices
+    order = store.id_order(Team(1))
+    number = np.argsort(order)
+    u, v, *weight = entries_of(store) if weighted else edges_of(store)
+    bits = np.ascontiguousarray(weight[0]).view(np.uint32) if weighted else None
+    src, dst, wanted = reference.spanning_forest(number[u], number[v], n, bits)
+    found, results = run_program(store, program_of(store), folder, ranks, on_disk, **options)
+    assert np.array_equal(found["src"], order[src])
+    assert np.array_equal(found["dst"], order[dst])
+    if weighted:
+        weights = found["weight"]
+        bits = weights.view(np.uint32) if weights.dtype.kind == "f" else weights
+        assert np.array_equal(bits, wanted)
+    return results[0].record
+
+
+CASES: dict[str, Any] = {
+    "graph": graphs(),
+    "options": store_options(),
+    "ranks": st.integers(1, 4),
+    "on_disk": st.booleans(),
+    "weights": st.sampled_from([None, np.uint32, np.float32]),
+}
+
+
+def check_case(graph, options, ranks, on_disk, weights) -> None:
+    """Zeros and the greatest weights count as others do; edges may have different weights in each
+    direction.
+    """
+    src, dst, _, _ = graph
+    if not len(src):
+        return
+    weight = None
+    if weights is not None:
+        most = (1 << 32) - 1 if weights is np.uint32 else np.finfo(np.float32).max
+        rng = np.random.default_rng(1)
+        weight = rng.choice(np.array([0, 1, 7, most], weights), len(src))
+    with tempfile.TemporaryDirectory() as place:
+        store = stored(Path(place), src, dst, options, weight)
+        ranks = min(ranks, store.info.partitions)
+        check(store, Path(place) / "out", ranks, on_disk)
+
+
+@given(**CASES)
+@settings(max_examples=8)
+def test_against_the_definition(**case):
+    check_case(**case)
+
+
+@pytest.mark.nightly
+@given(**CASES)
+@settings(max_examples=300)
+def test_many_against_the_definition(**case):
+    check_case(**case)
+
+
+@pytest.mark.parametrize(("ranks", "then"), [(1, 2), (3, 1)])
+def test_goes_on_from_a_checkpoint_on_other_ranks(tmp_path, ranks, then):
+    src, dst = grid(20)
+    weight = np.random.default_rng(1).integers(0, 9, len(src)).astype(np.uint32)
+    store = stored(tmp_path, src, dst, BuildOptions(partitions=3), weight)
+    went_on = []
+    saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=went_on.append)
+    save = saved.save_state
+
+    def save_and_stop(*state: Any) -> None:
+        save(*state)
+        raise KeyError("killed")
+
+    saved.save_state = save_and_stop  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises((KeyError, RankError), match="killed"):
+        run_program(store, program_of(store), tmp_path / "some", ranks, checkpoint=saved)
+    saved.save_state = save
+    record = check(store, tmp_path / "rest", then, checkpoint=saved)
+    whole = check(store, tmp_path / "whole")
+    assert went_on == [1]
+    assert record["rounds"] == whole["rounds"] > 2
+    assert record["edges"] < whole["edges"]
+
+
+# From the command
+
+
+EXTREMES = {
+    "a vertex alone": ([7], [7], [3], [], (1, 0)),
+    "loops alone": ([7, 8, 8], [7, 8, 8], [1, 2, 3], [], (2, 0)),
+    "an edge in both directions": ([1, 2], [2, 1], [9, 4], [(1, 2, 4)], (1, 4)),
+    "zeros": ([1, 2, 3], [2, 3, 1], [0, 0, 0], [(1, 2, 0), (1, 3, 0)], (1, 0)),
+    "all alike": ([3, 1, 2, 4], [1, 2, 3, 3], [5] * 4, [(1, 2, 5), (1, 3, 5), (3, 4, 5)], (1, 15)),
+    "two trees": ([1, 5, 6], [2, 6, 7], [2**32 - 1] * 3, None, (2, 3 * (2**32 - 1))),
+}
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", EXTREMES)
+def test_extremes(edge_list, tmp_path, shape, directed):
+    src, dst, weights, wanted, (trees, total) = EXTREMES[shape]
+    edges = edge_list(src, dst, w=weights)
+    options: Any = {"weight": "w", "directed": directed}
+    result = delegraph.forest(edges, **options)
+    rows = list(zip(*(result[name].to_pylist() for name in ("src", "dst", "weight")), strict=True))
+    if wanted is not None:
+        assert rows == wanted
+    facts = result.record["forest"]
+    assert (facts["trees"], facts["weight"], facts["edges"]) == (trees, total, len(rows))
+    result.write(tmp_path / "out")
+    verdict = delegraph.validate(edges, tmp_path / "out", **options)
+    assert (verdict["valid"], verdict["judged"]) == (True, "all")
+
+
+def test_without_weights(edge_list, tmp_path):
+    """Weights that are not to count have no column, and the least ends decide."""
+    edges = edge_list([2, 1, 2], [1, 3, 3], w=[3, 2, 1])
+    for options in ({"weight": "w", "unweighted": True}, {}):
+        out = tmp_path / f"{len(options)}"
+        result = delegraph.forest(edges, output=out, **options)
+        assert str(result).startswith("forest: 2 edges in 1 tree; written")
+        assert pq.read_table(out).to_pydict() == {"src": [1, 1], "dst": [2, 3]}
+        assert delegraph.validate(edges, out)["valid"]
+
+
+def test_what_is_wrong_is_found(edge_list, tmp_path):
+    rng = np.random.default_rng(1)
+    edges = edge_list(*rng.integers(0, 40, (2, 300)), w=rng.integers(0, 99, 300))
+    delegraph.forest(edges, output=tmp_path / "out", weight="w")
+    (path,) = (tmp_path / "out").glob("*.parquet")
+    table = pq.read_table(path)
+    weights = table["weight"].to_pylist()
+    turned = table.select(["dst", "src", "weight"]).rename_columns(table.column_names)
+    heavier = table.set_column(2, "weight", pa.array([weights[0] + 1, *weights[1:]]))
+    unknown = table.set_column(2, "weight", pa.array([None, *weights[1:]], pa.int64()))
+    cases = [
+        (table, set()),
+        (table[1:], {2}),
+        (turned, {1, 2}),
+        (pa.concat_tables([table, table[:1]]), {3}),
+        (heavier, {4}),
+        (unknown, {4}),
+    ]
+    for changed, rules in cases:
+        pq.write_table(changed.replace_schema_metadata(table.schema.metadata), path)
+        verdict = delegraph.validate(edges, tmp_path / "out", weight="w")
+        assert {broken["rule"] for broken in verdict["rules"]} == rules
+        assert verdict["valid"] == (not rules)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float32])
+def test_beside_scipy(edge_list, kind):
+    """The sum of weights is that of SciPy's tree."""
+    rng = np.random.default_rng(2)
+    src, dst = rng.integers(0, 2000, (2, 9000))
+    weights = (rng.random(9000) * 1000 + 1).astype(kind)
+    result = delegraph.forest(edge_list(src, dst, w=weights), weight="w")
+    low, high = np.minimum(src, dst), np.maximum(src, dst)
+    order = np.lexsort([weights, high, low])
+    low, high, weights = low[order], high[order], weights[order]
+    first = (np.diff(low * 2000 + high, prepend=-1) != 0) & (low != high)
+    matrix = coo_matrix((weights[first].astype(float), (low[first], high[first])), (2000, 2000))
+    tree = minimum_spanning_tree(matrix.tocsr())
+    facts = result.record["forest"]
+    assert facts["edges"] == tree.nnz
+    assert facts["weight"] == pytest.approx(tree.sum(), rel=1e-12)
