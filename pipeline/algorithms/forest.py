@@ -79,7 +79,7 @@ class ForestProgram:
         rising = np.argsort(pairs)
         pairs, bits = pairs[rising], weights[rising]
         order = operations.id_order()
-        values = {"src": order[pairs >> _HALF], "dst": order[pairs & _LOW]}
+        values: dict[str, Any] = {"src": order[pairs >> _HALF], "dst": order[pairs & _LOW]}
         if self.weights is not None:
             is_float = self.weights == "float32"
             values["weight"] = bits.view(np.float32) if is_float else bits.astype(np.int64)
