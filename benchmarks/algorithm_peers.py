@@ -39,7 +39,8 @@ class Library(NamedTuple):
     degree: sums of the weights of each vertex's edges, of a weighted graph. labels: by label
     propagation, of a simple graph.
     directed: a graph of src, dst and the number of vertices, each edge once. strong: labels of the
-    strong components of this graph.
+    strong components of this graph. forest: weights of the edges of a minimum spanning forest of a
+    weighted graph.
     """
 
     graph: Callable[..., Any]
@@ -56,6 +57,7 @@ class Library(NamedTuple):
     directed: Callable[..., Any] | None = None
     strong: Callable[[Any], Any] | None = None
     clustering: Callable[[Any], Any] | None = None
+    forest: Callable[[Any], Any] | None = None
 
 
 def components_by(library: Library, edges: str, out: str) -> None:
@@ -156,6 +158,12 @@ def scipy_degree(matrix):
     import numpy as np
 
     return np.asarray(matrix.sum(axis=1)).ravel()
+
+
+def scipy_forest(matrix):
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    return minimum_spanning_tree(matrix).data
 
 
 def networkit_simple(src, dst, n: int):
@@ -497,6 +505,11 @@ def igraph_cores(graph):
     return graph.coreness()
 
 
+def igraph_forest(graph):
+    edges = graph.spanning_tree(weights="weight", return_tree=False)
+    return graph.es[edges]["weight"]
+
+
 LIBRARIES: dict[str, Library] = {
     "scipy": Library(
         scipy_matrix,
@@ -508,6 +521,7 @@ LIBRARIES: dict[str, Library] = {
         degree=scipy_degree,
         directed=scipy_matrix,
         strong=scipy_strong,
+        forest=scipy_forest,
     ),
     "networkit": Library(
         networkit_graph,
@@ -537,6 +551,7 @@ LIBRARIES: dict[str, Library] = {
         harmonic=igraph_harmonic,
         degree=igraph_degree,
         clustering=igraph_clustering,
+        forest=igraph_forest,
     ),
 }
 QUERIES: dict[str, dict[str, Callable[[str, str], None]]] = {

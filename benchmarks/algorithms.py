@@ -34,6 +34,7 @@ graph within it, all make the arrays of their results. Each edge stands once, ea
 - strong: strong components of the directed graph; all must find as many, and a largest one of the
   same size.
 - clustering: the local clustering coefficient of each vertex, which has to be delegraph's.
+- forest: a minimum spanning forest. All must find as many edges, and the same sum of weights.
 
 GAP's programs check themselves (-v), on small graphs. OpenMP's threads sleep while they wait
 (environment.share_cores).
@@ -75,7 +76,7 @@ ALGORITHMS = ("components", "pagerank")
 APART = 1e-4
 """How far a PageRank may be from delegraph's, summed over vertices."""
 ALONE = {
-    "scipy": ("components", "pagerank", "sssp", "degree", "strong"),
+    "scipy": ("components", "pagerank", "sssp", "degree", "strong", "forest"),
     "networkit": (
         "components",
         "pagerank",
@@ -87,7 +88,7 @@ ALONE = {
         "clustering",
     ),
     "python-graphblas": ("components", "pagerank"),
-    "igraph": ("betweenness", "cores", "harmonic", "degree", "clustering"),
+    "igraph": ("betweenness", "cores", "harmonic", "degree", "clustering", "forest"),
 }
 """What libraries are timed alone with, of those asked for."""
 SOURCES = 4
@@ -381,6 +382,11 @@ def own(
         seconds = ran("weighted", "clustering")
         return Run(seconds, values("clustering", 0))
 
+    def forest() -> Run:
+        record = own_record(stores["weighted"], folder, options, "forest")
+        facts = record["forest"]
+        return Run(record["seconds"]["search"], np.array([facts["edges"], facts["weight"]]))
+
     return {
         "components": lambda: Run(ran("degree", "components")),
         "pagerank": iteration,
@@ -392,6 +398,7 @@ def own(
         "labels": lambda: Run(ran("degree", "labels")),
         "strong": strong,
         "clustering": clustering,
+        "forest": forest,
     }
 
 
@@ -424,6 +431,10 @@ def peer(
         seconds, found = clocked(library.strong, along)
         return Run(seconds, np.array(parts(np.asarray(found))))
 
+    def forest() -> Run:
+        seconds, found = clocked(library.forest, weighted)
+        return Run(seconds, np.array([len(found), sum(found)]))
+
     timed: dict[str, Timed] = {
         "components": lambda: Run(clocked(library.components, simple)[0]),
         "pagerank": iteration,
@@ -435,6 +446,7 @@ def peer(
         "labels": lambda: Run(clocked(library.labels, simple)[0]),
         "strong": strong,
         "clustering": lambda: Run(*clocked(library.clustering, simple)),
+        "forest": forest,
     }
     return {algorithm: timed[algorithm] for algorithm in ALONE[tool]}
 

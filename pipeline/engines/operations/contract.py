@@ -81,7 +81,7 @@ class _PairSums:
     def __init__(self, labels: int, most: int) -> None:
         self._bits = max(1, int(labels - 1).bit_length())
         self._most = most
-        self._held = _Pairs(np.empty(0, np.uint64), np.empty(0, np.uint64))
+        self._held = _no_pairs()
         self._waiting: list[_Pairs] = []
         self._waiting_count = 0
         self._lock = Lock()
@@ -95,10 +95,11 @@ class _PairSums:
             if self._waiting_count >= max(LEAST_PAIRS, len(self._held.keys)) // _WAITING:
                 self._merge()
 
-    def all(self) -> _Pairs:
-        """Return all pairs, by rising key."""
+    def take(self) -> _Pairs:
+        """Return all pairs, by rising key, and hold none of them any more."""
         self._merge()
-        return self._held
+        taken, self._held = self._held, _no_pairs()
+        return taken
 
     def _merge(self) -> None:
         if not self._waiting:
@@ -167,23 +168,23 @@ def contract(
             found.add(keys[:count], sums[:count])
 
         note(int(rows.offsets[-1]), rows.every(team, collect).read)
-    pairs, sent = found.all(), 0
-    if communicator.size > 1:
-        pairs, sent = _bring_to_first(communicator, found)
-    keys, sums = pairs
+    sent = 0 if communicator.size == 1 else _bring_to_first(communicator, found)
+    keys, sums = found.take()
     first, other = (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
     if loops and not directed:
         sums[first == other] //= np.uint64(2)  # these edges stand in both directions
     return Contracted(first, other, sums), sent
 
 
-def _bring_to_first(communicator: Communicator, found: _PairSums) -> tuple[_Pairs, int]:
-    """Bring the pairs of all ranks to rank 0. Returns the pairs that this rank has then, and the
-    bytes that it has sent.
-    """
-    keys, sums = found.all()
+def _no_pairs() -> _Pairs:
+    return _Pairs(np.empty(0, np.uint64), np.empty(0, np.uint64))
+
+
+def _bring_to_first(communicator: Communicator, found: _PairSums) -> int:
+    """Bring the pairs of all ranks to rank 0. Returns the bytes that this rank has sent."""
     ranks, is_first = communicator.size, communicator.rank == 0
-    count = np.array([0 if is_first else len(keys)])
+    keys, sums = _no_pairs() if is_first else found.take()
+    count = np.array([len(keys)])
     most = max(int(came[0][0]) for came in communicator.exchange([[count]] * ranks))
     for first in range(0, most, _PAIRS_AT_ONCE):
         part = slice(first, first + _PAIRS_AT_ONCE)
@@ -191,6 +192,4 @@ def _bring_to_first(communicator: Communicator, found: _PairSums) -> tuple[_Pair
         came = communicator.exchange([told, *[[]] * (ranks - 1)])
         for pairs in came[1:] if is_first else ():
             found.add(*pairs)
-    if is_first:
-        return found.all(), 0
-    return _Pairs(keys[:0], sums[:0]), keys.nbytes + sums.nbytes
+    return keys.nbytes + sums.nbytes

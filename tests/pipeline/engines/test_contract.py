@@ -126,7 +126,7 @@ def test_memory_of_distinct_pairs():
     for _ in range(40):
         keys = rng.integers(0, 1 << 19, 20_000, np.uint64) << np.uint64(32)
         pairs.add(keys, np.ones(len(keys), np.uint64))
-    found = pairs.all()
+    found = pairs.take()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found.sums.sum() == 40 * 20_000
