@@ -41,8 +41,8 @@ FOREST = Question(
     name="forest",
     summary="Find a minimum spanning forest: the lightest edges that connect what is connected.",
     examples=(
-        "delegraph forest edges/ -o forest/ --weight length",
-        "delegraph forest graph.dg -o forest/ --unweighted",
+        "delegraph forest roads/ -o forest/ --weight metres",
+        "delegraph forest graph.dg -o forest/",
     ),
     description="""
 \b
