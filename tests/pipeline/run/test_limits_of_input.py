@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from delegraph.partition.disk import memory
-from support.marks import mostly_nightly
+from support.marks import partly_nightly
 from support.processes import command, peak_of
 
 MB = 10**6
@@ -60,6 +60,10 @@ FILES = {
 }
 
 
+OFTEN = {"2000 bytes", "large pages"}
+"""Files that are read in every slow run; the others nightly."""
+
+
 def least_limit(stderr: str) -> int:
     match = re.search(r"--memory-limit ([\d.]+[MG]B) or more", stderr)
     assert match, stderr
@@ -92,7 +96,7 @@ def test_parents_with_long_names_are_written_within_a_limit(tmp_path, through):
     assert stderr.returncode == 0, stderr.stderr
 
 
-@pytest.mark.parametrize("name", mostly_nightly(FILES, "2000 bytes", "large pages"))
+@pytest.mark.parametrize("name", partly_nightly(FILES, *(FILES.keys() - OFTEN)))
 def test_a_build_keeps_any_limit_or_refuses_within_it(tmp_path, name):
     path, out = tmp_path / "e.parquet", tmp_path / "g.dg"
     table = table_of(name.split(",")[0])
