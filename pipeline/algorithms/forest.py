@@ -38,9 +38,7 @@ _NUMBERS = VectorType(np.uint32)
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 _AT_ONCE = 1 << 18
-"""Number of vertices whose numbers are set at once, and of trees whose least edges ranks tell each
-other at once.
-"""
+"""Number of trees whose least edges ranks tell each other at once."""
 
 
 @dataclass(frozen=True)
@@ -99,12 +97,9 @@ class _Rounds:
 
     def __init__(self, operations: Operations) -> None:
         self._operations = operations
-        order, n = operations.id_order(), operations.graph.vertices
+        n = operations.graph.vertices
         self._number = operations.vector(_NUMBERS)
-        for first in range(0, n, _AT_ONCE):
-            vertices = order[first : first + _AT_ONCE]
-            numbers = np.arange(first, first + len(vertices), dtype=np.uint32)
-            operations.put(self._number, vertices, numbers)
+        operations.put_numbers(self._number, operations.id_order())
         self._word, self._least = operations.vector(_WORDS), operations.vector(_WORDS)
         self._least_weights, self._least_pairs = np.zeros(n, np.uint32), np.full(n, NO_PAIR)
         self._tree = np.arange(n, dtype=np.uint32)

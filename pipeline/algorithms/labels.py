@@ -36,9 +36,6 @@ from .run import Answer
 
 _LABELS = VectorType(np.uint32, ghosts=True)
 
-_AT_ONCE = 1 << 18
-"""Number of vertices whose first labels are set at once."""
-
 
 @dataclass(frozen=True)
 class LabelsProgram:
@@ -79,10 +76,7 @@ class _Propagation:
         self._order = operations.id_order()
         self.label = operations.vector(_LABELS)
         self.next_label = operations.vector(_LABELS)
-        for first in range(0, len(self._order), _AT_ONCE):
-            vertices = self._order[first : first + _AT_ONCE]
-            labels = np.arange(first, first + len(vertices), dtype=np.uint32)
-            operations.put(self.label, vertices, labels)
+        operations.put_numbers(self.label, self._order)
 
     def saved(self) -> Mapping[str, Vector]:
         return {"label": self.label}

@@ -58,9 +58,6 @@ from .searches import lists_bytes
 _EDGES_AT_ONCE = 1 << 24
 """Number of edges after which a call of the kernel ends."""
 
-_IDS_AT_ONCE = 1 << 18
-"""Number of vertices whose ids are set at once."""
-
 _NUMBERS = VectorType(np.uint32)
 _LABELS = VectorType(np.uint32, ghosts=True)
 _WORDS = VectorType(np.uint64, ghosts=True)
@@ -79,7 +76,11 @@ class StrongProgram:
 
     condense: bool = False
     weighted = scans_once = False
-    calls = Calls((IntegerSum, Min), (strong_kernels, forest, *CONTRACTING), whole=())
+
+    @property
+    def calls(self) -> Calls:
+        more = CONTRACTING if self.condense else ()
+        return Calls((IntegerSum, Min), (strong_kernels, forest, *more), whole=())
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -124,10 +125,7 @@ class _Rounds:
     def __init__(self, operations: Operations) -> None:
         self._operations = operations
         self._id = operations.vector(_NUMBERS)
-        for first in range(0, operations.graph.vertices, _IDS_AT_ONCE):
-            last = min(first + _IDS_AT_ONCE, operations.graph.vertices)
-            ids = np.arange(first, last, dtype=np.uint32)
-            operations.put(self._id, ids, ids)
+        operations.put_numbers(self._id)
         self._came = operations.vector(_WORDS)
         self._state = {name: operations.vector(kind) for name, kind in _STATE.items()}
         self.component, self._known, self._word = self._state.values()
@@ -457,7 +455,7 @@ class Strong:
         return StrongProgram(self.condense)
 
     def calls(self, weighted: bool) -> Calls:
-        return StrongProgram.calls
+        return StrongProgram(self.condense).calls
 
     def held_bytes(self, counts: Counts) -> int:
         return StrongProgram(self.condense).held_bytes(counts)

@@ -41,9 +41,6 @@ from .run import Answer
 
 _NUMBERS = VectorType(np.uint32, ghosts=True)
 
-_IDS_AT_ONCE = 1 << 18
-"""Number of vertices whose numbers are set at once."""
-
 _EDGE_BYTES = 8 + 2 * 8 + 4 + 1 + 3 * 4 + 16
 """Bytes for an edge while edges are removed: its key, two neighbours, its support and state, and
 lists of edges near and current, and room to sort keys; fewer than while edges are collected.
@@ -64,9 +61,7 @@ class TrussProgram:
 
     def run(self, operations: Operations, tell: Tell) -> ProgramResult:
         number, n = operations.vector(_NUMBERS), operations.graph.vertices
-        for first in range(0, n, _IDS_AT_ONCE):
-            ids = np.arange(first, min(first + _IDS_AT_ONCE, n), dtype=np.uint32)
-            operations.put(number, ids, ids)
+        operations.put_numbers(number)
         edges = operations.contract(number, UnitAmounts(), planned=self.edges)
         record = operations.edge_counts()._asdict()
         keys, positions = _number_by_degree(edges.first, edges.other, n)

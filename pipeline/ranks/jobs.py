@@ -20,7 +20,7 @@ class Way(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What ranks have room for. way: the index of the way that all ranks take. extra_bytes: bytes
+    """The room of ranks. way: the index of the way that all ranks take. extra_bytes: bytes
     that each rank may hold beyond the need of this way.
     """
 

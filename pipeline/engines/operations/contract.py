@@ -38,8 +38,8 @@ CONTRACTING = kernels, radix_sort_with
 
 _PAIR_BYTES = 8 + 8
 _COPIES = 4
-"""Of the pairs that a rank holds: themselves, those that wait, what a sort of these takes, and all
-of them merged.
+"""Copies that a rank holds of its pairs: themselves, those that wait, what a sort of these takes,
+and all of them merged.
 """
 _WAITING = 4
 """Pairs are merged once so many times the waiting ones are as many as those that are held."""

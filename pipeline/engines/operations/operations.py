@@ -86,6 +86,10 @@ numbers to be added up.
 """
 
 
+_NUMBERED = 1 << 18
+"""Number of vertices whose numbers are set at once."""
+
+
 class Calls(NamedTuple):
     """The kernels that a program calls, so that they are compiled before its memory is planned.
 
@@ -429,6 +433,15 @@ class Operations:
             shared = at[known]
             into.shared[shared] = values[known]
         return VertexPlaces(own_places.astype(np.uint32), shared.astype(np.uint32))
+
+    def put_numbers(self, into: Vector, order: NDArray[np.uint32] | None = None) -> None:
+        """Set each vertex's value to its place in an order of global ids; None for the global id
+        itself. A window at a time, so that little memory is taken.
+        """
+        for first in range(0, self.graph.vertices, _NUMBERED):
+            last = min(first + _NUMBERED, self.graph.vertices)
+            numbers = np.arange(first, last, dtype=np.uint32)
+            self.put(into, numbers if order is None else order[first:last], numbers)
 
     # Edges
 
