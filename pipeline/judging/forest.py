@@ -13,13 +13,13 @@ from ...kernels.judging import forest, programs
 from ...kernels.judging.forest import EDGE_BYTES, take_edges
 from ...kernels.judging.programs import FOREST_RULES
 from ...partition.input.arrow import as_numpy
-from ...partition.input.id_types import shown_id
 from ..results.names import numbers_by_id
 from ..results.result import Result
 from .graph import JudgedEdges
 from .judge import Judge
+from .pairs import add_pair_rule, edge_keys, find_keys, pair_batches, pair_keys
 from .programs import rule_of, verdict_of
-from .searches import PlaceLookup, Verdict, check_kind, named, rows_at_once
+from .searches import Verdict, check_kind
 
 
 class ForestVerdict(Verdict):
@@ -32,42 +32,33 @@ def validate_forest(graph: JudgedEdges, result: Result) -> ForestVerdict:
     """Return the verdict on a forest. Raises InputError as ``validate_components`` does."""
     check_kind(result, graph.directed)
     weighted, names = _is_weighted(result), graph.names
-    by_id, places_of = numbers_by_id(names), PlaceLookup(names)
+    by_id = numbers_by_id(names)
     keys, weights = _found_anew(graph, by_id, weighted)
     rows, wrong = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
     strange, example = 0, []
-    for batch in result.batches(rows_at_once(names.id_type)):
-        (src, known), (dst, other_known) = (places_of(batch.column(end)) for end in ("src", "dst"))
-        wanted = _keys(by_id[src], by_id[dst])
-        at = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
-        there = known & other_known
-        there &= (keys[at] == wanted) if len(keys) else False
+    for batch in pair_batches(names, result):
+        at, there = find_keys(keys, pair_keys(by_id[batch.src], by_id[batch.dst]))
+        there &= batch.known
         strange += int(np.count_nonzero(~there))
         if not example and not there.all():
-            row = int(np.argmin(there))
-            example = [shown_id(batch.column(end)[row].as_py()) for end in ("src", "dst")]
+            example = batch.ends(int(np.argmin(there)))
         np.add.at(rows, at[there], 1)
         if weighted:
-            told = as_numpy(batch.column("weight").cast(pa.float64()).fill_null(np.nan))
+            told = as_numpy(batch.rows.column("weight").cast(pa.float64()).fill_null(np.nan))
             wrong[at[there]] |= told[there] != weights[at[there]]
     rules = []
     if strange:
         rules.append(rule_of(FOREST_RULES, 1, strange, example))
     for rule, broken in ((2, rows == 0), (3, rows > 1), (4, wrong)):
-        if broken.any():
-            ends = divmod(int(keys[np.argmax(broken)]), 1 << 32)
-            first, other = (int(names.index[number]) for number in ends)
-            count = int(np.count_nonzero(broken))
-            rules.append(rule_of(FOREST_RULES, rule, count, named(names, (first, other))))
+        wrong_keys = keys[broken]  # of numbers by id
+        ends = wrong_keys >> np.uint64(32), wrong_keys & np.uint64(0xFFFFFFFF)
+        places = pair_keys(*(names.index[end] for end in ends))
+        add_pair_rule(rules, names, FOREST_RULES, rule, places)
     return ForestVerdict(**verdict_of(graph, result, rules), rows=result.rows)
 
 
 def _is_weighted(result: Result) -> bool:
     return "weight" in result.values
-
-
-def _keys(u: NDArray[np.uint32], v: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    return u.astype(np.uint64) << np.uint64(32) | v
 
 
 def _found_anew(
@@ -81,7 +72,7 @@ def _found_anew(
     some, heavy = [np.empty(0, np.uint64)], [np.empty(0)]
     for sources, targets, *weights in batches():
         ends = by_id[sources], by_id[targets]
-        some.append(_keys(np.minimum(*ends), np.maximum(*ends)))
+        some.append(edge_keys(*ends))
         heavy.append(weights[0].astype(np.float64) if weighted else np.zeros(len(sources)))
     keys, weight = np.concatenate(some), np.concatenate(heavy)
     some.clear()

@@ -25,13 +25,12 @@ from ...kernels.judging.strong import (
     scan_inside,
 )
 from ...partition.input.arrow import as_numpy
-from ...partition.input.id_types import shown_id
-from ..results.names import VertexNames
 from ..results.result import Result
 from .graph import JudgedEdges
 from .judge import Judge
+from .pairs import add_pair_rule, find_keys, pair_batches, pair_keys
 from .programs import ComponentsVerdict, add_rule, read_column, rule_of, verdict_of
-from .searches import PlaceLookup, RuleVerdict, Verdict, check_kind, named, rows_at_once
+from .searches import PlaceLookup, Verdict, check_kind
 
 
 def validate_strong(graph: JudgedEdges, result: Result) -> ComponentsVerdict:
@@ -121,25 +120,20 @@ def validate_condensation(graph: JudgedEdges, result: Result) -> CondensationVer
     """
     check_kind(result, graph.directed)
     names, rules = graph.names, []
-    places_of = PlaceLookup(names)
     component = _named_components(graph)
     keys = np.empty(result.rows, np.uint64)
     told, first, wrong = np.empty(result.rows, np.int64), 0, 0
     example: list[int | str | None] = []
-    for batch in result.batches(rows_at_once(names.id_type)):
-        (src, known), (dst, other_known) = places_of(batch["src"]), places_of(batch["dst"])
-        there = known & other_known
+    for batch in pair_batches(names, result):
+        rows, src, dst, there = batch
         if component is not None:
             there &= (component[src] == src) & (component[dst] == dst) & (src != dst)
         if not there.all():
             wrong += int(np.count_nonzero(~there))
-            at = int(np.argmin(there))
-            example = example or [shown_id(batch[end][at].as_py()) for end in ("src", "dst")]
+            example = example or batch.ends(int(np.argmin(there)))
         some = slice(first, first + len(src))
-        keys[some], told[some] = (
-            _keys(src, dst),
-            as_numpy(batch["edges"].cast(pa.int64()).fill_null(-1)),
-        )
+        keys[some] = pair_keys(src, dst)
+        told[some] = as_numpy(rows["edges"].cast(pa.int64()).fill_null(-1))
         keys[some][~there] = _NO_PAIR
         first = some.stop
     if wrong:
@@ -148,20 +142,23 @@ def validate_condensation(graph: JudgedEdges, result: Result) -> CondensationVer
     keys, told = keys[order], told[order]
     listed = keys != _NO_PAIR
     again = np.append(False, keys[1:] == keys[:-1])[: len(keys)] & listed
-    _add_pairs(rules, names, 2, keys[again])
+    add_pair_rule(rules, names, CONDENSATION_RULES, 2, keys[again])
     judged, unjudged = ("all", 0) if component is not None else ("some", result.rows)
     if component is not None:
         counted, missing = np.zeros(len(keys), np.int64), np.empty(0, np.uint64)
         for sources, targets, *_ in graph.batches():
             ends = component[sources], component[targets]
             between = np.flatnonzero(ends[0] != ends[1])
-            found, counts = np.unique(_keys(*(end[between] for end in ends)), return_counts=True)
-            at = np.minimum(np.searchsorted(keys, found), max(0, len(keys) - 1))
-            there = keys[at] == found if len(keys) else np.zeros(len(found), np.bool_)
+            found, counts = np.unique(
+                pair_keys(*(end[between] for end in ends)), return_counts=True
+            )
+            at, there = find_keys(keys, found)
             counted[at[there]] += counts[there]
             missing = np.union1d(missing, found[~there])[:_MOST_MISSING]
-        _add_pairs(rules, names, 3, keys[(counted != told) & listed & ~again])
-        _add_pairs(rules, names, 4, missing)
+        add_pair_rule(
+            rules, names, CONDENSATION_RULES, 3, keys[(counted != told) & listed & ~again]
+        )
+        add_pair_rule(rules, names, CONDENSATION_RULES, 4, missing)
     verdict = verdict_of(graph, result, rules, judged, unjudged)
     return CondensationVerdict(**verdict, rows=result.rows)
 
@@ -170,18 +167,6 @@ _NO_PAIR = np.uint64(2**64 - 1)
 _ROW_BYTES = 6 * 8
 _MOST_MISSING = 1000
 """The most missing pairs that are counted."""
-
-
-def _keys(src: NDArray[np.uint32], dst: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    return src.astype(np.uint64) << np.uint64(32) | dst
-
-
-def _add_pairs(
-    rules: list[RuleVerdict], names: VertexNames, rule: int, keys: NDArray[np.uint64]
-) -> None:
-    if len(keys):
-        pair = divmod(int(keys[0]), 1 << 32)
-        rules.append(rule_of(CONDENSATION_RULES, rule, len(keys), named(names, pair)))
 
 
 def _named_components(graph: JudgedEdges) -> NDArray[np.uint32] | None:
