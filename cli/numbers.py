@@ -14,16 +14,28 @@ from ..partition.numbers import GREATEST, parse_integer, parse_number
 
 class WholeNumber(click.IntRange):
     """A whole number in a range; where the range has no end, a number of 64 bits. (Click's own type
-    fails at more than 4,300 digits.) limit: the greatest number that is taken, if the help is not
-    to name it.
+    fails at more than 4,300 digits.)
+
+    limit: the greatest number that is taken, if the help is not to name it. words: words that may
+    stand in place of a number.
     """
 
-    def __init__(self, min: int | None = None, max: int | None = None, limit: int = GREATEST):
+    def __init__(
+        self,
+        min: int | None = None,
+        max: int | None = None,
+        limit: int = GREATEST,
+        words: Sequence[str] = (),
+    ):
         super().__init__(min, max)
         self._limit = limit
-        self.name = "integer" if min is None and max is None else "integer range"
+        self._words = words
+        name = "integer" if min is None and max is None else "integer range"
+        self.name = "|".join([name, *words])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value in self._words:
+            return value
         if isinstance(value, str):
             limits = -self._limit - 1, self._limit
             value = _number_of(parse_integer, value, *limits, param=param, ctx=ctx)

@@ -63,8 +63,8 @@ def _option(parameter: Parameter) -> Callable[[Any], Any]:
     """The option of a parameter."""
     settings: dict[str, Any] = {}
     match parameter.kind:
-        case Whole(least, most):
-            settings = {"type": WholeNumber(min=least, limit=most)}
+        case Whole(least, most, words):
+            settings = {"type": WholeNumber(min=least, limit=most, words=words)}
         case Real(words):
             settings = {"type": Number(words=words)}
         case Flag():

@@ -34,6 +34,8 @@ __all__ = [
     "hits",
     "katz",
     "labels",
+    "leiden",
+    "louvain",
     "pagerank",
     "sssp",
     "strong",
@@ -754,6 +756,182 @@ def katz(
             "alpha": alpha,
             "tolerance": tolerance,
             "max_iterations": max_iterations,
+            "unweighted": unweighted,
+        },
+        options,
+    )
+
+
+@overload
+def leiden(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath,
+    resolution: float = 1.0,
+    objective: Literal["modularity", "cpm"] = "modularity",
+    iterations: int | Literal["until-stable"] = 2,
+    max_levels: int = 100,
+    seed: int = 1,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def leiden(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: None = None,
+    resolution: float = 1.0,
+    objective: Literal["modularity", "cpm"] = "modularity",
+    iterations: int | Literal["until-stable"] = 2,
+    max_levels: int = 100,
+    seed: int = 1,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+@public
+def leiden(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath | None = None,
+    resolution: float = 1.0,
+    objective: Literal["modularity", "cpm"] = "modularity",
+    iterations: int | Literal["until-stable"] = 2,
+    max_levels: int = 100,
+    seed: int = 1,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Find communities by Leiden's method: groups with many edges inside, all connected.
+
+    ``community`` is the community's least vertex, and every community is connected. The same
+    ``seed`` gives the same communities on every engine. Edges count by their weights, if the graph
+    has any.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        resolution: the greater it is, the smaller are the communities; at least 0.
+        objective: the quality that is raised: ``"modularity"``, or ``"cpm"``, that of the constant
+            Potts model.
+        iterations: How often all is done, each time from the communities before; fewer times once
+            nothing moves. ``"until-stable"``: until then.
+        max_levels: go up to this many levels at most.
+        seed: seed that decides which vertices move before others.
+        unweighted: ignore the weights of the graph.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+
+    Raises:
+        InputError: also if the graph is directed.
+    """
+    return ask(
+        "leiden",
+        graph,
+        output,
+        {
+            "resolution": resolution,
+            "objective": objective,
+            "iterations": iterations,
+            "max_levels": max_levels,
+            "seed": seed,
+            "unweighted": unweighted,
+        },
+        options,
+    )
+
+
+@overload
+def louvain(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath,
+    resolution: float = 1.0,
+    objective: Literal["modularity", "cpm"] = "modularity",
+    iterations: int | Literal["until-stable"] = 1,
+    max_levels: int = 100,
+    seed: int = 1,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def louvain(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: None = None,
+    resolution: float = 1.0,
+    objective: Literal["modularity", "cpm"] = "modularity",
+    iterations: int | Literal["until-stable"] = 1,
+    max_levels: int = 100,
+    seed: int = 1,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+@public
+def louvain(
+    graph: AnyPath | EdgeSource,
+    *,
+    output: AnyPath | None = None,
+    resolution: float = 1.0,
+    objective: Literal["modularity", "cpm"] = "modularity",
+    iterations: int | Literal["until-stable"] = 1,
+    max_levels: int = 100,
+    seed: int = 1,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Find communities by Louvain's method: groups with many edges inside.
+
+    ``community`` is the community's least vertex. A community need not be connected, as
+    ``leiden``'s are. The same ``seed`` gives the same communities on every engine. Edges count by
+    their weights, if the graph has any.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        resolution: the greater it is, the smaller are the communities; at least 0.
+        objective: the quality that is raised: ``"modularity"``, or ``"cpm"``, that of the constant
+            Potts model.
+        iterations: How often all is done, each time from the communities before; fewer times once
+            nothing moves. ``"until-stable"``: until then.
+        max_levels: go up to this many levels at most.
+        seed: seed that decides which vertices move before others.
+        unweighted: ignore the weights of the graph.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+
+    Raises:
+        InputError: also if the graph is directed.
+    """
+    return ask(
+        "louvain",
+        graph,
+        output,
+        {
+            "resolution": resolution,
+            "objective": objective,
+            "iterations": iterations,
+            "max_levels": max_levels,
+            "seed": seed,
             "unweighted": unweighted,
         },
         options,

@@ -254,6 +254,88 @@ class QuestionMethods:
             },
         )
 
+    def leiden(
+        self,
+        *,
+        resolution: float = 1.0,
+        objective: Literal["modularity", "cpm"] = "modularity",
+        iterations: int | Literal["until-stable"] = 2,
+        max_levels: int = 100,
+        seed: int = 1,
+        unweighted: bool = False,
+    ) -> Result:
+        """Find communities by Leiden's method: groups with many edges inside, all connected.
+
+        ``community`` is the community's least vertex, and every community is connected. The same
+        ``seed`` gives the same communities on every engine. Edges count by their weights, if the
+        graph has any.
+
+        Args:
+            resolution: the greater it is, the smaller are the communities; at least 0.
+            objective: the quality that is raised: ``"modularity"``, or ``"cpm"``, that of the
+                constant Potts model.
+            iterations: How often all is done, each time from the communities before; fewer times
+                once nothing moves. ``"until-stable"``: until then.
+            max_levels: go up to this many levels at most.
+            seed: seed that decides which vertices move before others.
+            unweighted: ignore the weights of the graph.
+
+        Raises:
+            InputError: also if the graph is directed.
+        """
+        return self._ask(
+            "leiden",
+            {
+                "resolution": resolution,
+                "objective": objective,
+                "iterations": iterations,
+                "max_levels": max_levels,
+                "seed": seed,
+                "unweighted": unweighted,
+            },
+        )
+
+    def louvain(
+        self,
+        *,
+        resolution: float = 1.0,
+        objective: Literal["modularity", "cpm"] = "modularity",
+        iterations: int | Literal["until-stable"] = 1,
+        max_levels: int = 100,
+        seed: int = 1,
+        unweighted: bool = False,
+    ) -> Result:
+        """Find communities by Louvain's method: groups with many edges inside.
+
+        ``community`` is the community's least vertex. A community need not be connected, as
+        ``leiden``'s are. The same ``seed`` gives the same communities on every engine. Edges count
+        by their weights, if the graph has any.
+
+        Args:
+            resolution: the greater it is, the smaller are the communities; at least 0.
+            objective: the quality that is raised: ``"modularity"``, or ``"cpm"``, that of the
+                constant Potts model.
+            iterations: How often all is done, each time from the communities before; fewer times
+                once nothing moves. ``"until-stable"``: until then.
+            max_levels: go up to this many levels at most.
+            seed: seed that decides which vertices move before others.
+            unweighted: ignore the weights of the graph.
+
+        Raises:
+            InputError: also if the graph is directed.
+        """
+        return self._ask(
+            "louvain",
+            {
+                "resolution": resolution,
+                "objective": objective,
+                "iterations": iterations,
+                "max_levels": max_levels,
+                "seed": seed,
+                "unweighted": unweighted,
+            },
+        )
+
     def labels(self, *, iterations: int = 10, unweighted: bool = False) -> Result:
         """Propagate labels: each vertex takes the most common label of its neighbours.
 

@@ -82,10 +82,11 @@ def _checked(parameter: Parameter, value: Any) -> Any:
         return None
     given: Any = value
     match parameter.kind:
-        case Whole(least, most):
+        case Whole(least, most, words):
             if value is None:
                 raise InputError(f"{name} must be a whole number, not None")
-            check_whole(name, value, least, most)
+            if value not in words:
+                check_whole(name, value, least, most)
         case Real(words):
             if value not in words:
                 check_number(name, value, " or ".join(["a number", *map(repr, words)]))

@@ -299,13 +299,19 @@ def _wanted(
     for entry in kernels:
         whole = isinstance(entry, ModuleType)
         for dispatcher, arguments in _declared[entry.__name__ if whole else entry.__module__]:
-            kinds = {argument.kind for argument in arguments if isinstance(argument, Struct)}
+            kinds = _kinds_in(arguments)
             if not (whole or dispatcher is entry) or kinds & set(leave_out):
                 continue
             names = sorted({name for argument in arguments for name in _names_in(argument)})
             for chosen in product(*(several[name] for name in names)):
                 known = dict(zip(names, chosen, strict=True))
                 yield dispatcher, tuple(_type_of(argument, known) for argument in arguments)
+
+
+def _kinds_in(arguments: Sequence[Any]) -> set[type]:
+    """Return the classes of the Structs among arguments, and of those in them."""
+    structs = [argument for argument in arguments if isinstance(argument, Struct)]
+    return {struct.kind for struct in structs}.union(*(_kinds_in(s.members) for s in structs))
 
 
 def _compile(dispatcher: Any, signature: tuple[Any, ...], wait: float) -> bool:

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 from numba.extending import overload
+from numpy.typing import NDArray
 
-from ..base.compiled import Struct
+from ..base.compiled import Struct, inlined, u32s, u64s
+from ..base.graph import UNREACHED
 from ..base.intrinsics import fetch_add, fetch_min, fetch_or
 from .piece import weight_of
 
@@ -67,6 +69,15 @@ class LeastLeaving(NamedTuple):
     unit: np.uint64 = np.uint64((1 << 64) - 1)
 
 
+class AmountsWithin(NamedTuple):
+    """The sum of what a vertex's edges to vertices with the same value amount to. unit: zero, the
+    value of vertices that take no part.
+    """
+
+    amounts: Any
+    unit: np.uint64 = np.uint64(0)
+
+
 SUM = Struct(Sum, (types.float64,))
 WEIGHTED_SUM = Struct(WeightedSum, (types.float64, types.boolean))
 INTEGER_SUM = Struct(IntegerSum, (types.uint64,))
@@ -98,19 +109,54 @@ class MostCommon(NamedTuple):
     least: np.uint64 = np.uint64(0)
 
 
+class ListedAmounts(NamedTuple):
+    """What edges amount to in a tally: a whole number each. of_edges: uint64, by edge."""
+
+    of_edges: NDArray[np.uint64]
+
+
+class BestGain(NamedTuple):
+    """The rule of a tally that prefers the community that a vertex gains most by being in. The gain
+    is the sum of its edges to the community, less what the masses make one expect: the vertex's
+    mass, times that of the community without the vertex, times ``factor``. Of several the vertex
+    prefers the one that it is in, else the one with the least label. NO_LABEL stands for the one
+    that it is in, as long as no edge to it is found.
+
+    A gain is one fixed expression of 64-bit floats, so it is the same on every engine.
+
+    numbers: uint32, by place. All other arrays are by number, and labels are numbers. mine: uint32,
+    the community of each vertex. mass: uint64, of each vertex. totals: uint64, of each community.
+    parts, groups: uint32; empty, or a vertex joins only a community whose group is the vertex's
+    part.
+    """
+
+    factor: float
+    numbers: NDArray[np.uint32]
+    mine: NDArray[np.uint32]
+    mass: NDArray[np.uint64]
+    totals: NDArray[np.uint64]
+    parts: NDArray[np.uint32]
+    groups: NDArray[np.uint32]
+
+
 UNIT_AMOUNTS = Struct(UnitAmounts, (types.uint64,))
 SCALED_WEIGHTS = Struct(ScaledWeights, (types.float64, types.boolean))
+LISTED_AMOUNTS = Struct(ListedAmounts, (u64s,))
 MOST_COMMON = Struct(MostCommon, (types.uint64,))
+BEST_GAIN = Struct(BestGain, (types.float64, u32s, u32s, u64s, u64s, u32s, u32s))
 
 AnySum = Sum | WeightedSum
-Amounts = UnitAmounts | ScaledWeights
-Rule = MostCommon
+Amounts = UnitAmounts | ScaledWeights | ListedAmounts
+Rule = MostCommon | BestGain
 Spread = IntegerSum | Or | Min
 """The operators whose values threads can combine at once, so that they can be pushed."""
 
 Operator = AnySum | Spread
 
-Across = LeastLeaving
+WITHIN = Struct(AmountsWithin, (UNIT_AMOUNTS, types.uint64))
+WEIGHTED_WITHIN = Struct(AmountsWithin, (SCALED_WEIGHTS, types.uint64))
+
+Across = LeastLeaving | AmountsWithin
 """The operators whose values depend on both ends of an edge. Threads can combine them at once."""
 
 FOLDS = {
@@ -120,11 +166,12 @@ FOLDS = {
     Or: np.bitwise_or,
     Min: np.minimum,
     LeastLeaving: np.minimum,
+    AmountsWithin: np.add,
 }
 """The NumPy function by which each operator combines arrays of values."""
 
 
-TALLIED = {MostCommon, UnitAmounts, ScaledWeights}
+TALLIED = {MostCommon, BestGain, UnitAmounts, ScaledWeights}
 """The types of amounts and rules, by which tallies are compiled."""
 
 
@@ -197,7 +244,10 @@ def _across(operator, here, there, weights, edge):
         bits = np.uint64(weights[edge]) if weights.shape[0] else np.uint64(0)
         return bits << _HALF | there & _LOW
 
-    return leaving
+    def within(operator, here, there, weights, edge):
+        return amount(operator.amounts, weights, edge) if here == there else operator.unit
+
+    return leaving if operator.instance_class is LeastLeaving else within
 
 
 @overload(finished)
@@ -217,7 +267,7 @@ def _merge(operator, values, place, value):
             return value < values[place] and value < fetch_min(values, place, value)
 
         return least
-    if operator.instance_class is IntegerSum:
+    if operator.instance_class in (IntegerSum, AmountsWithin):
 
         def added(operator, values, place, value):
             fetch_add(values, place, value)
@@ -235,6 +285,8 @@ def _merge(operator, values, place, value):
 def _amount(amounts, weights, edge):
     if amounts.instance_class is UnitAmounts:
         return lambda amounts, weights, edge: amounts.each
+    if amounts.instance_class is ListedAmounts:
+        return lambda amounts, weights, edge: amounts.of_edges[edge]
 
     def scaled(amounts, weights, edge):
         return np.uint64(np.rint(weight_of(weights[edge], amounts.floats) * amounts.scale))
@@ -242,8 +294,36 @@ def _amount(amounts, weights, edge):
     return scaled
 
 
+@inlined
+def _gain(rule, number, mine, label, total):
+    """Return what a vertex gains by being in a community, which may be NO_LABEL. mine: the one that
+    it is in.
+    """
+    mass = rule.mass[number]
+    expected = np.float64(mass) * rule.factor
+    if label in (UNREACHED, mine):
+        return np.float64(total) - expected * np.float64(rule.totals[mine] - mass)
+    if rule.groups.shape[0] and rule.groups[label] != rule.parts[number]:
+        return -np.inf
+    return np.float64(total) - expected * np.float64(rule.totals[label])
+
+
 @overload(prefers)
 def _prefers(rule, place, label, total, other, other_total):
+    def gains_more(rule, place, label, total, other, other_total):
+        number = rule.numbers[place]
+        mine = rule.mine[number]
+        gain = _gain(rule, number, mine, label, total)
+        other_gain = _gain(rule, number, mine, other, other_total)
+        if gain != other_gain:
+            return gain > other_gain
+        if other in (UNREACHED, mine):
+            return False
+        return label == mine or label < other
+
+    if rule.instance_class is BestGain:
+        return gains_more
+
     def most_common(rule, place, label, total, other, other_total):
         return total > other_total or (total == other_total and label < other)
 

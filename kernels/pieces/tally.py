@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.compiled import Struct, boolean, i64, i64s, inlined, kernel, u32s, u64s
+from ..base.compiled import Struct, boolean, i64, i64s, inlined, kernel, u8s, u32s, u64s
 from ..base.graph import UNREACHED
 from ..base.numbering import NUMBERING, renumber
 from ..base.turns import come, take
-from .operators import MOST_COMMON, SCALED_WEIGHTS, UNIT_AMOUNTS, amount, prefers
+from .operators import BEST_GAIN, MOST_COMMON, SCALED_WEIGHTS, UNIT_AMOUNTS, amount, prefers
 from .piece import PIECE, row_of
 
 NO_LABEL = UNREACHED
@@ -74,6 +74,24 @@ ENTRIES = Struct(Entries, (u32s, u32s, u64s))
 PICKS = Struct(Picks, (u32s, u64s))
 
 
+class Among(NamedTuple):
+    """The vertices that pick. turns: uint8, by place; a vertex picks in one of several turns. (0,)
+    if all vertices pick. turn: the one that it is now.
+    """
+
+    turns: NDArray[np.uint8]
+    turn: int
+
+
+ALL = Among(np.empty(0, np.uint8), 0)
+AMONG = Struct(Among, (u8s, i64))
+
+
+@inlined
+def _is_among(among, place):
+    return among.turns.shape[0] == 0 or among.turns[place] == among.turn
+
+
 def make_table(labels: int, room: int) -> Table:
     """Return an empty table for labels below ``labels``. room: the bytes that it may hold; it holds
     a few kilobytes at least.
@@ -108,7 +126,7 @@ def _is_in_class(label, label_class, classes):
 
 
 @inlined
-def _mask(keys, edges):
+def mask_of(keys, edges):
     """Return the mask of the slots that a row of so many edges needs: few slots stay in cache."""
     slots = np.uint64(8)
     while slots < np.uint64(keys.shape[0]) and slots < np.uint64(2 * edges):
@@ -157,14 +175,21 @@ def _pick(rule, place, keys, sums, used, count, label, total):
     empty afterwards.
     """
     for i in range(np.uintp(count)):
-        at = np.uintp(used[i])
-        other = _label(keys, at)
-        other_total = sums[at] ^ _PRESENT
-        sums[at] = _EMPTY
+        other = _label(keys, np.uintp(used[i]))
+        other_total = take_sums(sums, used, i)
         if prefers(rule, place, other, other_total, label, total):
             label = other
             total = other_total
     return label, total
+
+
+@inlined
+def take_sums(sums, used, i):
+    """Take a sum from the table: that of the i-th of its labels. Returns it."""
+    at = np.uintp(used[i])
+    total = sums[at] ^ _PRESENT
+    sums[at] = _EMPTY
+    return total
 
 
 @inlined
@@ -174,7 +199,7 @@ def _empty(sums, used, count):
 
 
 @inlined
-def _degree(offsets, row):
+def degree_of(offsets, row):
     """Return the number of edges of a row; 0 if there are no offsets."""
     if offsets.shape[0] == 0:
         return np.int64(0)
@@ -182,7 +207,7 @@ def _degree(offsets, row):
 
 
 @inlined
-def _add_edges(
+def add_edges(
     amounts,
     targets,
     weights,
@@ -214,7 +239,7 @@ def _add_edges(
 
 
 @inlined
-def _pick_of_row(
+def pick_of_row(
     rule,
     amounts,
     offsets,
@@ -240,11 +265,11 @@ def _pick_of_row(
     entering_weights: the same of the edges that enter the vertex, all of which are at hand, or
     empty.
     """
-    degree = _degree(offsets, row)
+    degree = degree_of(offsets, row)
     first = np.int64(offsets[row]) - begin
-    in_degree = _degree(entering, row)
+    in_degree = degree_of(entering, row)
     first_in = np.int64(entering[row]) if in_degree else np.int64(0)
-    mask = _mask(keys, degree + in_degree)
+    mask = mask_of(keys, degree + in_degree)
     parts = 1  # of the class
     while True:
         label = NO_LABEL
@@ -253,7 +278,7 @@ def _pick_of_row(
         while part < parts:
             share = label_class * parts + part, classes * parts
             count = np.int64(0)
-            count = _add_edges(
+            count = add_edges(
                 amounts,
                 targets,
                 weights,
@@ -269,7 +294,7 @@ def _pick_of_row(
                 count,
             )
             if count >= 0 and in_degree:
-                count = _add_edges(
+                count = add_edges(
                     amounts,
                     sources,
                     entering_weights,
@@ -312,7 +337,7 @@ def cut_rows(leaving, entering, most, starts, long_rows):
             starts[turns] = row
             turns += 1
             full = edges + EDGES_A_TURN
-        degree = _degree(leaving.offsets, row) + _degree(entering.offsets, row)
+        degree = degree_of(leaving.offsets, row) + degree_of(entering.offsets, row)
         if degree > most:
             long_rows[count] = row
             count += 1
@@ -322,17 +347,20 @@ def cut_rows(leaving, entering, most, starts, long_rows):
     return turns, count
 
 
-@kernel(MOST_COMMON, UNIT_AMOUNTS, PIECE, PIECE, i64s, i64, u32s, u32s, TABLE, i64s)
-@kernel(
-    MOST_COMMON, SCALED_WEIGHTS, PIECE, PIECE, i64s, i64, u32s, u32s, TABLE, i64s, allocates=False
-)
-def tally_turns(rule, amounts, leaving, entering, starts, most, x, y, table, taken):
+_ROWS = PIECE, PIECE, i64s, i64, AMONG, u32s, u32s, TABLE, i64s
+
+
+@kernel(BEST_GAIN, UNIT_AMOUNTS, *_ROWS)
+@kernel(BEST_GAIN, SCALED_WEIGHTS, *_ROWS)
+@kernel(MOST_COMMON, UNIT_AMOUNTS, *_ROWS)
+@kernel(MOST_COMMON, SCALED_WEIGHTS, *_ROWS, allocates=False)
+def tally_turns(rule, amounts, leaving, entering, starts, most, among, x, y, table, taken):
     """Tally all rows of a graph, whose edges are at hand, by several threads at once: see turns.py.
 
     leaving, entering: the rows; ``entering`` has no offsets if the graph is undirected. starts:
-    int64, the first row of each turn, and the end. most: rows with more edges are left out. x:
-    labels by place. y: receives the label that each vertex prefers, unless it has no edges.
-    table: of this thread.
+    int64, the first row of each turn, and the end. most: rows with more edges are left out. among:
+    the vertices that pick. x: labels by place. y: receives the label that each vertex prefers,
+    unless it has no edges. table: of this thread.
     """
     offsets, targets, _, _, weights = leaving
     in_offsets, sources, _, _, in_weights = entering
@@ -342,9 +370,9 @@ def tally_turns(rule, amounts, leaving, entering, starts, most, x, y, table, tak
     turn = take(taken, thread, turns)
     while turn >= 0:
         for row in range(starts[turn], starts[turn + 1]):
-            edges = _degree(offsets, row) + _degree(in_offsets, row)
-            if 0 < edges <= most:
-                y[row], _ = _pick_of_row(
+            edges = degree_of(offsets, row) + degree_of(in_offsets, row)
+            if 0 < edges <= most and _is_among(among, row):
+                y[row], _ = pick_of_row(
                     rule,
                     amounts,
                     offsets,
@@ -367,8 +395,13 @@ def tally_turns(rule, amounts, leaving, entering, starts, most, x, y, table, tak
         turn = take(taken, thread, turns)
 
 
-@kernel(MOST_COMMON, UNIT_AMOUNTS, PIECE, PIECE, i64, i64, i64, u32s, TABLE)
-@kernel(MOST_COMMON, SCALED_WEIGHTS, PIECE, PIECE, i64, i64, i64, u32s, TABLE, allocates=False)
+_LONG_ROW = PIECE, PIECE, i64, i64, i64, u32s, TABLE
+
+
+@kernel(BEST_GAIN, UNIT_AMOUNTS, *_LONG_ROW)
+@kernel(BEST_GAIN, SCALED_WEIGHTS, *_LONG_ROW)
+@kernel(MOST_COMMON, UNIT_AMOUNTS, *_LONG_ROW)
+@kernel(MOST_COMMON, SCALED_WEIGHTS, *_LONG_ROW, allocates=False)
 def tally_class(rule, amounts, leaving, entering, row, label_class, classes, x, table):
     """Return the label of a class that the vertex of a long row prefers, with its sum; NO_LABEL if
     it has none. The other arguments are those of ``tally_turns``.
@@ -376,7 +409,7 @@ def tally_class(rule, amounts, leaving, entering, row, label_class, classes, x, 
     offsets, targets, _, _, weights = leaving
     in_offsets, sources, _, _, in_weights = entering
     keys, sums, used = table
-    return _pick_of_row(
+    return pick_of_row(
         rule,
         amounts,
         offsets,
@@ -407,20 +440,21 @@ def _note(places, labels, noted, done, place, keys, sums, used, count):
         _empty(sums, used, count)
         return np.int64(-1)
     for i in range(np.uintp(count)):
-        at = np.uintp(used[i])
         places[done] = place
-        labels[done] = _label(keys, at)
-        noted[done] = sums[at] ^ _PRESENT
-        sums[at] = _EMPTY
+        labels[done] = _label(keys, np.uintp(used[i]))
+        noted[done] = take_sums(sums, used, i)
         done += 1
     return done
 
 
-_PART = i64, i64, NUMBERING, u32s, NUMBERING, i64, i64, TABLE, ENTRIES
+_PART = i64, i64, AMONG, NUMBERING, u32s, NUMBERING, i64, i64, TABLE, ENTRIES
+_LISTED = PIECE, u32s, i64, i64, boolean, u32s, *_PART
 
 
-@kernel(MOST_COMMON, UNIT_AMOUNTS, PIECE, u32s, i64, i64, boolean, u32s, *_PART)
-@kernel(MOST_COMMON, SCALED_WEIGHTS, PIECE, u32s, i64, i64, boolean, u32s, *_PART, allocates=False)
+@kernel(BEST_GAIN, UNIT_AMOUNTS, *_LISTED)
+@kernel(BEST_GAIN, SCALED_WEIGHTS, *_LISTED)
+@kernel(MOST_COMMON, UNIT_AMOUNTS, *_LISTED)
+@kernel(MOST_COMMON, SCALED_WEIGHTS, *_LISTED, allocates=False)
 def tally_piece(
     rule,
     amounts,
@@ -432,6 +466,7 @@ def tally_piece(
     y,
     low,
     high,
+    among,
     x_places,
     x,
     y_places,
@@ -443,7 +478,7 @@ def tally_piece(
     """Tally rows of a piece. Returns the number of entries; -1 if there is no room for them.
 
     queue, first, last: rows as in push_piece; of these, rows whose places are not ``low <= place <
-    high`` are left out. whole: whether a row of the subgraph has all edges of its vertex. If such a
+    high``, or not ``among``, are left out. whole: whether a row of the subgraph has all edges of its vertex. If such a
     row is at hand as a whole, ``y`` receives the label that the vertex prefers. Other rows give
     entries for the labels of a class. x, y: labels by place. x_places, y_places: of the subgraph's
     targets and rows.
@@ -461,9 +496,11 @@ def tally_piece(
         place = renumber(y_places, row)
         if start >= stop or np.int64(place) < low or np.int64(place) >= high:
             continue
-        if whole and stop - start == _degree(offsets, row):
+        if not _is_among(among, place):
+            continue
+        if whole and stop - start == degree_of(offsets, row):
             if label_class == 0:
-                y[place], _ = _pick_of_row(
+                y[place], _ = pick_of_row(
                     rule,
                     amounts,
                     offsets,
@@ -484,7 +521,7 @@ def tally_piece(
                     used,
                 )
             continue
-        mask = _mask(keys, stop - start)
+        mask = mask_of(keys, stop - start)
         count = np.int64(0)
         for e in range(np.uintp(start - begin), np.uintp(stop - begin)):
             label = x[renumber(x_places, targets[e])]
@@ -501,15 +538,19 @@ def tally_piece(
     return done
 
 
-@kernel(UNIT_AMOUNTS, PIECE, i64, i64, NUMBERING, u32s, NUMBERING, i64, i64, ENTRIES)
-@kernel(
-    SCALED_WEIGHTS, PIECE, i64, i64, NUMBERING, u32s, NUMBERING, i64, i64, ENTRIES, allocates=False
-)
-def scatter_labels(amounts, piece, low, high, x_places, x, y_places, label_class, classes, entries):
+_SCATTERED = PIECE, i64, i64, AMONG, NUMBERING, u32s, NUMBERING, i64, i64, ENTRIES
+
+
+@kernel(UNIT_AMOUNTS, *_SCATTERED)
+@kernel(SCALED_WEIGHTS, *_SCATTERED, allocates=False)
+def scatter_labels(
+    amounts, piece, low, high, among, x_places, x, y_places, label_class, classes, entries
+):
     """Make an entry of each edge at hand, for its target, with the label of its row. Returns the
     number of entries.
 
-    low, high: places of the targets that are meant. The other arguments are those of
+    low, high: places of the targets that are meant. among: those that pick, by place of the targets.
+    The other arguments are those of
     ``tally_piece``, with x_places of the subgraph's rows, and y_places of its targets.
     """
     offsets, targets, begin, end, weights = piece
@@ -523,7 +564,7 @@ def scatter_labels(amounts, piece, low, high, x_places, x, y_places, label_class
         if _is_in_class(label, label_class, classes):
             for e in range(np.uintp(edge - begin), np.uintp(upto - begin)):
                 place = renumber(y_places, targets[e])
-                if low <= np.int64(place) < high:
+                if low <= np.int64(place) < high and _is_among(among, place):
                     places[done] = place
                     labels[done] = label
                     sums[done] = amount(amounts, weights, e)
@@ -555,6 +596,7 @@ def group_entries(entries, low, offsets, grouped):
     offsets[0] = 0
 
 
+@kernel(BEST_GAIN, ENTRIES, i64s, i64, i64, i64, PICKS, TABLE)
 @kernel(MOST_COMMON, ENTRIES, i64s, i64, i64, i64, PICKS, TABLE, allocates=False)
 def pick_of_entries(rule, entries, offsets, low, first, last, picks, table):
     """Set the pick of each group ``first <= i < last`` to what its vertex prefers of the pick
@@ -565,7 +607,7 @@ def pick_of_entries(rule, entries, offsets, low, first, last, picks, table):
     picked, picked_sums = picks
     for i in range(first, last):
         start, stop = offsets[i], offsets[i + 1]
-        mask = _mask(keys, stop - start)
+        mask = mask_of(keys, stop - start)
         parts = 1
         while True:
             label = picked[i]

@@ -19,6 +19,8 @@ from .harmonic import HARMONIC
 from .hits import HITS
 from .katz import KATZ
 from .labels import LABELS
+from .leiden import LEIDEN
+from .louvain import LOUVAIN
 from .pagerank import PAGERANK
 from .question import Form, Question, load
 from .sssp import SSSP
@@ -41,6 +43,8 @@ QUESTIONS: dict[str, Question] = {
         HITS,
         EIGENVECTOR,
         KATZ,
+        LEIDEN,
+        LOUVAIN,
         LABELS,
         CORES,
         DEGREE,

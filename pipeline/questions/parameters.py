@@ -12,10 +12,11 @@ from ...partition.numbers import GREATEST, GREATEST_SEED
 
 
 class Whole(NamedTuple):
-    """A whole number from ``least`` to ``most``."""
+    """A whole number from ``least`` to ``most``, or one of some words."""
 
     least: int = 0
     most: int = GREATEST
+    words: tuple[str, ...] = ()
 
 
 class Real(NamedTuple):

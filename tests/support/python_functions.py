@@ -211,7 +211,7 @@ def _argument(parameter: Parameter) -> str:
         annotation = f"Literal[{words}]"
     else:
         annotation = _ANNOTATIONS[type(kind)]
-    if isinstance(kind, Real) and kind.words:
+    if isinstance(kind, Real | Whole) and kind.words:
         words = ", ".join(f'"{word}"' for word in kind.words)
         annotation += f" | Literal[{words}]"
     if default is REQUIRED:

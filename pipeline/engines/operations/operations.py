@@ -58,7 +58,7 @@ from .forests import EdgeCounts, join_vertices
 from .intersect import Intersections
 from .marks import Marks, VertexPlaces, places_where
 from .saving import SavedSteps, Values, VectorSaving
-from .tally import How, Tallies, Way
+from .tally import How, Pickers, PlacedRule, Tallies, Way
 from .vectors import Links, Vector, VectorType, make_vector
 
 WINDOW = 1 << 16
@@ -357,6 +357,28 @@ class Operations:
         self._due = bool(whole[0, -1])
         return whole[:, :-1]
 
+    def list_where(self, choose: Callable[..., Any], *vectors: Vector) -> list[NDArray]:
+        """Return, on all ranks, the values that some vertices have in each of the vectors. choose:
+        is called with slices of the vectors, and returns a mask.
+        """
+        mine: list[list[NDArray]] = []
+        counting = (self._counted, self.communicator.rank == 0)
+        for counted, part in zip(counting, self._parts((), vectors, None), strict=False):
+
+            def window(at: slice, counted: Any = counted, part: _Part = part) -> list[NDArray]:
+                counts = counted if isinstance(counted, bool) else counted[at]
+                chosen = np.flatnonzero(part.call(choose, at) & counts)
+                return [array[at][chosen] for array in part.arrays]
+
+            mine += self.team.map(window, part.windows())
+        lists = [np.concatenate(arrays) for arrays in zip(*mine, strict=True)]
+        ranks = self.communicator.size
+        if ranks == 1:
+            return lists
+        self.note_sent((ranks - 1) * sum(array.nbytes for array in lists))
+        came = self.communicator.exchange([lists] * ranks)
+        return [np.concatenate(arrays) for arrays in zip(*came, strict=True)]
+
     def id_order(self) -> NDArray[np.uint32]:
         """Return the global ids of all vertices by rising user id: uint32 (vertices,)."""
         return self.graph.id_order(self.team)
@@ -627,12 +649,20 @@ class Operations:
                 self._scatter(operator, adjacency, self._values(x, source), self._values(y, target))
         self.links.fold(y, FOLDS[type(operator)])
 
-    def tally(self, rule: Rule, amounts: Amounts, x: Vector, y: Vector) -> None:
+    def tally(
+        self,
+        rule: Rule | PlacedRule,
+        amounts: Amounts,
+        x: Vector,
+        y: Vector,
+        pickers: Pickers | None = None,
+    ) -> None:
         """Set ``y[v]`` to the label that the vertex prefers of its neighbours' labels ``x[u]``, by
         the sums of what their edges amount to. Edges of either direction count; an edge in both
         directions counts twice in a directed graph. ``y`` stays where a vertex has no edges.
 
         x: uint32, with ghosts, labels below the number of vertices. y: uint32, without ghosts.
+        pickers: the vertices whose ``y`` is set; None for all.
         """
         if self._tallies is None:
             place = self.graph, self.communicator, self.team
@@ -641,11 +671,14 @@ class Operations:
         leaving, entering = self.rows_along(True), self.rows_along(False)
         if leaving is not None and entering is not None:
             rows = leaving, entering if self.directed else None
-            self._tallies.pick_whole(rule, amounts, *rows, x.own, y.own)
+            own_rule = rule.own if isinstance(rule, PlacedRule) else rule
+            self._tallies.pick_whole(own_rule, amounts, *rows, x.own, y.own, pickers)
             return
         self.links.expand(x)
+        if pickers is not None:
+            self.links.expand(pickers.turns)
         whole = self._by_place and not self.directed
-        self._tallies.pick_by_windows(rule, amounts, x, y, whole)
+        self._tallies.pick_by_windows(rule, amounts, x, y, whole, pickers)
 
     def intersect(self) -> Intersections:
         """Return the intersections of the neighbours of all edges' ends, of which nothing is
@@ -851,7 +884,7 @@ def warm_up(
         if tallies:
             whole_kernels = tally.cut_rows, tally.tally_turns, tally.tally_class
             kernels += [*whole_kernels, tally.pick_of_entries]
-    if {Across} & set(operators):
+    if set(get_args(Across)) & set(operators):
         kernels += [gather_across, scatter_across]
     compile_kernels(*kernels, load=load, leave_out=unused_operators, offsets=types)
     compile_kernels(*calls.kernels, leave_out=FOLDS.keys() - set(calls.operators), offsets=types)

@@ -17,15 +17,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....kernels.base.bitmap import WORD
 from ....kernels.base.numbering import renumber_all
 from ....kernels.base.team import Team
 from ....kernels.base.turns import no_turns
 from ....kernels.pieces.gather import count_targets as count_ends
-from ....kernels.pieces.operators import Amounts, Rule
+from ....kernels.pieces.operators import Amounts, BestGain, Rule
 from ....kernels.pieces.piece import NO_WEIGHTS, Piece
 from ....kernels.pieces.tally import (
+    ALL,
     EDGES_A_TURN,
     NO_LABEL,
+    Among,
     Entries,
     Picks,
     Table,
@@ -43,6 +46,7 @@ from ..ranks.edges import Active, AnyRows, Chosen, Rows, RowsOnDisk
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.routes import count_of, owned
 from ..ranks.state import Ghosts, Vertices
+from .marks import add
 from .vectors import Vector
 
 How = Literal["gather", "scatter"]
@@ -91,6 +95,24 @@ class Way(NamedTuple):
         """Return the side whose vertices have the labels."""
         adjacency = self.adjacency
         return adjacency.target if self.how == "gather" else adjacency.source
+
+
+class PlacedRule(NamedTuple):
+    """A rule that knows vertices by their places. own: for own vertices. shared: for all shared
+    vertices.
+    """
+
+    own: BestGain
+    shared: BestGain
+
+
+class Pickers(NamedTuple):
+    """The vertices that pick: those whose turn it is. turns: uint8, with ghosts, which are known.
+    turn: the one that it is now.
+    """
+
+    turns: Vector
+    turn: int
 
 
 class Window(NamedTuple):
@@ -151,10 +173,12 @@ class Tallies:
         entering: Rows | None,
         x: NDArray[np.uint32],
         y: NDArray[np.uint32],
+        pickers: Pickers | None = None,
     ) -> None:
         """Set ``y`` to the labels that vertices prefer. leaving, entering: the rows of the whole
-        graph; ``entering`` is None if the graph is undirected.
+        graph; ``entering`` is None if the graph is undirected. pickers: None for all vertices.
         """
+        among = ALL if pickers is None else Among(pickers.turns.own, pickers.turn)
         pieces = leaving.piece, _no_piece(leaving) if entering is None else entering.piece
         if self._turns is None:
             self._turns = _cut(*pieces, _LONG if self._team.threads > 1 else 1 << 62)
@@ -164,10 +188,12 @@ class Tallies:
 
         def pick_turns() -> None:
             with self._table() as table:
-                tally_turns(rule, amounts, *pieces, starts, most, x, y, table, taken)
+                tally_turns(rule, amounts, *pieces, starts, most, among, x, y, table, taken)
 
         self._team.run(pick_turns)
         for row in long_rows:
+            if pickers is not None and pickers.turns.own[row] != pickers.turn:
+                continue
             y[row] = self._pick_long(rule, amounts, pieces, row, x)
         self._note(sum(len(piece.targets) for piece in pieces), 0)
 
@@ -193,10 +219,16 @@ class Tallies:
     # Edges in several places
 
     def pick_by_windows(
-        self, rule: Rule, amounts: Amounts, x: Vector, y: Vector, whole: bool
+        self,
+        rule: Rule | PlacedRule,
+        amounts: Amounts,
+        x: Vector,
+        y: Vector,
+        whole: bool,
+        pickers: Pickers | None = None,
     ) -> None:
         """Set ``y`` to the labels that vertices prefer. The ghosts of ``x`` are known. whole:
-        whether each row has all edges of its vertex.
+        whether each row has all edges of its vertex. pickers: None for all vertices.
         """
         if self._windows is None:  # all ranks make them at the same time
             self._windows = self._make_windows(whole)
@@ -206,8 +238,10 @@ class Tallies:
             self._communicator.check()
             low, high = self._places_here(window)
             picks = _no_picks(high - low)
+            window_rule = self._rule_of(rule, window)
             for label_class in range(window.classes):
-                pass_ = _Pass(rule, amounts, number, window, label_class, x, y, whole)
+                given = window_rule, amounts, number, window, label_class, x, y, whole, pickers
+                pass_ = _Pass(*given)
                 entries = self._exchange(
                     [
                         self._by_owner(way.picking, entries)
@@ -215,13 +249,22 @@ class Tallies:
                         for entries in self._make_entries(pass_, way)
                     ]
                 )
-                self._pick(rule, entries, low, picks)
+                self._pick(window_rule, entries, low, picks)
             values = y.own
             if window.shared:
                 values = y.shared[self._communicator.rank :: self._communicator.size]
             picked = picks.labels != NO_LABEL
             values[low:high][picked] = picks.labels[picked]
         self._share(y.shared)
+
+    def _rule_of(self, rule: Rule | PlacedRule, window: Window) -> Rule:
+        """Return the rule for the vertices of a window that this rank owns, by their places."""
+        if not isinstance(rule, PlacedRule):
+            return rule
+        if not window.shared:
+            return rule.own
+        mine = slice(self._communicator.rank, None, self._communicator.size)
+        return rule.shared._replace(numbers=rule.shared.numbers[mine].copy())
 
     def _make_entries(self, pass_: _Pass, way: Way) -> list[Entries]:
         """Return the entries that one way gives for the vertices of a window."""
@@ -231,11 +274,11 @@ class Tallies:
         if way.how == "scatter":
             return self._scatter(pass_, way)
         graph, rows, labelled = self._graph, way.adjacency.rows, way.labelled
-        labels = pass_.x.at(labelled.segment, graph)
+        labels, among = pass_.x.at(labelled.segment, graph), pass_.among(way.picking, graph)
         picked = pass_.y.at(way.picking.segment, graph) if pass_.whole else labels
 
         def tally(piece: Piece, queue: NDArray, first: int, last: int, most: int) -> Entries:
-            rows_here = piece, queue, first, last, pass_.whole, picked, low, high
+            rows_here = piece, queue, first, last, pass_.whole, picked, low, high, among
             places = labelled.places, labels, way.picking.places
             given = *rows_here, *places, pass_.label_class, pass_.window.classes
             entries, room, count = _room_for(0), most // pass_.window.classes, -1
@@ -246,7 +289,7 @@ class Tallies:
                     count = tally_piece(pass_.rule, pass_.amounts, *given, table, entries)
             return _trimmed(entries, count)
 
-        active = _rows_between(way.picking, rows, self._team, low, high)
+        active = _rows_between(way.picking, rows, self._team, low, high, among)
         visits = rows.push(self._team, active, tally)
         self._note(active.edges, visits.read)
         return visits.results
@@ -269,7 +312,8 @@ class Tallies:
         """Return entries for the targets at places ``low <= p < high``."""
         rows, labelled = way.adjacency.rows, way.labelled
         labels = pass_.x.at(labelled.segment, self._graph)
-        places = labelled.places, labels, way.picking.places
+        among = pass_.among(way.picking, self._graph)
+        places = among, labelled.places, labels, way.picking.places
         classes = pass_.label_class, pass_.window.classes
 
         def scatter(piece: Piece, *_: Any) -> Entries:
@@ -435,6 +479,13 @@ class _Pass(NamedTuple):
     x: Vector
     y: Vector
     whole: bool
+    pickers: Pickers | None
+
+    def among(self, side: Side, graph: RankGraph) -> Among:
+        """Return the vertices of a side that pick."""
+        if self.pickers is None:
+            return ALL
+        return Among(self.pickers.turns.at(side.segment, graph), self.pickers.turn)
 
 
 class _Scattered:
@@ -504,9 +555,17 @@ def count_targets(adjacency: Adjacency, counts: NDArray[np.uint32]) -> int:
     return visits.read
 
 
-def _rows_between(side: Side, rows: AnyRows, team: Team, low: int, high: int) -> Active:
-    """Return the active rows of a subgraph: those at places ``low <= p < high``."""
+def _rows_between(
+    side: Side, rows: AnyRows, team: Team, low: int, high: int, among: Among
+) -> Active:
+    """Return the active rows of a subgraph: those at places ``low <= p < high``, of which only rows
+    on disk are chosen by ``among``.
+    """
     table = side.places.table
+    if len(among.turns) and isinstance(rows, RowsOnDisk):
+        words = np.zeros(-(-len(among.turns) // WORD), np.uint64)
+        add(words, low + np.flatnonzero(among.turns[low:high] == among.turn))
+        return rows.active(team, Chosen(side.places, words, side.count))
     if len(table):  # delegates, which may be in any order
         listed = np.flatnonzero((table >= low) & (table < high)).astype(np.uint32)
         return rows.active(team, Chosen.of_lists([listed], side.count))

@@ -1,0 +1,257 @@
+"""Communities of a graph in memory: vertices move in rounds, and a graph is contracted.
+
+Of a *round*, each vertex is in one of CLASSES classes by a hash, and the classes take turns. All
+vertices of a class pick at once, by the communities before (Traag, Waltman, van Eck: From Louvain
+to Leiden, Scientific Reports 9, 2019, have one vertex move after the other). So the moves depend
+neither on threads nor on the order of edges. Only vertices of which a neighbour has moved are
+looked at again.
+
+All arrays are by place, but those that are said to be by label or by number. A label is the number
+of a vertex; numbers follow the user's ids.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.compiled import i64s, inlined, kernel, u8s, u32s, u64, u64s
+from ..base.turns import come, take
+from ..pieces.operators import BEST_GAIN, LISTED_AMOUNTS, SCALED_WEIGHTS, UNIT_AMOUNTS, amount
+from ..pieces.piece import PIECE
+from ..pieces.tally import TABLE, add_edges, mask_of, pick_of_row, take_sums
+
+CLASSES = 4
+VERTICES_A_TURN = 1 << 8
+
+_SHIFTS = np.uint64(33), np.uint64(62)
+_FACTORS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+
+
+@inlined
+def _class_of(number, stamp):
+    """Return the class of a vertex in the round with a stamp: MurmurHash3's finalizer (Appleby)."""
+    hashed = np.uint64(number) + stamp
+    hashed ^= hashed >> _SHIFTS[0]
+    hashed *= _FACTORS[0]
+    hashed ^= hashed >> _SHIFTS[0]
+    hashed *= _FACTORS[1]
+    return np.int64(hashed >> _SHIFTS[1])
+
+
+@kernel(u32s, u64, u8s)
+def find_classes(numbers, stamp, classes):
+    """Find the class of each vertex in a round. classes: uint8, receives them."""
+    for i in range(numbers.shape[0]):
+        classes[i] = _class_of(numbers[i], stamp)
+
+
+@kernel(u8s, u32s, u64, i64s, u32s)
+def list_by_class(marked, numbers, stamp, bounds, listed):
+    """List the marked vertices by their classes in a round. bounds: int64 (CLASSES + 1,), receives
+    the bounds of the classes in ``listed``, uint32 (n,).
+    """
+    bounds[:] = 0
+    for place in range(marked.shape[0]):
+        if marked[place]:
+            bounds[_class_of(numbers[place], stamp) + 1] += 1
+    for i in range(CLASSES):
+        bounds[i + 1] += bounds[i]
+    for place in range(marked.shape[0]):
+        if marked[place]:
+            i = _class_of(numbers[place], stamp)
+            listed[bounds[i]] = place
+            bounds[i] += 1
+    for i in range(CLASSES, 0, -1):
+        bounds[i] = bounds[i - 1]
+    bounds[0] = 0
+
+
+@kernel(BEST_GAIN, UNIT_AMOUNTS, PIECE, u32s, u32s, u32s, TABLE, i64s)
+@kernel(BEST_GAIN, SCALED_WEIGHTS, PIECE, u32s, u32s, u32s, TABLE, i64s)
+@kernel(BEST_GAIN, LISTED_AMOUNTS, PIECE, u32s, u32s, u32s, TABLE, i64s, allocates=False)
+def pick_moves(rule, amounts, piece, listed, label, picks, table, taken):
+    """Pick a community for each listed vertex, by several threads at once: see turns.py. picks:
+    uint32, receives a label, or NO_LABEL, for each entry of ``listed``. table: of this thread.
+    """
+    offsets, targets, _, _, weights = piece
+    keys, sums, used = table
+    thread = come(taken)
+    count = listed.shape[0]
+    turns = (count + VERTICES_A_TURN - 1) // VERTICES_A_TURN
+    turn = take(taken, thread, turns)
+    while turn >= 0:
+        for i in range(turn * VERTICES_A_TURN, min((turn + 1) * VERTICES_A_TURN, count)):
+            place = np.int64(listed[i])
+            picks[i], _ = pick_of_row(
+                rule,
+                amounts,
+                offsets,
+                targets,
+                weights,
+                0,
+                offsets[:0],
+                targets[:0],
+                weights[:0],
+                place,
+                None,
+                label,
+                place,
+                0,
+                1,
+                keys,
+                sums,
+                used,
+            )
+        turn = take(taken, thread, turns)
+
+
+@kernel(PIECE, u32s, u8s, i64s, allocates=False)
+def mark_neighbours(piece, moved, marked, taken):
+    """Mark the neighbours of the listed vertices, by several threads at once."""
+    offsets, targets, _, _, _ = piece
+    thread = come(taken)
+    count = moved.shape[0]
+    turns = (count + VERTICES_A_TURN - 1) // VERTICES_A_TURN
+    turn = take(taken, thread, turns)
+    while turn >= 0:
+        for i in range(turn * VERTICES_A_TURN, min((turn + 1) * VERTICES_A_TURN, count)):
+            for e in range(np.uintp(offsets[moved[i]]), np.uintp(offsets[moved[i] + 1])):
+                marked[targets[e]] = 1
+        turn = take(taken, thread, turns)
+
+
+@kernel(UNIT_AMOUNTS, PIECE, u32s, u64s, i64s)
+@kernel(SCALED_WEIGHTS, PIECE, u32s, u64s, i64s)
+@kernel(LISTED_AMOUNTS, PIECE, u32s, u64s, i64s, allocates=False)
+def add_inside(amounts, piece, label, inside, taken):
+    """Add up, for each vertex, its edges to vertices with the same label, by several threads at
+    once. inside: uint64, receives the sums.
+    """
+    offsets, targets, _, _, weights = piece
+    thread = come(taken)
+    count = label.shape[0]
+    turns = (count + VERTICES_A_TURN - 1) // VERTICES_A_TURN
+    turn = take(taken, thread, turns)
+    while turn >= 0:
+        for place in range(turn * VERTICES_A_TURN, min((turn + 1) * VERTICES_A_TURN, count)):
+            total = np.uint64(0)
+            for e in range(np.uintp(offsets[place]), np.uintp(offsets[place + 1])):
+                if label[targets[e]] == label[place]:
+                    total += amount(amounts, weights, e)
+            inside[place] = total
+        turn = take(taken, thread, turns)
+
+
+@kernel(u32s, i64s, u32s)
+def list_members(label, bounds, members):
+    """List the vertices of each label. bounds: int64 (labels + 1,), receives the bounds of the
+    lists in ``members``, uint32 (n,).
+    """
+    bounds[:] = 0
+    for place in range(label.shape[0]):
+        bounds[label[place] + 1] += 1
+    for i in range(bounds.shape[0] - 1):
+        bounds[i + 1] += bounds[i]
+    for place in range(label.shape[0]):
+        members[bounds[label[place]]] = place
+        bounds[label[place]] += 1
+    for i in range(bounds.shape[0] - 1, 0, -1):
+        bounds[i] = bounds[i - 1]
+    bounds[0] = 0
+
+
+@inlined
+def _add_members(amounts, piece, members, first, stop, label, keys, sums, used):
+    """Add up the edges of some vertices by the labels of their neighbours. Returns the number of
+    labels that the table has then.
+    """
+    offsets, targets, _, _, weights = piece
+    count = np.int64(0)
+    for i in range(first, stop):
+        place = np.int64(members[i])
+        begin = np.int64(offsets[place])
+        end = np.int64(offsets[place + 1])
+        mask = mask_of(keys, end - begin)
+        count = add_edges(
+            amounts, targets, weights, begin, end, None, label, 0, 1, keys, sums, used, mask, count
+        )
+    return count
+
+
+@kernel(UNIT_AMOUNTS, PIECE, u32s, i64s, u32s, i64s, TABLE, i64s)
+@kernel(SCALED_WEIGHTS, PIECE, u32s, i64s, u32s, i64s, TABLE, i64s)
+@kernel(LISTED_AMOUNTS, PIECE, u32s, i64s, u32s, i64s, TABLE, i64s, allocates=False)
+def count_contracted(amounts, piece, label, bounds, members, degrees, table, taken):
+    """Count the other labels that vertices of each label have edges to, by several threads at once.
+
+    bounds, members: as ``list_members`` makes them. degrees: int64, by label, receives the numbers.
+    table: of this thread, with sums by label.
+    """
+    keys, sums, used = table
+    thread = come(taken)
+    count = degrees.shape[0]
+    turns = (count + VERTICES_A_TURN - 1) // VERTICES_A_TURN
+    turn = take(taken, thread, turns)
+    while turn >= 0:
+        for v in range(turn * VERTICES_A_TURN, min((turn + 1) * VERTICES_A_TURN, count)):
+            found = _add_members(
+                amounts, piece, members, bounds[v], bounds[v + 1], label, keys, sums, used
+            )
+            is_inside = sums[v] != np.uint64(0)
+            degrees[v] = found - np.int64(is_inside)
+            for i in range(found):
+                take_sums(sums, used, i)
+        turn = take(taken, thread, turns)
+
+
+@kernel(UNIT_AMOUNTS, PIECE, u32s, i64s, u32s, i64s, u32s, u64s, u64s, TABLE, i64s)
+@kernel(SCALED_WEIGHTS, PIECE, u32s, i64s, u32s, i64s, u32s, u64s, u64s, TABLE, i64s)
+@kernel(
+    LISTED_AMOUNTS, PIECE, u32s, i64s, u32s, i64s, u32s, u64s, u64s, TABLE, i64s, allocates=False
+)
+def fill_contracted(
+    amounts, piece, label, bounds, members, into, targets, of_edges, inside, table, taken
+):
+    """Fill the rows of the contracted graph, by several threads at once.
+
+    into: int64, by label, where its row begins. targets, of_edges: receive the labels at the other
+    ends of edges, and what the edges amount to. inside: uint64, by label, receives what the edges
+    inside a label amount to, each counted in both directions.
+    """
+    keys, sums, used = table
+    thread = come(taken)
+    count = inside.shape[0]
+    turns = (count + VERTICES_A_TURN - 1) // VERTICES_A_TURN
+    turn = take(taken, thread, turns)
+    while turn >= 0:
+        for v in range(turn * VERTICES_A_TURN, min((turn + 1) * VERTICES_A_TURN, count)):
+            found = _add_members(
+                amounts, piece, members, bounds[v], bounds[v + 1], label, keys, sums, used
+            )
+            at = into[v]
+            for i in range(found):
+                other = used[i]
+                total = take_sums(sums, used, i)
+                if other == v:
+                    inside[v] = total
+                else:
+                    targets[at] = other
+                    of_edges[at] = total
+                    at += 1
+        turn = take(taken, thread, turns)
+
+
+@kernel(u32s, u32s, u64s, i64s, u32s, u64s)
+def fill_rows(first, other, sums, into, targets, of_edges):
+    """Fill rows with pairs of labels, each in both directions. into: int64, by label, where the
+    rest of its row begins; moves to its end. targets, of_edges: as in ``fill_contracted``.
+    """
+    for i in range(first.shape[0]):
+        u = first[i]
+        v = other[i]
+        targets[into[u]] = v
+        of_edges[into[u]] = sums[i]
+        into[u] += 1
+        targets[into[v]] = u
+        of_edges[into[v]] = sums[i]
+        into[v] += 1

@@ -1,0 +1,500 @@
+"""Communities by Louvain's and by Leiden's method: vertices move to communities that raise the
+quality, then the graph between communities is treated likewise, until nothing moves.
+
+Louvain: Blondel, Guillaume, Lambiotte, Lefebvre: Fast Unfolding of Communities in Large Networks,
+2008. Leiden: Traag, Waltman, van Eck: From Louvain to Leiden: Guaranteeing Well-Connected
+Communities, Scientific Reports 9, 2019. Both are done in rounds here, such that the result is the
+same on every engine (levels.py); weights are whole numbers, or rounded to them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...kernels.pieces.operators import AmountsWithin, BestGain, Or, ScaledWeights, UnitAmounts
+from ...kernels.programs import communities as kernels
+from ...kernels.programs.forest import tree_sizes
+from ...partition.errors import InputError
+from ...partition.store.manifest import GraphInfo
+from ..engines.operations.contract import CONTRACTING, contraction_bytes
+from ..engines.operations.operations import Calls, Operations
+from ..engines.operations.program import ProgramResult, Tell
+from ..engines.operations.tally import tally_bytes
+from ..engines.operations.vectors import Counts, links_bytes, vectors_bytes
+from ..questions.communities import (
+    ITERATIONS,
+    MAX_LEVELS,
+    UNTIL_STABLE,
+    CommunitiesRecord,
+    LevelRecord,
+)
+from ..results.columns import Column
+from ..results.findings import SIZE
+from ..results.names import Names
+from ..results.result import Option
+from .levels import (
+    LABELS,
+    NUMBERS,
+    ROOM,
+    TABLES_BYTES,
+    TURNS,
+    WORDS,
+    Level,
+    MemoryLevel,
+    SpreadLevel,
+)
+from .run import Answer
+
+MOST_ROUNDS = 100
+"""The most rounds of moves on a level: without a bound, moves might never end."""
+
+MOST_JOINS = 20
+MOST_ITERATIONS = 100
+
+FEW = 1000
+"""A level ends with a round in which not more than one of so many vertices moves."""
+
+_WEIGHT_BITS = 62
+
+
+@dataclass(frozen=True)
+class CommunitiesProgram:
+    """The program. refines: whether communities are divided into parts before the graph is
+    contracted, as Leiden does. iterations: how often all is done; None until nothing changes.
+    edges: the number of edges. greatest: the greatest weight; None if edges are alike. floats:
+    whether weights are floats.
+    """
+
+    refines: bool
+    objective: str
+    resolution: float
+    iterations: int | None
+    max_levels: int
+    seed: int
+    edges: int
+    greatest: float | None
+    floats: bool
+    columns = ("community",)
+    scans_once = False
+
+    @property
+    def weighted(self) -> bool:
+        return self.greatest is not None
+
+    @property
+    def calls(self) -> Calls:
+        return calls_of(ScaledWeights if self.weighted else UnitAmounts)
+
+    def held_bytes(self, counts: Counts) -> int:
+        return communities_bytes(counts)
+
+    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
+        search = _Search(self, operations, tell)
+        search.run()
+        labels = search.order[search.partition]  # global ids, by number
+        community = operations.vector(NUMBERS)
+        operations.put(community, search.order, labels)
+        record = {
+            "levels": search.levels,
+            "stable": search.is_stable,
+            "weight_unit": search.weight_unit,
+            **operations.edge_counts()._asdict(),
+        }
+        return ProgramResult({"community": community}, record)
+
+
+class _Place(NamedTuple):
+    """The place of a search at level 0. phase: "begin", "move" or "join". rounds, moves: of the
+    level so far. joins: rounds of joining.
+    """
+
+    iteration: int = 0
+    phase: str = "begin"
+    rounds: int = 0
+    moves: int = 0
+    joins: int = 0
+
+
+class _Search:
+    """The search for communities. order: the global id of each number. partition: uint32, by
+    number: the community of each vertex, which has the least of its numbers. levels: a record for
+    each level so far, on rank 0. is_stable: whether nothing has moved in the last iteration.
+
+    Only level 0 is saved: the levels above it are small, and found again.
+    """
+
+    def __init__(self, program: CommunitiesProgram, operations: Operations, tell: Tell) -> None:
+        self._program, self._operations, self._tell = program, operations, tell
+        self.order = operations.id_order()
+        n = operations.graph.vertices
+        self._saved = {
+            "label": np.arange(n, dtype=np.uint32),
+            "refined": np.zeros(n, np.uint32),
+            "marks": np.zeros(n, np.uint8),
+        }
+        saved = operations.load(self._saved)
+        self._done, self._at, self.is_stable = 0, _Place(), False
+        self.levels: list[LevelRecord] = []
+        if saved is not None:
+            self._done, (at, self.levels, self.is_stable) = saved.done, saved.facts
+            self._at = _Place(*at)
+        self.partition = self._saved["label"]
+        self._ground = self._make_ground()
+
+    def run(self) -> None:
+        most = self._program.iterations or MOST_ITERATIONS
+        while self._at.iteration < most and not self.is_stable:
+            self.partition = self._run_iteration()
+            self._at = _Place(self._at.iteration + 1)
+            self._save_if_due(
+                self.partition, self.partition, np.zeros(self._ground.count, np.uint8)
+            )
+
+    def _run_iteration(self) -> NDArray[np.uint32]:
+        """Return the communities after one more iteration."""
+        level, first = self._ground, self._at.iteration
+        level.begin(self.partition)
+        if self._at.phase == "move":
+            level.set_marks(self._saved["marks"])
+        above = partition = np.arange(level.count, dtype=np.uint32)
+        for depth in range(self._program.max_levels):
+            started = time.perf_counter()
+            rounds, moves = self._move(level, depth)
+            partition = level.label[above]
+            within = level.sums_within()
+            record = self._level_record(level, depth, within, rounds, moves)
+            label = self._join(level, depth, within) if self._program.refines else level.label
+            self.levels.append(LevelRecord(**record, seconds=time.perf_counter() - started))
+            number, labels = _numbered(label)
+            contracted = level.contract(number, labels) if labels < level.count else None
+            if contracted is None:  # nothing to contract, or rank 0 goes on alone
+                break
+            contracted.factor, contracted.mass = level.factor, np.zeros(labels, np.uint64)
+            np.add.at(contracted.mass, number, level.mass)
+            contracted.begin(_communities_above(level.label, number, labels))
+            above, level = number[above], contracted
+        moves = sum(level["moves"] for level in self.levels if level["iteration"] == first + 1)
+        partition, (moves,) = self._from_first([partition, np.array([moves])])
+        self.is_stable = not moves
+        return _named_by_least(partition)
+
+    def _from_first(self, told: list[NDArray]) -> list[NDArray]:
+        """Return what rank 0 tells, on all ranks."""
+        communicator = self._operations.communicator
+        if communicator.size == 1:
+            return told
+        told = [] if communicator.rank else told
+        self._operations.note_sent((communicator.size - 1) * sum(part.nbytes for part in told))
+        return communicator.exchange([told] * communicator.size)[0]
+
+    def _move(self, level: Level, depth: int) -> tuple[int, int]:
+        """Do rounds of moves, until one moves few vertices. Returns the numbers of rounds and of
+        moves.
+        """
+        rounds, moves = (self._at.rounds, self._at.moves) if depth == 0 else (0, 0)
+        if depth == 0 and self._at.phase == "join":
+            return rounds, moves
+        while rounds < MOST_ROUNDS:
+            moved = level.move(self._stamp(depth, "move", rounds))
+            rounds, moves = rounds + 1, moves + moved
+            self._end_round(depth, f"{moved:,} vertices moved")
+            if moved * FEW <= level.count:
+                break
+            if depth == 0:
+                self._at = self._at._replace(phase="move", rounds=rounds, moves=moves)
+                self._save_if_due(level.label, level.label, level.marks())
+        if depth == 0:
+            self._at = self._at._replace(rounds=rounds, moves=moves)
+        return rounds, moves
+
+    def _join(self, level: Level, depth: int, within: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        """Divide communities into parts. Returns the part of each vertex."""
+        joins = 0
+        level.begin_joining(within)
+        if depth == 0 and self._at.phase == "join":
+            joins = self._at.joins
+            level.take_up_joining(self._saved["refined"], self._saved["marks"])
+        while joins < MOST_JOINS:
+            joined = level.join(self._stamp(depth, "join", joins))
+            joins += 1
+            self._end_round(depth, f"{joined:,} vertices joined others")
+            if not joined:
+                break
+            if depth == 0:
+                self._at = self._at._replace(phase="join", joins=joins)
+                self._save_if_due(level.label, level.refined, level.alone())
+        return level.refined
+
+    def _stamp(self, depth: int, phase: str, round: int) -> np.uint64:
+        """Return the number that decides the classes of vertices in a round."""
+        told = f"{self._program.seed} {self._at.iteration} {depth} {phase} {round}"
+        return np.uint64(int.from_bytes(blake2b(told.encode(), digest_size=8).digest(), "little"))
+
+    def _end_round(self, depth: int, told: str) -> None:
+        self._operations.communicator.check()
+        if depth == 0:
+            self._done += 1
+            self._operations.total(0)  # rank 0 tells the others whether to save
+            self._tell(self._done, 0, f"iteration {self._at.iteration + 1}, level 0: {told}")
+
+    def _save_if_due(self, label: NDArray, refined: NDArray, marks: NDArray) -> None:
+        if self._operations.due():
+            values = {"label": label, "refined": refined, "marks": marks}
+            facts = [self._at, self.levels, self.is_stable]
+            self._operations.save(self._done, values, facts)
+
+    def _level_record(
+        self, level: Level, depth: int, within: NDArray[np.uint64], rounds: int, moves: int
+    ) -> dict[str, Any]:
+        inside = int(within.sum(dtype=np.uint64)) + int(level.inside.sum(dtype=np.uint64))
+        totals = np.zeros(level.count, np.uint64)
+        np.add.at(totals, level.label, level.mass)
+        return {
+            "iteration": self._at.iteration + 1,
+            "level": depth,
+            "vertices": level.count,
+            "communities": int(np.count_nonzero(np.bincount(level.label))),
+            "quality": self._quality(inside, totals.astype(np.float64)),
+            "rounds": rounds,
+            "moves": moves,
+        }
+
+    def _quality(self, inside: int, totals: NDArray[np.float64]) -> float | None:
+        """Return the quality of communities. inside: what the edges inside them amount to, in both
+        directions. totals: their masses. None if no edge has a weight.
+        """
+        program = self._program
+        if program.objective == "cpm":
+            pairs = float((totals * (totals - 1)).sum()) / 2
+            return inside / self._scale / 2 - program.resolution * pairs
+        if not self._total:
+            return None
+        expected = float(((totals / self._total) ** 2).sum())
+        return inside / self._total - program.resolution * expected
+
+    def _make_ground(self) -> Level:
+        """Make level 0, with the scale of weights: such that all edges amount to 2^61 to 2^62, and
+        integers are as they are if they can be.
+        """
+        program = self._program
+        level, self._scale = self._level_of_graph(), 1.0
+        if program.greatest is not None:
+            self._scale = _scale(program.greatest * 2 * program.edges, program.floats)
+            level.amounts = ScaledWeights(self._scale, program.floats)
+            if self._scale != 1:
+                most = int(level.strengths().sum(dtype=np.uint64)) + program.edges
+                self._scale = _scale(most / self._scale, program.floats)
+                level.amounts = ScaledWeights(self._scale, program.floats)
+        strengths = level.strengths()
+        self._total = int(strengths.sum(dtype=np.uint64))
+        if program.objective == "cpm":
+            level.mass = np.ones(level.count, np.uint64)
+            level.factor = program.resolution * self._scale
+        else:
+            level.mass = strengths
+            level.factor = program.resolution / self._total if self._total else 0.0
+        return level
+
+    def _level_of_graph(self) -> Level:
+        operations, rows = self._operations, self._operations.whole
+        if rows is None:
+            return SpreadLevel(operations, UnitAmounts(), self.order)
+        inside = np.zeros(operations.graph.vertices, np.uint64)
+        room = operations.extra_bytes + ROOM
+        given = operations.team, rows.piece, UnitAmounts(), inside, room, self.order
+        return MemoryLevel(*given, operations.note)
+
+    @property
+    def weight_unit(self) -> float | None:
+        return None if self._program.greatest is None else 1 / self._scale
+
+
+def _scale(most: float, floats: bool) -> float:
+    """Return the power of two by which weights are multiplied before they are rounded to whole
+    numbers. most: what all of them amount to at most.
+
+    >>> _scale(1000.0, True) == 2.0**52, _scale(1000.0, False)
+    (True, 1.0)
+    """
+    bits = _WEIGHT_BITS - math.frexp(most)[1] if most else 0
+    return 2.0 ** (bits if floats else min(0, bits))
+
+
+def _numbered(label: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
+    """Return labels as numbers from 0 on, by rising label, and how many there are.
+
+    >>> _numbered(np.array([4, 1, 4, 1, 1], np.uint32))
+    (array([1, 0, 1, 0, 0], dtype=uint32), 2)
+    """
+    number = np.zeros(int(label.max(initial=0)) + 1, np.uint32)
+    number[label] = 1
+    labels = int(number.sum())
+    number = np.cumsum(number, dtype=np.uint32) - np.uint32(1)
+    return number[label], labels
+
+
+def _communities_above(
+    label: NDArray[np.uint32], number: NDArray[np.uint32], labels: int
+) -> NDArray[np.uint32]:
+    """Return the communities of the vertices of a contracted graph, each by its least vertex.
+    label: the community of each vertex below. number: the vertex above that it is in.
+    """
+    community = np.empty(labels, np.uint32)
+    community[number] = label
+    return _named_by_least(community)
+
+
+def _named_by_least(label: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return labels of which each is the least place that it stands at.
+
+    >>> _named_by_least(np.array([4, 1, 4, 1, 1], np.uint32))
+    array([0, 1, 0, 1, 1], dtype=uint32)
+    """
+    names = np.full(int(label.max(initial=0)) + 1, UNREACHED, np.uint32)
+    np.minimum.at(names, label, np.arange(len(label), dtype=np.uint32))
+    return names[label]
+
+
+def calls_of(amounts: type) -> Calls:
+    spread = BestGain, amounts, AmountsWithin, Or
+    return Calls(spread, (kernels, *CONTRACTING, tree_sizes), whole=(amounts,))
+
+
+def communities_bytes(counts: Counts) -> int:
+    """Return the bytes that a search holds beside its edges, and least room for contracted ones."""
+    vectors = vectors_bytes(counts, (*[NUMBERS] * 2, LABELS, *[WORDS] * 2, TURNS))
+    by_number = (4 * 8 + 5 * 4 + 4) * counts.vertices
+    moves = 4 * 16 * counts.vertices // 4
+    return (
+        vectors
+        + links_bytes(counts.ghosts)
+        + by_number
+        + moves
+        + TABLES_BYTES
+        + tally_bytes(counts.vertices)
+        + contraction_bytes()
+        + ROOM
+    )
+
+
+@dataclass(frozen=True)
+class Communities:
+    """The question. method: "leiden" or "louvain". unweighted: whether edges are alike, even where
+    they have weights. The other fields are those of CommunitiesProgram.
+    """
+
+    method: str
+    resolution: float = 1.0
+    objective: str = "modularity"
+    iterations: int | None = 1
+    max_levels: int = MAX_LEVELS
+    seed: int = 1
+    unweighted: bool = False
+    step = "round"
+    weighted = False
+
+    def __post_init__(self) -> None:
+        if not self.resolution >= 0:
+            raise InputError(f"resolution must be at least 0, not {self.resolution}")
+
+    @property
+    def name(self) -> str:
+        return self.method
+
+    def options(self, id_type: pa.DataType) -> dict[str, Option]:
+        return {
+            "resolution": self.resolution,
+            "objective": self.objective,
+            "iterations": self.iterations or UNTIL_STABLE,
+            "max_levels": self.max_levels,
+            "seed": self.seed,
+            **({"unweighted": True} if self.unweighted else {}),
+        }
+
+    def program(self, names: Names, info: GraphInfo) -> CommunitiesProgram:
+        return self.planned(info)
+
+    def planned(self, info: GraphInfo) -> CommunitiesProgram:
+        if info.directed:
+            raise InputError(
+                f"{self.method} finds communities of undirected graphs, and this one is directed; "
+                f"build it without --directed"
+            )
+        weights = None if self.unweighted else info.weights
+        return CommunitiesProgram(
+            refines=self.method == "leiden",
+            objective=self.objective,
+            resolution=self.resolution,
+            iterations=self.iterations,
+            max_levels=self.max_levels,
+            seed=self.seed,
+            edges=info.edges,
+            greatest=None if weights is None else weights.most,
+            floats=weights is not None and weights.kind == "float32",
+        )
+
+    def calls(self, weighted: bool) -> Calls:
+        return calls_of(ScaledWeights if weighted and not self.unweighted else UnitAmounts)
+
+    def held_bytes(self, counts: Counts) -> int:
+        return communities_bytes(counts)
+
+    def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
+        community = given.values["community"]
+        assert isinstance(community, np.ndarray)
+        levels: list[LevelRecord] = given.record["levels"]
+        sizes = np.zeros(len(community), np.uint32)
+        tree_sizes(community, sizes)
+        iterations = levels[-1]["iteration"]
+        record = CommunitiesRecord(
+            communities=int(np.count_nonzero(sizes)),
+            largest=int(sizes.max(initial=0)),
+            alone=int(np.count_nonzero(sizes == 1)),
+            quality=levels[-1]["quality"],
+            iterations=iterations,
+            moves=sum(level["moves"] for level in levels),
+            stable=given.record["stable"],
+            weight_unit=given.record["weight_unit"],
+            method=method,
+            edges_examined=given.record["edges"],
+            bytes_read=given.record["read"],
+            bytes_sent=given.record["sent"],
+        )
+        column = Column("community", community, vertices=True, repeats=True)
+        group_sizes = Column(SIZE, sizes, missing=0)
+        return Answer((column,), {self.method: record, "levels": levels}, group_sizes=group_sizes)
+
+
+def leiden_of(**options: Any) -> Communities:
+    """Return the question with the parameters of ``leiden``."""
+    return _asked("leiden", options)
+
+
+def louvain_of(**options: Any) -> Communities:
+    """Return the question with the parameters of ``louvain``."""
+    return _asked("louvain", options)
+
+
+def _asked(method: str, options: dict[str, Any]) -> Communities:
+    if options.get("iterations") == UNTIL_STABLE:
+        options["iterations"] = None
+    return Communities(method, **options)
+
+
+def leiden(info: GraphInfo) -> CommunitiesProgram:
+    """Return the program of ``leiden`` for a plan, with default options."""
+    return Communities("leiden", iterations=ITERATIONS).planned(info)
+
+
+def louvain(info: GraphInfo) -> CommunitiesProgram:
+    """Return the program of ``louvain`` for a plan, with default options."""
+    return Communities("louvain").planned(info)

@@ -1,0 +1,506 @@
+"""Levels of a community search: graphs whose vertices move between communities, and the graph
+between communities that each is contracted to.
+
+Arrays of a level are by number. At level 0 numbers follow the user's ids, and all ranks hold the
+arrays; the levels above are in the memory of one rank. So whatever is decided is the same on every
+engine (kernels/programs/communities.py).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...kernels.base.team import Team
+from ...kernels.base.turns import no_turns
+from ...kernels.pieces.operators import (
+    Amounts,
+    AmountsWithin,
+    BestGain,
+    ListedAmounts,
+    ScaledWeights,
+    UnitAmounts,
+)
+from ...kernels.pieces.piece import Piece
+from ...kernels.pieces.tally import NO_LABEL, Table, make_table
+from ...kernels.programs.communities import (
+    CLASSES,
+    add_inside,
+    count_contracted,
+    fill_contracted,
+    fill_rows,
+    find_classes,
+    list_by_class,
+    list_members,
+    mark_neighbours,
+    pick_moves,
+)
+from ...partition.disk.memory import format_bytes
+from ...partition.errors import LimitError
+from ..engines.operations.operations import Operations
+from ..engines.operations.tally import Pickers, PlacedRule
+from ..engines.operations.vectors import VectorType
+
+NUMBERS = VectorType(np.uint32)
+LABELS = VectorType(np.uint32, ghosts=True)
+WORDS = VectorType(np.uint64, ghosts=True)
+TURNS = VectorType(np.uint8, ghosts=True)
+
+ROOM = 16 << 20
+"""Bytes that a graph between communities may always take."""
+
+_NO_BOUNDS = np.empty(0, np.uint32)
+_LABEL_BYTES = 8 + 4  # of a table
+TABLES_BYTES = 64 << 20
+_EDGE_BYTES = 4 + 8
+_ROW_BYTES = 6 * 8
+_SERIAL_EDGES = 1 << 15
+"""Number of edges of a graph that is not worth more than one thread."""
+
+Moves = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+"""The numbers of vertices, and the communities that they move to."""
+
+
+class Level(ABC):
+    """A graph whose vertices move between communities.
+
+    amounts: what its edges amount to. inside: uint64, what the edges inside each vertex amount to, in both directions. mass: uint64,
+    of each vertex. factor: as in BestGain. label: uint32, the community of each vertex: the number
+    of some vertex. refined: the same, of parts of communities.
+    """
+
+    mass: NDArray[np.uint64]
+    factor: float
+
+    def __init__(self, amounts: Amounts, inside: NDArray[np.uint64]) -> None:
+        self.amounts, self.inside = amounts, inside
+        self.label = self.refined = np.arange(len(inside), dtype=np.uint32)
+        self._alone = np.empty(0, np.bool_)
+        self._totals = np.empty(0, np.uint64)
+
+    @property
+    def count(self) -> int:
+        """Return the number of vertices."""
+        return len(self.inside)
+
+    def begin(self, label: NDArray[np.uint32]) -> None:
+        """Put the vertices into communities, and mark all of them."""
+        self.label = label.copy()
+        self._totals = np.zeros(len(label), np.uint64)
+        np.add.at(self._totals, label, self.mass)
+        self._set_labels(self.label)
+        self._mark_all()
+
+    def alone(self) -> NDArray[np.uint8]:
+        """Return, as 1 or 0, which vertices may still join parts."""
+        return self._alone.astype(np.uint8)
+
+    def take_up_joining(self, refined: NDArray[np.uint32], alone: NDArray[np.uint8]) -> None:
+        """Go on with parts, and with the vertices that may still join some."""
+        self.refined, self._alone = refined.copy(), alone.astype(np.bool_)
+        self._totals = np.zeros(len(refined), np.uint64)
+        np.add.at(self._totals, refined, self.mass)
+        self._set_labels(self.refined)
+
+    def move(self, stamp: np.uint64) -> int:
+        """Do a round of moves by the vertices that are marked. Returns the number of moves."""
+        moved = 0
+        self._list(stamp, None)
+        for i in range(CLASSES):
+            rule = self._rule(self.label, _NO_BOUNDS, _NO_BOUNDS)
+            vertices, labels = self._picks(i, rule)
+            self._apply(self.label, vertices, labels)
+            self._mark_neighbours(vertices)
+            moved += len(vertices)
+        return moved
+
+    def begin_joining(self, within: NDArray[np.uint64]) -> None:
+        """Begin to divide the communities into parts; at first each vertex is one. Only vertices
+        that are tied to their communities may join others: their edges into the community amount to
+        what the masses make one expect, at least. within: what these edges amount to.
+        """
+        others = (self._totals[self.label] - self.mass).astype(np.float64)
+        expected = self.mass.astype(np.float64) * self.factor * others
+        self._alone = (within > 0) & (within.astype(np.float64) >= expected)
+        self.refined = np.arange(len(self.label), dtype=np.uint32)
+        self._totals = self.mass.copy()
+        self._set_labels(self.refined)
+
+    def join(self, stamp: np.uint64) -> int:
+        """Do a round in which vertices that are parts by themselves join others. Returns how many
+        do. Vertices that join at once do not join each other, and none leaves a part that it has
+        joined or that others have: so parts are connected.
+        """
+        joined, groups = 0, self.label.copy()
+        class_of = np.empty(len(groups), np.uint8)
+        find_classes(np.arange(len(groups), dtype=np.uint32), stamp, class_of)
+        self._list(stamp, self._alone)
+        for i in range(CLASSES):
+            joining = np.flatnonzero(self._alone & (class_of == i))
+            groups[joining] = UNREACHED
+            rule = self._rule(self.refined, self.label, groups)
+            vertices, labels = self._picks(i, rule)
+            still_alone = self._alone[vertices]
+            vertices, labels = vertices[still_alone], labels[still_alone]
+            groups[joining] = self.label[joining]
+            self._apply(self.refined, vertices, labels)
+            self._alone[vertices] = self._alone[labels] = False
+            joined += len(vertices)
+        return joined
+
+    def _rule(
+        self, mine: NDArray[np.uint32], parts: NDArray[np.uint32], groups: NDArray[np.uint32]
+    ) -> BestGain:
+        none = np.empty(0, np.uint32)
+        return BestGain(self.factor, none, mine, self.mass, self._totals, parts, groups)
+
+    def _apply(self, label: NDArray[np.uint32], vertices: NDArray, labels: NDArray) -> None:
+        masses = self.mass[vertices]
+        np.subtract.at(self._totals, label[vertices], masses)
+        np.add.at(self._totals, labels, masses)
+        label[vertices] = labels
+        self._put_labels(vertices, labels)
+
+    @abstractmethod
+    def sums_within(self) -> NDArray[np.uint64]:
+        """Return what the edges of each vertex to others of its community amount to."""
+
+    @abstractmethod
+    def contract(self, label: NDArray[np.uint32], labels: int) -> MemoryLevel | None:
+        """Return the graph between labels, which are the numbers below ``labels``; None on ranks
+        other than the first. Raises LimitError if it does not fit memory.
+        """
+
+    @abstractmethod
+    def _set_labels(self, label: NDArray[np.uint32]) -> None:
+        """Take note of the labels of all vertices."""
+
+    @abstractmethod
+    def _put_labels(self, vertices: NDArray[np.uint32], labels: NDArray[np.uint32]) -> None:
+        """Take note of new labels of some vertices."""
+
+    @abstractmethod
+    def marks(self) -> NDArray[np.uint8]:
+        """Return, as 1 or 0, which vertices are marked."""
+
+    @abstractmethod
+    def set_marks(self, marks: NDArray[np.uint8]) -> None:
+        """Mark these vertices, and no others."""
+
+    @abstractmethod
+    def strengths(self) -> NDArray[np.uint64]:
+        """Return what the edges of each vertex amount to; those inside it count twice."""
+
+    @abstractmethod
+    def _mark_all(self) -> None:
+        """Mark all vertices that have edges."""
+
+    @abstractmethod
+    def _mark_neighbours(self, vertices: NDArray[np.uint32]) -> None:
+        """Mark the neighbours of some vertices."""
+
+    @abstractmethod
+    def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:
+        """List the chosen vertices by their classes in a round; None for those that are marked."""
+
+    @abstractmethod
+    def _picks(self, i: int, rule: BestGain) -> Moves:
+        """Return the moves that the listed vertices of a class pick, those of all ranks, and take
+        their marks away. rule: without ``numbers``.
+        """
+
+
+class MemoryLevel(Level):
+    """A level in memory. piece: its rows, by place. numbers: the number of each place, order: the
+    place of each number; None where they are the same. room: bytes that the graph which this one is
+    contracted to may take.
+    """
+
+    def __init__(
+        self,
+        team: Team,
+        piece: Piece,
+        amounts: Amounts,
+        inside: NDArray[np.uint64],
+        room: int,
+        order: NDArray[np.uint32] | None = None,
+        note: Callable[[int], None] = lambda edges: None,
+    ) -> None:
+        super().__init__(amounts, inside)
+        self._team = team if len(piece.targets) > _SERIAL_EDGES else Team(1)
+        self._all_threads = team
+        self._piece = piece
+        self._room, self._note = room, note
+        self._is_ground = order is not None
+        self._order = self._numbers = np.arange(self.count, dtype=np.uint32)
+        if order is not None:
+            self._order, self._numbers = order, np.empty_like(order)
+            self._numbers[order] = np.arange(self.count, dtype=np.uint32)
+        self._labels = self.label  # by place
+        self._marked = np.zeros(self.count, np.uint8)
+        self._listed = np.empty(self.count, np.uint32)
+        self._bounds = np.zeros(CLASSES + 1, np.int64)
+        self._tables: list[Table] = []
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of the edges."""
+        return _EDGE_BYTES * len(self._piece.targets)
+
+    def sums_within(self) -> NDArray[np.uint64]:
+        return self._add_inside(self._labels)
+
+    def strengths(self) -> NDArray[np.uint64]:
+        return self._add_inside(np.zeros(self.count, np.uint32)) + self.inside
+
+    def contract(self, label: NDArray[np.uint32], labels: int) -> MemoryLevel:
+        self._tables.clear()
+        by_place = label[self._numbers]
+        bounds, members = np.empty(labels + 1, np.int64), np.empty(self.count, np.uint32)
+        list_members(by_place, bounds, members)
+        lists = self.amounts, self._piece, by_place, bounds, members
+        tables = self._contraction_tables(labels)
+        degrees = np.empty(labels, np.int64)
+        self._run(tables, count_contracted, *lists, degrees)
+        offsets = _offsets(degrees)
+        edges = int(offsets[-1])
+        check_room(edges, self._room)
+        targets, of_edges = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
+        inside = np.zeros(labels, np.uint64)
+        into = offsets[:-1].astype(np.int64)
+        self._run(tables, fill_contracted, *lists, into, targets, of_edges, inside)
+        np.add.at(inside, label, self.inside)
+        piece = Piece(offsets, targets, 0, edges)
+        room = self._room - _EDGE_BYTES * edges + (0 if self._is_ground else self.bytes)
+        amounts = ListedAmounts(of_edges)
+        return MemoryLevel(self._all_threads, piece, amounts, inside, room, None, self._note)
+
+    def _add_inside(self, by_place: NDArray[np.uint32]) -> NDArray[np.uint64]:
+        sums = np.empty(self.count, np.uint64)
+        taken = no_turns(self._team.threads)
+        self._team.run(add_inside, self.amounts, self._piece, by_place, sums, taken)
+        self._note(len(self._piece.targets))
+        return sums[self._order]
+
+    def _set_labels(self, label: NDArray[np.uint32]) -> None:
+        self._labels = label[self._numbers] if self._is_ground else label
+
+    def _put_labels(self, vertices: NDArray[np.uint32], labels: NDArray[np.uint32]) -> None:
+        self._labels[self._order[vertices]] = labels
+
+    def marks(self) -> NDArray[np.uint8]:
+        return self._marked[self._order]
+
+    def set_marks(self, marks: NDArray[np.uint8]) -> None:
+        self._marked[self._order] = marks
+
+    def _mark_all(self) -> None:
+        self._marked[:] = np.diff(self._piece.offsets) > 0
+
+    def _mark_neighbours(self, vertices: NDArray[np.uint32]) -> None:
+        places = self._order[vertices]
+        self._count_edges(places)
+        taken = no_turns(self._team.threads)
+        self._team.run(mark_neighbours, self._piece, places, self._marked, taken)
+
+    def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:
+        marked = self._marked if chosen is None else chosen[self._numbers].view(np.uint8)
+        list_by_class(marked, self._numbers, stamp, self._bounds, self._listed)
+
+    def _picks(self, i: int, rule: BestGain) -> Moves:
+        places = self._listed[self._bounds[i] : self._bounds[i + 1]]
+        self._marked[places] = 0
+        self._count_edges(places)
+        if not self._tables:
+            self._tables = _make_tables(self.count, self._team.threads)
+        picks = np.empty(len(places), np.uint32)
+        rule = rule._replace(numbers=self._numbers)
+        self._run(
+            self._tables, pick_moves, rule, self.amounts, self._piece, places, self._labels, picks
+        )
+        moves = (picks != NO_LABEL) & (picks != self._labels[places])
+        return self._numbers[places[moves]], picks[moves]
+
+    def _run(self, tables: list[Table], kernel: Any, *arguments: Any) -> None:
+        """Run a kernel by as many threads as there are tables."""
+        taken = no_turns(len(tables))
+        left = list(tables)
+
+        def run() -> None:
+            try:
+                table = left.pop()
+            except IndexError:
+                return
+            kernel(*arguments, table, taken)
+
+        self._team.run(run)
+
+    def _contraction_tables(self, labels: int) -> list[Table]:
+        """Return tables with sums by label, for as many threads as there is room for."""
+        each = _LABEL_BYTES * labels
+        threads = min(self._team.threads, max(1, TABLES_BYTES // max(1, each)))
+        return [make_table(labels, each) for _ in range(threads)]
+
+    def _count_edges(self, places: NDArray[np.uint32]) -> None:
+        offsets = self._piece.offsets
+        self._note(int((offsets[places + 1] - offsets[places]).sum()))
+
+
+class SpreadLevel(Level):
+    """Level 0 by operations: on disk, in several subgraphs, or of several ranks. order: the global
+    id of each number.
+    """
+
+    def __init__(
+        self,
+        operations: Operations,
+        amounts: UnitAmounts | ScaledWeights,
+        order: NDArray[np.uint32],
+    ) -> None:
+        super().__init__(amounts, np.zeros(operations.graph.vertices, np.uint64))
+        self._operations, self._order = operations, order
+        self._numbers, self._picked = (operations.vector(NUMBERS) for _ in range(2))
+        self._labels = operations.vector(LABELS)
+        self._word, self._marks = operations.vector(WORDS), operations.vector(WORDS)
+        self._turns = operations.vector(TURNS)
+        operations.put_numbers(self._numbers, order)
+
+    def sums_within(self) -> NDArray[np.uint64]:
+        """Return what ``Level`` says. No vertex is marked afterwards."""
+
+        def set_word(word: Any, label: Any) -> None:
+            word[:] = label
+            word += np.uint64(1)
+
+        self._operations.each(set_word, self._word, reads=[self._labels])
+        return self._add_within()
+
+    def strengths(self) -> NDArray[np.uint64]:
+        self._word.fill(1)
+        return self._add_within()
+
+    def contract(self, label: NDArray[np.uint32], labels: int) -> MemoryLevel | None:
+        operations, team = self._operations, self._operations.team
+        self._set_labels(label)
+        pairs = operations.contract(self._labels, self.amounts, loops=True)
+        if operations.communicator.rank:
+            return None
+        is_inside = pairs.first == pairs.other
+        inside = np.zeros(labels, np.uint64)
+        inside[pairs.first[is_inside]] = pairs.sums[is_inside] * np.uint64(2)
+        first, other, sums = (part[~is_inside] for part in pairs)
+        check_room(2 * len(first), operations.extra_bytes + ROOM)
+        degrees = np.bincount(first, minlength=labels) + np.bincount(other, minlength=labels)
+        offsets, edges = _offsets(degrees), 2 * len(first)
+        targets, of_edges = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
+        fill_rows(first, other, sums, offsets[:-1].astype(np.int64), targets, of_edges)
+        piece, amounts = Piece(offsets, targets, 0, edges), ListedAmounts(of_edges)
+        room = operations.extra_bytes + ROOM - _EDGE_BYTES * edges
+        return MemoryLevel(team, piece, amounts, inside, room, None, operations.note)
+
+    def _add_within(self) -> NDArray[np.uint64]:
+        self._marks.fill(0)
+        self._operations.gather_across(AmountsWithin(self.amounts), self._word, self._marks)
+        sums = np.empty(self.count, np.uint64)
+        numbers, values = self._operations.list_where(_all, self._numbers, self._marks)
+        sums[numbers] = values
+        self._word.fill(0)
+        self._marks.fill(0)
+        return sums
+
+    def _set_labels(self, label: NDArray[np.uint32]) -> None:
+        def set_label(into: Any, numbers: Any) -> None:
+            into[:] = label[numbers]
+
+        self._operations.each(set_label, self._labels, reads=[self._numbers])
+
+    def _put_labels(self, vertices: NDArray[np.uint32], labels: NDArray[np.uint32]) -> None:
+        self._operations.put(self._labels, self._order[vertices], labels)
+
+    def marks(self) -> NDArray[np.uint8]:
+        marks = np.empty(self.count, np.uint8)
+        numbers, values = self._operations.list_where(_all, self._numbers, self._marks)
+        marks[numbers] = values
+        return marks
+
+    def set_marks(self, marks: NDArray[np.uint8]) -> None:
+        def mark(into: Any, numbers: Any) -> None:
+            into[:] = marks[numbers]
+
+        self._operations.each(mark, self._marks, reads=[self._numbers])
+
+    def _mark_all(self) -> None:
+        def mark(marks: Any, degree: Any) -> None:
+            marks[:] = degree > 0
+
+        self._operations.each(mark, self._marks, reads=[self._operations.degrees()])
+
+    def _mark_neighbours(self, vertices: NDArray[np.uint32]) -> None:
+        ones = np.ones(len(vertices), np.uint64)
+        places = self._operations.put(self._word, self._order[vertices], ones)
+        self._operations.spread(_MARKED, self._word, self._marks, True, places)
+        self._word.fill(0, places)
+
+    def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:
+        def list_marked(turns: Any, marks: Any, numbers: Any) -> None:
+            find_classes(np.ascontiguousarray(numbers), stamp, turns)
+            turns += 1
+            turns *= marks != 0
+
+        def list_chosen(turns: Any, numbers: Any) -> None:
+            find_classes(np.ascontiguousarray(numbers), stamp, turns)
+            turns += 1
+            turns *= chosen[numbers]
+
+        if chosen is None:
+            self._operations.each(list_marked, self._turns, reads=[self._marks, self._numbers])
+        else:
+            self._operations.each(list_chosen, self._turns, reads=[self._numbers])
+
+    def _picks(self, i: int, rule: BestGain) -> Moves:
+        def begin(picked: Any, marks: Any, turns: Any) -> None:
+            picked[:] = NO_LABEL
+            marks[turns == i + 1] = 0
+
+        vectors = self._picked, self._marks
+        self._operations.each(begin, *vectors, reads=[self._turns])
+        rules = (rule._replace(numbers=n) for n in (self._numbers.own, self._numbers.shared))
+        pickers = Pickers(self._turns, i + 1)
+        self._operations.tally(
+            PlacedRule(*rules), self.amounts, self._labels, self._picked, pickers
+        )
+        vectors = self._numbers, self._picked, self._labels
+        numbers, picks, _ = self._operations.list_where(_is_other, *vectors)
+        return numbers, picks
+
+
+def _all(numbers: Any, marks: Any) -> Any:
+    return np.ones(len(numbers), np.bool_)
+
+
+def _is_other(numbers: Any, picked: Any, label: Any) -> Any:
+    return (picked != NO_LABEL) & (picked != label)
+
+
+def _make_tables(labels: int, count: int) -> list[Table]:
+    return [make_table(labels, TABLES_BYTES // count) for _ in range(count)]
+
+
+def check_room(edges: int, room: int) -> None:
+    """Check that the edges of a contracted graph, in both directions, fit some bytes."""
+    if _EDGE_BYTES * edges > room:
+        more = format_bytes(_EDGE_BYTES * edges - room)
+        raise LimitError(
+            f"the graph between communities does not fit the memory limit: give {more} more"
+        )
+
+
+def _offsets(degrees: NDArray[np.int64]) -> NDArray[np.unsignedinteger]:
+    offsets = np.zeros(len(degrees) + 1, np.int64)
+    np.cumsum(degrees, out=offsets[1:])
+    return offsets.astype(np.uint32 if offsets[-1] < 1 << 32 else np.uint64)

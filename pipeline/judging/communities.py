@@ -1,0 +1,1 @@
+LEIDEN = LOUVAIN = None

@@ -1,0 +1,114 @@
+"""Communities: what Leiden's and Louvain's method have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+from ...partition.numbers import GREATEST_SEED
+from .facts import several
+from .parameters import UNWEIGHTED, Choice, Parameter, Real, Whole
+
+ITERATIONS = 2
+MAX_LEVELS = 100
+
+
+class CommunitiesRecord(TypedDict):
+    """communities: how many there are. largest: the number of vertices in the largest one. alone:
+    the number of communities that have one vertex. quality: the modularity, or the value of the
+    constant Potts model; None where no edge counts. iterations: how many were done. moves: how
+    often a vertex of any level has moved. stable: whether none has moved in the last iteration.
+    weight_unit: the sums of weights are multiples of it, to which each weight is rounded; None if
+    weights do not count.
+    """
+
+    communities: int
+    largest: int
+    alone: int
+    quality: float | None
+    iterations: int
+    moves: int
+    stable: bool
+    weight_unit: float | None
+    method: str
+    edges_examined: int
+    bytes_read: int
+    bytes_sent: int
+
+
+class LevelRecord(TypedDict):
+    """A level of an iteration. vertices: of the level's graph. communities, quality: after the last
+    round of moves.
+    """
+
+    iteration: int
+    level: int
+    vertices: int
+    communities: int
+    quality: float | None
+    rounds: int
+    moves: int
+    seconds: float
+
+
+UNTIL_STABLE = "until-stable"
+
+
+def iterations(default: int) -> Parameter:
+    """Return the parameter that says how often a method is done, by default ``default`` times."""
+    told = "How often all is done, each time from the communities before; fewer times once nothing "
+    return Parameter(
+        "iterations",
+        Whole(1, words=(UNTIL_STABLE,)),
+        default,
+        f"{told}moves. until-stable: until then.",
+        f'{told}moves. ``"{UNTIL_STABLE}"``: until then.',
+    )
+
+
+PARAMETERS = (
+    Parameter(
+        "resolution",
+        Real(),
+        1.0,
+        "The greater it is, the smaller are the communities.",
+        "the greater it is, the smaller are the communities; at least 0.",
+    ),
+    Parameter(
+        "objective",
+        Choice(("modularity", "cpm")),
+        "modularity",
+        "The quality that is raised: modularity, or cpm, that of the constant Potts model.",
+        'the quality that is raised: ``"modularity"``, or ``"cpm"``, that of the constant Potts '
+        "model.",
+    ),
+    Parameter("max_levels", Whole(1), MAX_LEVELS, "Go up to this many levels at most."),
+    Parameter(
+        "seed",
+        Whole(0, GREATEST_SEED),
+        1,
+        "Seed that decides which vertices move before others.",
+    ),
+    UNWEIGHTED,
+)
+
+
+def tell_of(key: str) -> Callable[[Any], str]:
+    """Return what makes the line that a command prints. key: of the main facts."""
+
+    def tell(record: Any) -> str:
+        facts = record[key]
+        found = several(facts["communities"], "community", "communities")
+        if facts["quality"] is None:
+            return f"{found}; no edge counts"
+        return f"{found}, {_QUALITIES[record['options']['objective']]} {facts['quality']:.6g}"
+
+    return tell
+
+
+_QUALITIES = {"modularity": "modularity", "cpm": "quality (constant Potts model)"}
+
+
+def tell_verdict(verdict: Any) -> str:
+    found = several(verdict["communities"], "community", "communities")
+    return f"{verdict['vertices']:,} vertices in {found}, modularity {verdict['modularity']:.6g}"

@@ -1,0 +1,63 @@
+"""Communities by Leiden's method."""
+
+from __future__ import annotations
+
+from .communities import (
+    ITERATIONS,
+    PARAMETERS,
+    CommunitiesRecord,
+    LevelRecord,
+    iterations,
+    tell_of,
+    tell_verdict,
+)
+from .facts import elsewhere
+from .question import Form, Question
+
+LEIDEN = Question(
+    name="leiden",
+    summary="Find communities by Leiden's method: groups with many edges inside, all connected.",
+    examples=(
+        "delegraph leiden edges/ -o communities/",
+        "delegraph leiden graph.dg -o communities/ --resolution 2 --seed 7",
+        "delegraph leiden edges/ -o communities/ --objective cpm --resolution 0.05",
+    ),
+    description="""
+Vertices move between communities as long as that raises the quality. Then each community is divided
+into parts, the graph between the parts is treated likewise, and so on, level by level. By default
+all this is done twice. Every community is connected.
+
+community is the community's least vertex. The same --seed gives the same communities, whatever the
+engine, the workers or the threads. Other seeds give others that are about as good.
+
+The graph has to be undirected. Self-loops are left out, and rows that repeat an edge count once. If
+the graph has weights, edges count by their weights.
+
+The run uses CPUs, also where a GPU is usable.
+""",
+    about="""
+``community`` is the community's least vertex, and every community is connected. The same ``seed``
+gives the same communities on every engine. Edges count by their weights, if the graph has any.
+""",
+    errors={"InputError": "also if the graph is directed."},
+    parameters=(*PARAMETERS[:2], iterations(ITERATIONS), *PARAMETERS[2:]),
+    forms=(
+        Form(
+            name="leiden",
+            title="Communities (Leiden)",
+            columns={"community": "id"},
+            facts={"leiden": CommunitiesRecord, "levels": list[LevelRecord]},
+            algorithm="algorithms.communities:leiden_of",
+            program="algorithms.communities:leiden",
+            judge="judging.communities:LEIDEN",
+            tell=tell_of("leiden"),
+            finding=("groups", "community"),
+            tell_verdict=tell_verdict,
+            weights=True,
+            on_gpus=False,
+            elsewhere=elsewhere("community detection"),
+        ),
+    ),
+    checked_by="quality counted again, and connected communities",
+    in_bench=True,
+)

@@ -1,0 +1,62 @@
+"""Communities by Louvain's method."""
+
+from __future__ import annotations
+
+from .communities import (
+    PARAMETERS,
+    CommunitiesRecord,
+    LevelRecord,
+    iterations,
+    tell_of,
+    tell_verdict,
+)
+from .facts import elsewhere
+from .question import Form, Question
+
+LOUVAIN = Question(
+    name="louvain",
+    summary="Find communities by Louvain's method: groups with many edges inside.",
+    examples=(
+        "delegraph louvain edges/ -o communities/",
+        "delegraph louvain graph.dg -o communities/ --resolution 0.5",
+    ),
+    description="""
+Vertices move between communities as long as that raises the quality. Then the graph between the
+communities is treated likewise, and so on, level by level. A community may fall into pieces that no
+edge joins; those of leiden cannot, and are mostly better.
+
+community is the community's least vertex. The same --seed gives the same communities, whatever the
+engine, the workers or the threads.
+
+The graph has to be undirected. Self-loops are left out, and rows that repeat an edge count once. If
+the graph has weights, edges count by their weights.
+
+The run uses CPUs, also where a GPU is usable.
+""",
+    about="""
+``community`` is the community's least vertex. A community need not be connected, as ``leiden``'s
+are. The same ``seed`` gives the same communities on every engine. Edges count by their weights, if
+the graph has any.
+""",
+    errors={"InputError": "also if the graph is directed."},
+    parameters=(*PARAMETERS[:2], iterations(1), *PARAMETERS[2:]),
+    forms=(
+        Form(
+            name="louvain",
+            title="Communities (Louvain)",
+            columns={"community": "id"},
+            facts={"louvain": CommunitiesRecord, "levels": list[LevelRecord]},
+            algorithm="algorithms.communities:louvain_of",
+            program="algorithms.communities:louvain",
+            judge="judging.communities:LOUVAIN",
+            tell=tell_of("louvain"),
+            finding=("groups", "community"),
+            tell_verdict=tell_verdict,
+            weights=True,
+            on_gpus=False,
+            elsewhere=elsewhere("community detection"),
+        ),
+    ),
+    checked_by="quality counted again",
+    in_bench=True,
+)
