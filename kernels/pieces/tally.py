@@ -478,9 +478,10 @@ def tally_piece(
     """Tally rows of a piece. Returns the number of entries; -1 if there is no room for them.
 
     queue, first, last: rows as in push_piece; of these, rows whose places are not ``low <= place <
-    high``, or not ``among``, are left out. whole: whether a row of the subgraph has all edges of its vertex. If such a
-    row is at hand as a whole, ``y`` receives the label that the vertex prefers. Other rows give
-    entries for the labels of a class. x, y: labels by place. x_places, y_places: of the subgraph's
+    high``, or not ``among``, are left out. whole: whether a row of the subgraph has all edges of
+    its vertex. If such a row is at hand as a whole, ``y`` receives the label that the vertex
+    prefers. Other rows give entries for the labels of a class. x, y: labels by place. x_places,
+    y_places: of the subgraph's
     targets and rows.
     """
     offsets, targets, begin, end, weights = piece
@@ -549,9 +550,8 @@ def scatter_labels(
     """Make an entry of each edge at hand, for its target, with the label of its row. Returns the
     number of entries.
 
-    low, high: places of the targets that are meant. among: those that pick, by place of the targets.
-    The other arguments are those of
-    ``tally_piece``, with x_places of the subgraph's rows, and y_places of its targets.
+    low, high: places of the targets that are meant. among: those of them that pick, by place. The
+    other arguments are those of ``tally_piece``, with x_places of the subgraph's rows, and y_places of its targets.
     """
     offsets, targets, begin, end, weights = piece
     places, labels, sums = entries

@@ -459,6 +459,7 @@ class Communities:
             communities=int(np.count_nonzero(sizes)),
             largest=int(sizes.max(initial=0)),
             alone=int(np.count_nonzero(sizes == 1)),
+            objective=self.objective,
             quality=levels[-1]["quality"],
             iterations=iterations,
             moves=sum(level["moves"] for level in levels),

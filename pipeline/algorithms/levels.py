@@ -23,8 +23,6 @@ from ...kernels.pieces.operators import (
     AmountsWithin,
     BestGain,
     ListedAmounts,
-    ScaledWeights,
-    UnitAmounts,
 )
 from ...kernels.pieces.piece import Piece
 from ...kernels.pieces.tally import NO_LABEL, Table, make_table
@@ -51,6 +49,8 @@ LABELS = VectorType(np.uint32, ghosts=True)
 WORDS = VectorType(np.uint64, ghosts=True)
 TURNS = VectorType(np.uint8, ghosts=True)
 
+_MARKED = Or(np.uint64(0), np.uint64(1))
+
 ROOM = 16 << 20
 """Bytes that a graph between communities may always take."""
 
@@ -69,9 +69,9 @@ Moves = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 class Level(ABC):
     """A graph whose vertices move between communities.
 
-    amounts: what its edges amount to. inside: uint64, what the edges inside each vertex amount to, in both directions. mass: uint64,
-    of each vertex. factor: as in BestGain. label: uint32, the community of each vertex: the number
-    of some vertex. refined: the same, of parts of communities.
+    amounts: what its edges amount to. inside: uint64, what the edges inside each vertex amount to,
+    in both directions. mass: uint64, of each vertex. factor: as in BestGain. label: uint32, the
+    community of each vertex: the number of some vertex. refined: the same, of parts of communities.
     """
 
     mass: NDArray[np.uint64]
@@ -359,7 +359,7 @@ class SpreadLevel(Level):
     def __init__(
         self,
         operations: Operations,
-        amounts: UnitAmounts | ScaledWeights,
+        amounts: Amounts,
         order: NDArray[np.uint32],
     ) -> None:
         super().__init__(amounts, np.zeros(operations.graph.vertices, np.uint64))

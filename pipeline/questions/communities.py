@@ -15,8 +15,8 @@ MAX_LEVELS = 100
 
 class CommunitiesRecord(TypedDict):
     """communities: how many there are. largest: the number of vertices in the largest one. alone:
-    the number of communities that have one vertex. quality: the modularity, or the value of the
-    constant Potts model; None where no edge counts. iterations: how many were done. moves: how
+    the number of communities that have one vertex. objective: "modularity" or "cpm". quality: the
+    modularity, or the value of the constant Potts model; None where no edge counts. iterations: how many were done. moves: how
     often a vertex of any level has moved. stable: whether none has moved in the last iteration.
     weight_unit: the sums of weights are multiples of it, to which each weight is rounded; None if
     weights do not count.
@@ -25,6 +25,7 @@ class CommunitiesRecord(TypedDict):
     communities: int
     largest: int
     alone: int
+    objective: str
     quality: float | None
     iterations: int
     moves: int
@@ -101,7 +102,7 @@ def tell_of(key: str) -> Callable[[Any], str]:
         found = several(facts["communities"], "community", "communities")
         if facts["quality"] is None:
             return f"{found}; no edge counts"
-        return f"{found}, {_QUALITIES[record['options']['objective']]} {facts['quality']:.6g}"
+        return f"{found}, {_QUALITIES[facts['objective']]} {facts['quality']:.6g}"
 
     return tell
 
