@@ -551,7 +551,8 @@ def scatter_labels(
     number of entries.
 
     low, high: places of the targets that are meant. among: those of them that pick, by place. The
-    other arguments are those of ``tally_piece``, with x_places of the subgraph's rows, and y_places of its targets.
+    other arguments are those of ``tally_piece``, with x_places of the subgraph's rows, and y_places
+    of its targets.
     """
     offsets, targets, begin, end, weights = piece
     places, labels, sums = entries

@@ -235,9 +235,7 @@ class _Search:
         return level.refined
 
     def _stamp(self, depth: int, phase: str, round: int) -> np.uint64:
-        """Return the number that decides the classes of vertices in a round."""
-        told = f"{self._program.seed} {self._at.iteration} {depth} {phase} {round}"
-        return np.uint64(int.from_bytes(blake2b(told.encode(), digest_size=8).digest(), "little"))
+        return stamp_of(self._program.seed, self._at.iteration, depth, phase, round)
 
     def _end_round(self, depth: int, told: str) -> None:
         self._operations.communicator.check()
@@ -316,6 +314,12 @@ class _Search:
     @property
     def weight_unit(self) -> float | None:
         return None if self._program.greatest is None else 1 / self._scale
+
+
+def stamp_of(seed: int, iteration: int, level: int, phase: str, round: int) -> np.uint64:
+    """Return the number that decides the classes of vertices in a round of "move" or "join"."""
+    told = f"{seed} {iteration} {level} {phase} {round}"
+    return np.uint64(int.from_bytes(blake2b(told.encode(), digest_size=8).digest(), "little"))
 
 
 def _scale(most: float, floats: bool) -> float:

@@ -18,12 +18,7 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED
 from ...kernels.base.team import Team
 from ...kernels.base.turns import no_turns
-from ...kernels.pieces.operators import (
-    Amounts,
-    AmountsWithin,
-    BestGain,
-    ListedAmounts,
-)
+from ...kernels.pieces.operators import Amounts, AmountsWithin, BestGain, ListedAmounts, Or
 from ...kernels.pieces.piece import Piece
 from ...kernels.pieces.tally import NO_LABEL, Table, make_table
 from ...kernels.programs.communities import (

@@ -16,9 +16,10 @@ MAX_LEVELS = 100
 class CommunitiesRecord(TypedDict):
     """communities: how many there are. largest: the number of vertices in the largest one. alone:
     the number of communities that have one vertex. objective: "modularity" or "cpm". quality: the
-    modularity, or the value of the constant Potts model; None where no edge counts. iterations: how many were done. moves: how
-    often a vertex of any level has moved. stable: whether none has moved in the last iteration.
-    weight_unit: the sums of weights are multiples of it, to which each weight is rounded; None if
+    modularity, or the value of the constant Potts model; None where no edge counts. iterations: how
+    many were done. moves: how often a vertex of any level has moved. stable: whether none has moved
+    in the last iteration. weight_unit: the sums of weights are multiples of it, to which each
+    weight is rounded; None if
     weights do not count.
     """
 

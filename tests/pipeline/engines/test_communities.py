@@ -1,0 +1,132 @@
+"""Communities against their definition, on every engine on CPUs."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.pieces import tally as kernels
+from delegraph.kernels.reference_communities import Weighted, communities
+from delegraph.partition.store.store import Store
+from delegraph.pipeline.algorithms.communities import (
+    MOST_ITERATIONS,
+    Communities,
+    CommunitiesProgram,
+    stamp_of,
+)
+from delegraph.pipeline.engines.operations import tally
+from support.graphs import edges_of, graphs, store_options
+from support.paths import entries_of
+from support.programs import run_program, stored
+
+WEIGHTS = {
+    "floats": lambda rng, m: rng.random(m).astype(np.float32),
+    "ties": lambda rng, m: rng.integers(0, 3, m),
+    "great": lambda rng, m: rng.integers(1 << 31, 1 << 32, m),
+    "far apart": lambda rng, m: np.float32(2) ** rng.integers(-100, 100, m),
+    "nothing": lambda rng, m: np.zeros(m, np.int64),
+}
+
+
+def amounts_of(store: Store) -> tuple[np.ndarray, np.ndarray, list[int], float]:
+    """Return the ends of all edges in both directions, what they amount to, and the scale."""
+    if store.info.weights is None:
+        u, v = edges_of(store)
+        return u, v, [1] * len(u), 1.0
+    u, v, weight = entries_of(store)
+    if store.info.weights.kind != "float32":
+        return u, v, weight.astype(np.int64).tolist(), 1.0
+    most, edges = float(store.info.weights.most), store.info.edges
+    scale = power_below(most * 2 * edges)
+    sums = int(sum(np.rint(weight.astype(np.float64) * scale).astype(np.uint64).tolist()))
+    scale = power_below((sums + edges) / scale)
+    return u, v, [int(x) for x in np.rint(weight.astype(np.float64) * scale)], scale
+
+
+def power_below(most: float) -> float:
+    """Return the power of two that takes a number to between 2^61 and 2^62."""
+    return 2.0 ** (62 - np.frexp(most)[1]) if most else 1.0
+
+
+def wanted_communities(store: Store, question: Communities) -> np.ndarray:
+    """Return the communities by the definition, by global id, as global ids."""
+    order = store.id_order(Team(1))
+    number = np.argsort(order)
+    u, v, amounts, scale = amounts_of(store)
+    graph = Weighted([{} for _ in order], [0] * len(order), [1] * len(order))
+    for a, b, amount in zip(number[u].tolist(), number[v].tolist(), amounts, strict=True):
+        graph.edges[a][b] = amount
+    factor = question.resolution * scale
+    if question.objective == "modularity":
+        graph.mass[:] = [sum(edges.values()) for edges in graph.edges]
+        total = sum(graph.mass)
+        factor = question.resolution / total if total else 0.0
+    found = communities(
+        graph,
+        factor,
+        question.method == "leiden",
+        question.iterations or MOST_ITERATIONS,
+        question.max_levels,
+        lambda *place: int(stamp_of(question.seed, *place)),
+    )
+    return order[np.array(found, np.uint32)[number]]
+
+
+def program_of(store: Store, question: Communities) -> CommunitiesProgram:
+    return question.planned(store.info)
+
+
+def check(
+    store: Store,
+    question: Communities,
+    folder: Path,
+    ranks: int = 1,
+    on_disk: bool = False,
+    **options,
+) -> None:
+    program = program_of(store, question)
+    columns, _ = run_program(store, program, folder, ranks, on_disk, **options)
+    assert np.array_equal(columns["community"], wanted_communities(store, question))
+
+
+questions = st.builds(
+    Communities,
+    st.sampled_from(["leiden", "louvain"]),
+    st.sampled_from([1.0, 0.0, 0.3, 2.5]),
+    st.sampled_from(["modularity", "cpm"]),
+    st.sampled_from([1, 2, None]),
+    st.sampled_from([1, 2, 100]),
+    st.integers(0, 3),
+)
+
+
+@given(
+    graph=graphs(),
+    options=store_options(),
+    question=questions,
+    ranks=st.integers(1, 4),
+    on_disk=st.booleans(),
+    kind=st.sampled_from([None, *WEIGHTS]),
+    narrowed=st.booleans(),
+)
+def test_against_the_definition(graph, options, question, ranks, on_disk, kind, narrowed):
+    src, dst, _, _ = graph
+    if not len(src):
+        return
+    weight = None if kind is None else WEIGHTS[kind](np.random.default_rng(1), len(src))
+    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as monkeypatch:
+        if narrowed:
+            monkeypatch.setattr(tally, "WINDOW_EDGES", 50)
+            monkeypatch.setattr(tally, "_TABLES_BYTES", 0)
+            monkeypatch.setattr(kernels, "_LEAST_SLOTS", 16)
+            monkeypatch.setattr(tally, "_SHORT", 50)
+        undirected = dataclasses.replace(options, directed=False)
+        store = stored(Path(place), src, dst, undirected, weight)
+        check(store, question, Path(place) / "out", min(ranks, store.info.partitions), on_disk)
