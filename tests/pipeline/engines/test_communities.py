@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.pieces import tally as kernels
 from delegraph.kernels.reference_communities import Weighted, communities
+from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.communities import (
     MOST_ITERATIONS,
@@ -21,8 +24,12 @@ from delegraph.pipeline.algorithms.communities import (
     CommunitiesProgram,
     stamp_of,
 )
+from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations import tally
-from support.graphs import edges_of, graphs, store_options
+from delegraph.pipeline.ranks.communicator import RankError
+from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.graphs import edges_of, graphs, random_edges, store_options
+from support.marks import mostly_slow
 from support.paths import entries_of
 from support.programs import run_program, stored
 
@@ -97,12 +104,11 @@ def check(
 
 
 questions = st.builds(
-    Communities,
+    lambda method, quality, *others: Communities(method, *quality, *others),
     st.sampled_from(["leiden", "louvain"]),
-    st.sampled_from([1.0, 0.0, 0.3, 2.5]),
-    st.sampled_from(["modularity", "cpm"]),
+    st.sampled_from([(1.0, "modularity"), (2.5, "modularity"), (0.0, "modularity"), (0.02, "cpm")]),
     st.sampled_from([1, 2, None]),
-    st.sampled_from([1, 2, 100]),
+    st.sampled_from([100, 100, 1]),
     st.integers(0, 3),
 )
 
@@ -130,3 +136,57 @@ def test_against_the_definition(graph, options, question, ranks, on_disk, kind, 
         undirected = dataclasses.replace(options, directed=False)
         store = stored(Path(place), src, dst, undirected, weight)
         check(store, question, Path(place) / "out", min(ranks, store.info.partitions), on_disk)
+
+
+LAYOUTS = {
+    "memory": (BuildOptions(), 1, False),
+    "disk": (BuildOptions(), 1, True),
+    "partitions": (BuildOptions(partitions=3, threshold=6), 1, False),
+    "delegates": (BuildOptions(partitions=4, threshold=6), 3, False),
+    "2d": (BuildOptions(layout="2d", grid=Grid(2, 2)), 4, True),
+    "1d": (BuildOptions(layout="1d", partitions=3), 2, True),
+}
+
+
+@pytest.mark.parametrize("method", ["leiden", "louvain"])
+@pytest.mark.parametrize("name", mostly_slow(LAYOUTS, "memory", "delegates"))
+def test_each_round_on_each_engine(tmp_path, method, name):
+    """Sparse random graphs: what differs in one round, in a tie or in who may join whom, changes
+    the communities of most of them.
+    """
+    options, ranks, on_disk = LAYOUTS[name]
+    for seed in range(4):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        src, dst = random_edges(seed, 150, 300)
+        weight = np.random.default_rng(seed).integers(1, 4, len(src)) if seed % 2 else None
+        store = stored(folder, src, dst, options, weight)
+        check(store, Communities(method, iterations=2), folder / "out", ranks, on_disk)
+
+
+class CutOff(Checkpoint):
+    """A checkpoint that cuts the run off at its first save."""
+
+    def save_state(self, *state: Any, **others: Any) -> None:
+        super().save_state(*state, **others)
+        raise KeyboardInterrupt
+
+
+def test_each_round_goes_on_from_the_one_before(tmp_path):
+    """A search that is cut off after each round goes on, each time on another engine, to the same
+    communities.
+    """
+    src, dst = random_edges(1, 300, 600)
+    store = stored(tmp_path, src, dst, BuildOptions(partitions=3, threshold=8))
+    question, cuts, is_whole = Communities("leiden", iterations=2), 0, False
+    engines = itertools.cycle([(1, False), (3, False), (2, True)])
+    while not is_whole:
+        ranks, on_disk = next(engines)
+        checkpoint = CutOff(tmp_path / "saved", 0, "this")
+        try:
+            run = store, question, tmp_path / str(cuts), ranks, on_disk
+            check(*run, checkpoint=checkpoint)
+            is_whole = True
+        except (KeyboardInterrupt, RankError):
+            cuts += 1
+    assert cuts > 5
