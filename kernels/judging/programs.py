@@ -110,6 +110,13 @@ LABEL_RULES = {
     2: "every label equals the label computed again",
 }
 
+COMMUNITY_RULES = {
+    1: "a community is named after one of its own vertices",
+    2: "a community is named after its least vertex",
+    3: "edges inside a community connect its vertices",
+    4: "the quality is the one that the run has measured",
+}
+
 CORE_RULES = {
     1: "every core number is a number in its range",
     2: "every core number equals the number computed again",

@@ -146,7 +146,7 @@ def _slot(keys, sums, mask, label):
 
 
 @inlined
-def _add(keys, sums, used, mask, count, label, added):
+def add_sum(keys, sums, used, mask, count, label, added):
     """Add to the sum of a label. count: the number of labels that have sums. Returns the new
     number, or -1 if no more labels fit.
     """
@@ -165,7 +165,7 @@ def _add(keys, sums, used, mask, count, label, added):
 
 
 @inlined
-def _label(keys, at):
+def label_at(keys, at):
     return keys[at] if keys.shape[0] else np.uint32(at)
 
 
@@ -175,7 +175,7 @@ def _pick(rule, place, keys, sums, used, count, label, total):
     empty afterwards.
     """
     for i in range(np.uintp(count)):
-        other = _label(keys, np.uintp(used[i]))
+        other = label_at(keys, np.uintp(used[i]))
         other_total = take_sums(sums, used, i)
         if prefers(rule, place, other, other_total, label, total):
             label = other
@@ -193,7 +193,7 @@ def take_sums(sums, used, i):
 
 
 @inlined
-def _empty(sums, used, count):
+def empty_table(sums, used, count):
     for i in range(np.uintp(count)):
         sums[np.uintp(used[i])] = _EMPTY
 
@@ -230,9 +230,9 @@ def add_edges(
         label = x[renumber(x_places, targets[e])]
         if _is_in_class(label, label_class, classes):
             added = amount(amounts, weights, e)
-            more = _add(keys, sums, used, mask, count, label, added)
+            more = add_sum(keys, sums, used, mask, count, label, added)
             if more < 0:
-                _empty(sums, used, count)
+                empty_table(sums, used, count)
                 return more
             count = more
     return count
@@ -437,11 +437,11 @@ def _note(places, labels, noted, done, place, keys, sums, used, count):
     there is no room.
     """
     if done < 0 or done + count > places.shape[0]:
-        _empty(sums, used, count)
+        empty_table(sums, used, count)
         return np.int64(-1)
     for i in range(np.uintp(count)):
         places[done] = place
-        labels[done] = _label(keys, np.uintp(used[i]))
+        labels[done] = label_at(keys, np.uintp(used[i]))
         noted[done] = take_sums(sums, used, i)
         done += 1
     return done
@@ -528,10 +528,10 @@ def tally_piece(
             label = x[renumber(x_places, targets[e])]
             if _is_in_class(label, label_class, classes):
                 added = amount(amounts, weights, e)
-                more = _add(keys, sums, used, mask, count, label, added)
+                more = add_sum(keys, sums, used, mask, count, label, added)
                 if more < 0:
                     done = _note(places, labels, noted, done, place, keys, sums, used, count)
-                    more = _add(keys, sums, used, mask, np.int64(0), label, added)
+                    more = add_sum(keys, sums, used, mask, np.int64(0), label, added)
                 count = more
         done = _note(places, labels, noted, done, place, keys, sums, used, count)
         if done < 0:
@@ -618,9 +618,9 @@ def pick_of_entries(rule, entries, offsets, low, first, last, picks, table):
                 count = np.int64(0)
                 for e in range(start, stop):
                     if _is_in_class(labels[e], part, parts):
-                        more = _add(keys, sums, used, mask, count, labels[e], noted[e])
+                        more = add_sum(keys, sums, used, mask, count, labels[e], noted[e])
                         if more < 0:
-                            _empty(sums, used, count)
+                            empty_table(sums, used, count)
                             count = more
                             break
                         count = more

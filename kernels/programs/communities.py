@@ -18,7 +18,17 @@ from ..base.compiled import i64s, inlined, kernel, u8s, u32s, u64, u64s
 from ..base.turns import come, take
 from ..pieces.operators import BEST_GAIN, LISTED_AMOUNTS, SCALED_WEIGHTS, UNIT_AMOUNTS, amount
 from ..pieces.piece import PIECE
-from ..pieces.tally import TABLE, add_edges, mask_of, pick_of_row, take_sums
+from ..pieces.tally import (
+    NO_LABEL,
+    TABLE,
+    add_edges,
+    add_sum,
+    empty_table,
+    label_at,
+    mask_of,
+    pick_of_row,
+    take_sums,
+)
 
 CLASSES = 4
 VERTICES_A_TURN = 1 << 8
@@ -66,6 +76,52 @@ def list_by_class(marked, numbers, stamp, bounds, listed):
     bounds[0] = 0
 
 
+@inlined
+def _pick(rule, amounts, piece, place, label, keys, sums, used):
+    """Return the community that a vertex prefers, or NO_LABEL for its own, as ``pick_of_row`` does
+    by ``prefers``, but each gain is computed once, and labels out of bounds are not added up.
+    """
+    offsets, targets, _, _, weights = piece
+    factor, numbers, communities, masses, totals, parts, groups = rule
+    number = numbers[place]
+    mine = communities[number]
+    mass = masses[number]
+    expected = np.float64(mass) * factor
+    begin = np.int64(offsets[place])
+    end = np.int64(offsets[place + 1])
+    mask = mask_of(keys, end - begin)
+    bounded = groups.shape[0] > 0
+    part = parts[number] if bounded else np.uint32(0)
+    count = np.int64(0)
+    for e in range(np.uintp(begin), np.uintp(end)):
+        other = label[targets[e]]
+        if bounded and groups[other] != part:
+            continue
+        more = add_sum(keys, sums, used, mask, count, other, amount(amounts, weights, e))
+        if more < 0:
+            empty_table(sums, used, count)
+            none = offsets[:0], targets[:0], weights[:0]
+            row = offsets, targets, weights, 0, *none, place, None, label, place
+            return pick_of_row(rule, amounts, *row, 0, 1, keys, sums, used)[0]
+        count = more
+    best = NO_LABEL
+    best_gain = -expected * np.float64(totals[mine] - mass)
+    for i in range(np.uintp(count)):
+        other = label_at(keys, np.uintp(used[i]))
+        total = np.float64(take_sums(sums, used, i))
+        if other == mine:
+            gain = total - expected * np.float64(totals[mine] - mass)
+            if gain >= best_gain:
+                best = NO_LABEL
+                best_gain = gain
+        else:
+            gain = total - expected * np.float64(totals[other])
+            if gain > best_gain or (gain == best_gain and other < best and best != NO_LABEL):
+                best = other
+                best_gain = gain
+    return best
+
+
 @kernel(BEST_GAIN, UNIT_AMOUNTS, PIECE, u32s, u32s, u32s, TABLE, i64s)
 @kernel(BEST_GAIN, SCALED_WEIGHTS, PIECE, u32s, u32s, u32s, TABLE, i64s)
 @kernel(BEST_GAIN, LISTED_AMOUNTS, PIECE, u32s, u32s, u32s, TABLE, i64s, allocates=False)
@@ -73,7 +129,6 @@ def pick_moves(rule, amounts, piece, listed, label, picks, table, taken):
     """Pick a community for each listed vertex, by several threads at once: see turns.py. picks:
     uint32, receives a label, or NO_LABEL, for each entry of ``listed``. table: of this thread.
     """
-    offsets, targets, _, _, weights = piece
     keys, sums, used = table
     thread = come(taken)
     count = listed.shape[0]
@@ -82,26 +137,7 @@ def pick_moves(rule, amounts, piece, listed, label, picks, table, taken):
     while turn >= 0:
         for i in range(turn * VERTICES_A_TURN, min((turn + 1) * VERTICES_A_TURN, count)):
             place = np.int64(listed[i])
-            picks[i], _ = pick_of_row(
-                rule,
-                amounts,
-                offsets,
-                targets,
-                weights,
-                0,
-                offsets[:0],
-                targets[:0],
-                weights[:0],
-                place,
-                None,
-                label,
-                place,
-                0,
-                1,
-                keys,
-                sums,
-                used,
-            )
+            picks[i] = _pick(rule, amounts, piece, place, label, keys, sums, used)
         turn = take(taken, thread, turns)
 
 

@@ -476,7 +476,9 @@ class Communities:
         )
         column = Column("community", community, vertices=True, repeats=True)
         group_sizes = Column(SIZE, sizes, missing=0)
-        return Answer((column,), {self.method: record, "levels": levels}, group_sizes=group_sizes)
+        facts, quality = {self.method: record, "levels": levels}, record["quality"]
+        measured = {} if quality is None else {"quality": quality}
+        return Answer((column,), facts, group_sizes=group_sizes, measured=measured)
 
 
 def leiden_of(**options: Any) -> Communities:

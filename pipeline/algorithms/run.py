@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -107,7 +108,7 @@ class Answer(NamedTuple):
     None if the run has none. only: places of the vertices that are told of; None for all. notes:
     for the user. group_sizes: for a result that names a group for each vertex: at the vertex that
     names a group, the group's size, and else 0. pairs: what rows are of, where it is not a vertex
-    each; None if it is.
+    each; None if it is. measured: as in ResultInfo.
     """
 
     columns: Columns
@@ -117,6 +118,7 @@ class Answer(NamedTuple):
     notes: tuple[str, ...] = ()
     group_sizes: Column | None = None
     pairs: Pairs | None = None
+    measured: Mapping[str, float] = MappingProxyType({})
 
     @property
     def is_written(self) -> bool:
@@ -498,7 +500,8 @@ def write(subject: Subject, answer: Answer, run: Run) -> FoundRecord | None:
         findings = Findings(form.name, there, max(TOP, run.options.top))
     with run.clock.phase("write"):
         at_once, need = files_at_once(subject, len(rows.pieces), run)
-        to = run.work.output, rows, run.info, run.executor
+        info = replace(run.info, measured=dict(answer.measured))
+        to = run.work.output, rows, info, run.executor
         write_result(*to, findings, at_once, need, None if sizes is None else sizes.name)
         run.work.sync()
     return None if findings is None else cast(FoundRecord, findings.facts())

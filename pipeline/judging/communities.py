@@ -1,1 +1,132 @@
-LEIDEN = LOUVAIN = None
+"""Validation of communities: their quality is counted again. The rules are in
+kernels/judging/programs.py.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...kernels.judging import programs, strong
+from ...kernels.judging.programs import COMMUNITY_RULES
+from ...kernels.judging.strong import follow_inside, scan_inside
+from ..results.result import Result
+from .graph import JudgedEdges
+from .judge import Judge
+from .programs import add_rule, is_by_weights, read_column, rule_of, verdict_of
+from .searches import PlaceLookup, Verdict, check_kind
+
+_TOLERANCE = 1e-9  # of sums of floats, in any order, and of weights that were rounded
+
+
+class CommunitiesVerdict(Verdict):
+    """Verdict on communities. quality: None where no edge counts. disconnected: the number of
+    communities that edges inside them do not connect.
+    """
+
+    communities: int
+    objective: str
+    quality: float | None
+    disconnected: int
+
+
+def validate_communities(graph: JudgedEdges, result: Result, connected: bool) -> CommunitiesVerdict:
+    """Return the verdict on communities. The graph has undirected edges in both directions.
+    connected: whether communities have to be connected. Raises InputError as
+    ``validate_components`` does.
+    """
+    check_kind(result, graph.directed)
+    names, index = graph.names, graph.names.index
+    community = np.full(graph.places, UNREACHED, np.uint32)
+    places_of = PlaceLookup(names)
+
+    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
+        place, there = places_of(column)
+        community[at] = np.where(there, place, UNREACHED)[known]
+
+    rules = read_column(graph, result, places_of, "community", put)
+    own = np.arange(graph.places, dtype=np.uint32)
+    unnamed = community == UNREACHED
+    community = np.where(unnamed, own, community)
+    stray = unnamed | (community[community] != community)
+    community = np.where(stray, own, community)  # for the other rules
+    add_rule(rules, names, COMMUNITY_RULES, 1, stray[index])
+    rank = np.empty(graph.places, np.uint32)
+    rank[index] = np.arange(len(index), dtype=np.uint32)
+    add_rule(rules, names, COMMUNITY_RULES, 2, rank[community[index]] > rank[index])
+    is_joined = _find_joined(graph, community)
+    if connected:
+        add_rule(rules, names, COMMUNITY_RULES, 3, ~is_joined[index])
+    options = {} if result.info is None else result.info.options
+    objective = str(options.get("objective", "modularity"))
+    resolution = float(options.get("resolution") or 0) if options else 1.0
+    quality = _quality(graph, community, objective, resolution, is_by_weights(result))
+    told = None if result.info is None else result.info.measured.get("quality")
+    if told is not None and not math.isclose(
+        quality or 0.0, told, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE
+    ):
+        rules.append(rule_of(COMMUNITY_RULES, 4, 1, [f"{quality:.9g}, not {told:.9g}"]))
+    return CommunitiesVerdict(
+        **verdict_of(graph, result, rules),
+        communities=int(np.count_nonzero(community[index] == index)),
+        objective=objective,
+        quality=quality,
+        disconnected=len(np.unique(community[index][~is_joined[index]])),
+    )
+
+
+def _find_joined(graph: JudgedEdges, community: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Return whether edges inside a community lead to each vertex from the one that names it."""
+    reached = (community == np.arange(len(community), dtype=np.uint32)).astype(np.uint8)
+    rows = graph.rows(along=True)
+    if rows is not None:
+        follow_inside(*rows, community, np.empty(len(community), np.uint32), reached)
+        return reached != 0
+    while sum(
+        scan_inside(sources, targets, community, reached, reached)
+        for sources, targets, *_ in graph.batches()
+    ):
+        pass
+    return reached != 0
+
+
+def _quality(
+    graph: JudgedEdges,
+    community: NDArray[np.uint32],
+    objective: str,
+    resolution: float,
+    by_weights: bool,
+) -> float | None:
+    """Return the modularity of communities, or their value by the constant Potts model."""
+    batches = graph.weighted_batches if by_weights else graph.batches
+    assert batches is not None
+    inside, strength = 0.0, np.zeros(graph.places)
+    for sources, targets, *weights in batches():
+        weight = weights[0] if by_weights else np.ones(len(sources))
+        inside += float(weight[community[sources] == community[targets]].sum())
+        strength += np.bincount(sources, weight, graph.places)
+    if objective == "cpm":
+        sizes = np.bincount(community[graph.names.index]).astype(np.float64)
+        return inside / 2 - resolution * float((sizes * (sizes - 1)).sum()) / 2
+    total = float(strength.sum())
+    if not total:
+        return None
+    totals = np.bincount(community, strength)
+    return inside / total - resolution * float(((totals / total) ** 2).sum())
+
+
+def _judge(connected: bool) -> Judge:
+    return Judge(
+        partial(validate_communities, connected=connected),
+        vertex_bytes=8 * 8,
+        kernels=(programs, strong),
+        needs_weights=lambda result: result.info is not None and is_by_weights(result),
+    )
+
+
+LEIDEN, LOUVAIN = _judge(connected=True), _judge(connected=False)

@@ -113,4 +113,9 @@ _QUALITIES = {"modularity": "modularity", "cpm": "quality (constant Potts model)
 
 def tell_verdict(verdict: Any) -> str:
     found = several(verdict["communities"], "community", "communities")
-    return f"{verdict['vertices']:,} vertices in {found}, modularity {verdict['modularity']:.6g}"
+    told = f"{verdict['vertices']:,} vertices in {found}"
+    if verdict["quality"] is not None:
+        told += f", {_QUALITIES[verdict['objective']]} {verdict['quality']:.6g}"
+    if verdict["disconnected"]:
+        told += f"; {verdict['disconnected']:,} of them are not connected"
+    return told

@@ -6,7 +6,6 @@ part-00000.parquet, ...     source, vertex, distance: by rising source, then by 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -180,7 +179,7 @@ def write_rows(
 
     step: calls a function for each file number and returns the results.
     """
-    schema = rows.schema.with_metadata(mark("result", **asdict(info)))
+    schema = rows.schema.with_metadata(mark("result", **info.facts))
 
     def write_file(number: int) -> str:
         path = folder / part_name(first + number)

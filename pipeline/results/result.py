@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -40,7 +41,8 @@ class ResultInfo:
     a result can be validated without its record.
 
     graph: the graph's fingerprint. options: the algorithm's options that decide the result.
-    version: the version of delegraph that has written the result.
+    version: the version of delegraph that has written the result. measured: what the run has
+    measured of its result as a whole, which ``validate`` measures again.
     """
 
     algorithm: str
@@ -48,6 +50,12 @@ class ResultInfo:
     directed: bool
     options: dict[str, Option]
     version: str
+    measured: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return the facts as JSON holds them."""
+        return {name: value for name, value in asdict(self).items() if value or name != "measured"}
 
 
 def write_result(
@@ -69,7 +77,7 @@ def write_result(
     schema = rows.schema
     if unwritten is not None:
         schema = schema.remove(schema.get_field_index(unwritten))
-    schema = schema.with_metadata({**(schema.metadata or {}), **mark("result", **asdict(info))})
+    schema = schema.with_metadata({**(schema.metadata or {}), **mark("result", **info.facts)})
     parts = parts_of(rows.pieces)
     found = [] if findings is None else [findings.part() for _ in parts]
 
