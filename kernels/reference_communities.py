@@ -58,7 +58,6 @@ def communities(
                 moves += moved
                 if moved * few <= n:
                     break
-            found = [label[v] for v in up]
             parts = label
             if refines:
                 parts, alone = list(range(n)), _tied(level, factor, label)
@@ -67,7 +66,11 @@ def communities(
                     if not _join(level, factor, label, parts, alone, seed):
                         break
             names = sorted(set(parts))
-            if len(names) == n:
+            is_last = len(names) == n or depth + 1 == max_levels
+            if is_last and refines:
+                label = _split(level, label)
+            found = [label[v] for v in up]
+            if is_last:
                 break
             number_of = {name: i for i, name in enumerate(names)}
             above = [number_of[part] for part in parts]
@@ -86,6 +89,15 @@ def _least(label: dict[int, int]) -> list[int]:
     for v in range(len(label)):
         first.setdefault(label[v], v)
     return [first[label[v]] for v in range(len(label))]
+
+
+def _split(level: Weighted, label: list[int]) -> list[int]:
+    """Return communities divided into their connected parts."""
+    part = list(range(len(label)))
+    for _ in label:
+        for v, edges in enumerate(level.edges):
+            part[v] = min([part[v], *(part[u] for u in edges if label[u] == label[v])])
+    return part
 
 
 def _totals(level: Weighted, label: list[int]) -> dict[int, int]:

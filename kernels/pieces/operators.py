@@ -78,6 +78,14 @@ class AmountsWithin(NamedTuple):
     unit: np.uint64 = np.uint64(0)
 
 
+class LeastWithin(NamedTuple):
+    """The least number of a vertex's neighbours in its group. Words are those of LeastLeaving.
+    unit: the greatest word.
+    """
+
+    unit: np.uint64 = np.uint64((1 << 64) - 1)
+
+
 SUM = Struct(Sum, (types.float64,))
 WEIGHTED_SUM = Struct(WeightedSum, (types.float64, types.boolean))
 INTEGER_SUM = Struct(IntegerSum, (types.uint64,))
@@ -156,7 +164,9 @@ Operator = AnySum | Spread
 WITHIN = Struct(AmountsWithin, (UNIT_AMOUNTS, types.uint64))
 WEIGHTED_WITHIN = Struct(AmountsWithin, (SCALED_WEIGHTS, types.uint64))
 
-Across = LeastLeaving | AmountsWithin
+LEAST_WITHIN = Struct(LeastWithin, (types.uint64,))
+
+Across = LeastLeaving | LeastWithin | AmountsWithin
 """The operators whose values depend on both ends of an edge. Threads can combine them at once."""
 
 FOLDS = {
@@ -166,6 +176,7 @@ FOLDS = {
     Or: np.bitwise_or,
     Min: np.minimum,
     LeastLeaving: np.minimum,
+    LeastWithin: np.minimum,
     AmountsWithin: np.add,
 }
 """The NumPy function by which each operator combines arrays of values."""
@@ -222,7 +233,7 @@ def prefers(rule: Any, place: Any, label: Any, total: Any, other: Any, other_tot
 def _combine(operator, left, right):
     if operator.instance_class is Or:
         return lambda operator, left, right: left | right
-    if operator.instance_class in (Min, LeastLeaving):
+    if operator.instance_class in (Min, LeastLeaving, LeastWithin):
         return lambda operator, left, right: min(left, right)
     return lambda operator, left, right: left + right
 
@@ -244,10 +255,15 @@ def _across(operator, here, there, weights, edge):
         bits = np.uint64(weights[edge]) if weights.shape[0] else np.uint64(0)
         return bits << _HALF | there & _LOW
 
+    def least_within(operator, here, there, weights, edge):
+        return there & _LOW if here >> _HALF == there >> _HALF else operator.unit
+
     def within(operator, here, there, weights, edge):
         return amount(operator.amounts, weights, edge) if here == there else operator.unit
 
-    return leaving if operator.instance_class is LeastLeaving else within
+    if operator.instance_class is LeastLeaving:
+        return leaving
+    return least_within if operator.instance_class is LeastWithin else within
 
 
 @overload(finished)
@@ -261,7 +277,7 @@ def _finished(operator, value):
 
 @overload(merge)
 def _merge(operator, values, place, value):
-    if operator.instance_class in (Min, LeastLeaving):
+    if operator.instance_class in (Min, LeastLeaving, LeastWithin):
 
         def least(operator, values, place, value):
             return value < values[place] and value < fetch_min(values, place, value)

@@ -20,7 +20,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
-from ...kernels.pieces.operators import AmountsWithin, BestGain, Or, ScaledWeights, UnitAmounts
+from ...kernels.pieces.operators import (
+    AmountsWithin,
+    BestGain,
+    LeastWithin,
+    Or,
+    ScaledWeights,
+    UnitAmounts,
+)
 from ...kernels.programs import communities as kernels
 from ...kernels.programs.forest import tree_sizes
 from ...partition.errors import InputError
@@ -169,14 +176,17 @@ class _Search:
         for depth in range(self._program.max_levels):
             started = time.perf_counter()
             rounds, moves = self._move(level, depth)
-            partition = level.label[above]
             within = level.sums_within()
-            record = self._level_record(level, depth, within, rounds, moves)
             label = self._join(level, depth, within) if self._program.refines else level.label
-            self.levels.append(LevelRecord(**record, seconds=time.perf_counter() - started))
             number, labels = _numbered(label)
-            contracted = level.contract(number, labels) if labels < level.count else None
-            if contracted is None:  # nothing to contract, or rank 0 goes on alone
+            is_last = labels == level.count or depth + 1 == self._program.max_levels
+            if is_last and self._program.refines:
+                level.label = level.split()
+            seconds = time.perf_counter() - started
+            self._note_level(level, depth, within, rounds, moves, seconds)
+            partition = level.label[above]
+            contracted = None if is_last else level.contract(number, labels)
+            if contracted is None:  # rank 0 has gone on alone, if it is not the last
                 break
             contracted.factor, contracted.mass = level.factor, np.zeros(labels, np.uint64)
             np.add.at(contracted.mass, number, level.mass)
@@ -250,21 +260,30 @@ class _Search:
             facts = [self._at, self.levels, self.is_stable]
             self._operations.save(self._done, values, facts)
 
-    def _level_record(
-        self, level: Level, depth: int, within: NDArray[np.uint64], rounds: int, moves: int
-    ) -> dict[str, Any]:
+    def _note_level(
+        self,
+        level: Level,
+        depth: int,
+        within: NDArray[np.uint64],
+        rounds: int,
+        moves: int,
+        seconds: float,
+    ) -> None:
         inside = int(within.sum(dtype=np.uint64)) + int(level.inside.sum(dtype=np.uint64))
         totals = np.zeros(level.count, np.uint64)
         np.add.at(totals, level.label, level.mass)
-        return {
-            "iteration": self._at.iteration + 1,
-            "level": depth,
-            "vertices": level.count,
-            "communities": int(np.count_nonzero(np.bincount(level.label))),
-            "quality": self._quality(inside, totals.astype(np.float64)),
-            "rounds": rounds,
-            "moves": moves,
-        }
+        self.levels.append(
+            LevelRecord(
+                iteration=self._at.iteration + 1,
+                level=depth,
+                vertices=level.count,
+                communities=int(np.count_nonzero(np.bincount(level.label))),
+                quality=self._quality(inside, totals.astype(np.float64)),
+                rounds=rounds,
+                moves=moves,
+                seconds=seconds,
+            )
+        )
 
     def _quality(self, inside: int, totals: NDArray[np.float64]) -> float | None:
         """Return the quality of communities. inside: what the edges inside them amount to, in both
@@ -369,7 +388,7 @@ def _named_by_least(label: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def calls_of(amounts: type) -> Calls:
-    spread = BestGain, amounts, AmountsWithin, Or
+    spread = BestGain, amounts, AmountsWithin, LeastWithin, Or
     return Calls(spread, (kernels, *CONTRACTING, tree_sizes), whole=(amounts,))
 
 

@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED
 from ...kernels.base.team import Team
 from ...kernels.base.turns import no_turns
-from ...kernels.pieces.operators import Amounts, AmountsWithin, BestGain, ListedAmounts, Or
+from ...kernels.pieces.operators import (
+    Amounts,
+    AmountsWithin,
+    BestGain,
+    LeastWithin,
+    ListedAmounts,
+    Or,
+)
 from ...kernels.pieces.piece import Piece
 from ...kernels.pieces.tally import NO_LABEL, Table, make_table
 from ...kernels.programs.communities import (
@@ -32,12 +39,13 @@ from ...kernels.programs.communities import (
     list_members,
     mark_neighbours,
     pick_moves,
+    split,
 )
 from ...partition.disk.memory import format_bytes
 from ...partition.errors import LimitError
 from ..engines.operations.operations import Operations
 from ..engines.operations.tally import Pickers, PlacedRule
-from ..engines.operations.vectors import VectorType
+from ..engines.operations.vectors import Vector, VectorType
 
 NUMBERS = VectorType(np.uint32)
 LABELS = VectorType(np.uint32, ghosts=True)
@@ -163,7 +171,15 @@ class Level(ABC):
 
     @abstractmethod
     def sums_within(self) -> NDArray[np.uint64]:
-        """Return what the edges of each vertex to others of its community amount to."""
+        """Return what the edges of each vertex to others of its community amount to. No vertex is
+        marked afterwards.
+        """
+
+    @abstractmethod
+    def split(self) -> NDArray[np.uint32]:
+        """Return the communities, each divided into its connected parts. No vertex is marked
+        afterwards.
+        """
 
     @abstractmethod
     def contract(self, label: NDArray[np.uint32], labels: int) -> MemoryLevel | None:
@@ -252,6 +268,12 @@ class MemoryLevel(Level):
 
     def strengths(self) -> NDArray[np.uint64]:
         return self._add_inside(np.zeros(self.count, np.uint32)) + self.inside
+
+    def split(self) -> NDArray[np.uint32]:
+        self._set_labels(self.label)
+        part, queue = np.empty((2, self.count), np.uint32)
+        split(self._piece, self._labels, part, queue)
+        return self._numbers[part][self._order]
 
     def contract(self, label: NDArray[np.uint32], labels: int) -> MemoryLevel:
         self._tables.clear()
@@ -379,6 +401,28 @@ class SpreadLevel(Level):
         self._word.fill(1)
         return self._add_within()
 
+    def split(self) -> NDArray[np.uint32]:
+        part, changed = np.arange(self.count, dtype=np.uint32), True
+        while changed:
+
+            def set_word(
+                word: Any, marks: Any, numbers: Any, part: NDArray[np.uint32] = part
+            ) -> None:
+                word[:] = self.label[numbers]
+                word <<= np.uint64(32)
+                word |= part[numbers]
+                marks[:] = part[numbers]
+
+            vectors = self._word, self._marks
+            self._operations.each(set_word, *vectors, reads=[self._numbers])
+            self._operations.gather_across(LeastWithin(), *vectors)
+            least = self._by_number(self._marks).astype(np.uint32)
+            changed = not np.array_equal(part, least)
+            part = least
+        self._word.fill(0)
+        self._marks.fill(0)
+        return part
+
     def contract(self, label: NDArray[np.uint32], labels: int) -> MemoryLevel | None:
         operations, team = self._operations, self._operations.team
         self._set_labels(label)
@@ -401,12 +445,17 @@ class SpreadLevel(Level):
     def _add_within(self) -> NDArray[np.uint64]:
         self._marks.fill(0)
         self._operations.gather_across(AmountsWithin(self.amounts), self._word, self._marks)
-        sums = np.empty(self.count, np.uint64)
-        numbers, values = self._operations.list_where(_all, self._numbers, self._marks)
-        sums[numbers] = values
+        sums = self._by_number(self._marks)
         self._word.fill(0)
         self._marks.fill(0)
         return sums
+
+    def _by_number(self, vector: Vector) -> NDArray[Any]:
+        """Return the values of all vertices, on all ranks."""
+        values = np.empty(self.count, vector.own.dtype)
+        numbers, told = self._operations.list_where(_all, self._numbers, vector)
+        values[numbers] = told
+        return values
 
     def _set_labels(self, label: NDArray[np.uint32]) -> None:
         def set_label(into: Any, numbers: Any) -> None:
@@ -418,10 +467,7 @@ class SpreadLevel(Level):
         self._operations.put(self._labels, self._order[vertices], labels)
 
     def marks(self) -> NDArray[np.uint8]:
-        marks = np.empty(self.count, np.uint8)
-        numbers, values = self._operations.list_where(_all, self._numbers, self._marks)
-        marks[numbers] = values
-        return marks
+        return self._by_number(self._marks).astype(np.uint8)
 
     def set_marks(self, marks: NDArray[np.uint8]) -> None:
         def mark(into: Any, numbers: Any) -> None:

@@ -162,6 +162,8 @@ def test_each_round_on_each_engine(tmp_path, method, name):
         weight = np.random.default_rng(seed).integers(1, 4, len(src)) if seed % 2 else None
         store = stored(folder, src, dst, options, weight)
         check(store, Communities(method, iterations=2), folder / "out", ranks, on_disk)
+        below = Communities(method, 0.1, "cpm", max_levels=1)  # which may fall into parts
+        check(store, below, folder / "below", ranks, on_disk)
 
 
 class CutOff(Checkpoint):
