@@ -216,7 +216,7 @@ class _Search:
         while rounds < MOST_ROUNDS:
             moved = level.move(self._stamp(depth, "move", rounds))
             rounds, moves = rounds + 1, moves + moved
-            self._end_round(depth, f"{moved:,} vertices moved")
+            self._end_round(depth, f"moved {moved}")
             if moved * FEW <= level.count:
                 break
             if depth == 0:
@@ -236,7 +236,7 @@ class _Search:
         while joins < MOST_JOINS:
             joined = level.join(self._stamp(depth, "join", joins))
             joins += 1
-            self._end_round(depth, f"{joined:,} vertices joined others")
+            self._end_round(depth, f"joined {joined}")
             if not joined:
                 break
             if depth == 0:
@@ -252,7 +252,7 @@ class _Search:
         if depth == 0:
             self._done += 1
             self._operations.total(0)  # rank 0 tells the others whether to save
-            self._tell(self._done, 0, f"iteration {self._at.iteration + 1}, level 0: {told}")
+            self._tell(self._done, 0, f"iteration {self._at.iteration + 1}, {told}")
 
     def _save_if_due(self, label: NDArray, refined: NDArray, marks: NDArray) -> None:
         if self._operations.due():

@@ -28,7 +28,19 @@ COMMAND_ONLY = {"debug", "jobs", "json", "set"}
 
 _OPTION = r"(?<![\w/.'\"-])--(?P<name>[a-z]+(?:-[a-z]+)*)(?![\w-])"
 _WORDS = (
-    *("auto", "cpu", "cuda", "csv", "delegate", "double", "max", "min", "none", "single"),
+    *(
+        "auto",
+        "cpu",
+        "cuda",
+        "csv",
+        "delegate",
+        "double",
+        "max",
+        "min",
+        "modularity",
+        "none",
+        "single",
+    ),
     *("slices", "snap", "string", "strong", "sum", "tsv", "weak"),
 )
 """Values of options in messages that look like the next word of a sentence."""

@@ -140,6 +140,7 @@ LATER = {
     "hits": {},
     "katz": {},
     "labels": {},
+    "leiden": {},
     "cores": {},
     "degree": {},
     "strong": {"condense": True},

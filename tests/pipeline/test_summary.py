@@ -30,6 +30,7 @@ QUESTIONS = {
     "pagerank": {"iterations": 5},
     "hits": {},
     "labels": {},
+    "leiden": {},
     "cores": {},
     "degree": {},
     "strong": {},

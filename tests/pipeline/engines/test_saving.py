@@ -14,6 +14,7 @@ from delegraph.pipeline.algorithms.bfs_together import NearestSourceProgram
 from delegraph.pipeline.algorithms.cores import CoresProgram
 from delegraph.pipeline.algorithms.iterations import Stop
 from delegraph.pipeline.algorithms.katz import KatzProgram
+from delegraph.pipeline.algorithms.communities import Communities
 from delegraph.pipeline.algorithms.labels import Labels
 from delegraph.pipeline.algorithms.many_sources import DistanceSumsProgram
 from delegraph.pipeline.algorithms.pagerank import PageRank, PageRankProgram
@@ -47,6 +48,7 @@ PROGRAMS = {
     "closeness": lambda store: DistanceSumsProgram(far_apart(store), along=False),
     "katz": lambda store: KatzProgram(store.info.vertices, Stop(30, None), "uint32"),
     "labels": lambda store: Labels(20).planned(store.info),
+    "leiden": lambda store: Communities("leiden", iterations=2).planned(store.info),
     "cores": lambda store: CoresProgram(),
     "together": lambda store: NearestSourceProgram(far_apart(store)[:2], None),
 }

@@ -35,6 +35,7 @@ ALGORITHMS = {
     "components": ("components",),
     "condensation": ("strong", "--condense"),
     "truss": ("truss",),
+    "leiden": ("leiden",),
     "forest": ("forest",),
     "pagerank": ("pagerank", "--tolerance", 1e-8),
     "sssp": ("sssp", "--source", 1),

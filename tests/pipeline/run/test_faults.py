@@ -177,6 +177,8 @@ PROGRAMS = {
     "hits": lambda edges: ["hits", "--tolerance", 1e-15],
     "katz": lambda edges: ["katz", "--tolerance", 1e-14],
     "labels": lambda edges: ["labels", "--iterations", 200],
+    "leiden": lambda edges: ["leiden"],
+    "louvain": lambda edges: ["louvain", "--iterations", "until-stable"],
     "cores": lambda edges: ["cores"],
     "strong": lambda edges: ["strong"],
     "condensation": lambda edges: ["strong", "--condense"],
