@@ -22,6 +22,7 @@ HOUSE = {
         "prepare",
         "bfs",
         "reference",
+        "reference_communities",
         "pieces",
         "programs",
         "judging",

@@ -70,7 +70,7 @@ def store_document(store: Store) -> Document:
     entries = sum(info.subgraph_edges.values())
     return {
         "kind": "store",
-        **info.facts,
+        **asdict(info),
         "default_partitions": default_partitions(info.rows),
         "rows_in_one_partition": ROWS_IN_ONE_PARTITION,
         "subgraph_shares": {

@@ -127,7 +127,7 @@ def test_found_is_what_the_columns_say(edges, tmp_path, monkeypatch, name):
     kind, _ = FORMS[name].finding or ("", "")
     if kind == "groups":
         assert found["alone"] == sum(size == 1 for _, size in wanted)
-        key = "components" if name == "strong" else name
+        key = {"strong": "components", "leiden": "communities"}.get(name, name)
         assert found["groups"] == len(wanted) == outcome.record[name][key]
         assert outcome.record[name]["alone"] == found["alone"]
     if kind == "distances":

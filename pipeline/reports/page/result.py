@@ -20,7 +20,7 @@ from .drawing import MOST_VERTICES, centres_of, drawing
 from .levels import levels
 from .markup import Content, tag
 from .page import Figure, Page, Section
-from .scales import integers, logarithmic
+from .scales import integers, linear, logarithmic
 from .tables import beside, table
 
 Item = TypeVar("Item")
@@ -53,6 +53,7 @@ def page_of_result(result: Result, path: Path, graph: Store | EdgeList | None = 
         sections=[
             levels(record),
             _iterations(record, found),
+            _qualities(record),
             run.phases(record),
             _steps(record),
             run.memory(record),
@@ -99,9 +100,14 @@ def _figures(result: Result, found: dict[str, Any], did: dict[str, Any]) -> list
         made.append(Figure("farthest", figure(found["farthest"]), "greatest distance"))
     if (components := number({**did, **found}, "components")) is not None:
         made.append(Figure("components", figure(components)))
+    groups = "component"
+    if (communities := number(did, "communities")) is not None:
+        groups = "community"
+        made.append(Figure("communities", figure(communities)))
+        made.append(Figure("quality", figure(number(did, "quality")), str(did.get("objective"))))
     if (largest := number(did, "largest")) is not None:
         note = f"{share(largest, vertices)} of the vertices" if vertices else ""
-        made.append(Figure("largest component", figure(largest), note))
+        made.append(Figure(f"largest {groups}", figure(largest), note))
     if (iterations := number(did, "iterations")) is not None:
         note = {"True": "converged", "False": "not converged"}.get(str(did.get("converged")), "")
         made.append(Figure("iterations", figure(iterations), note))
@@ -165,6 +171,48 @@ def _iterations(record: dict[str, Any], found: dict[str, Any]) -> Section | None
     return Section(
         "Change by iteration", [*content, beside("Table of iterations", made, len(rows))]
     )
+
+
+def _qualities(record: dict[str, Any]) -> Section | None:
+    """Return a chart of the quality of communities after each level."""
+    made = entries(record, "levels")
+    known = [(i, number(level, "quality")) for i, level in enumerate(made)]
+    points = [
+        Point((i + 0.5) / len(made), quality, f"{_level_name(made[i])}: {figure(quality)}")
+        for i, quality in known
+        if quality is not None and quality > 0
+    ]
+    if not points:
+        return None
+    values = [point.value for point in points]
+    frame = Frame(
+        "Quality by level",
+        "A dot for each level of each iteration with a quality above 0; the table has the numbers.",
+        linear(max(values)),
+        "quality",
+        [Tick((i + 0.5) / len(made), figure(number(made[i], "level"))) for i, _ in known],
+        "level",
+    )
+    counts = "vertices", "communities", "quality", "rounds", "moves"
+    rows = [
+        (
+            figure(number(level, "iteration")),
+            figure(number(level, "level")),
+            *(figure(number(level, count)) for count in counts),
+            duration(number(level, "seconds")),
+        )
+        for level in made
+    ]
+    told = "The vertices of level 0 are those of the graph; those of the others are groups of them."
+    listed = table("Levels", ("iteration", "level", *counts, "time"), rows)
+    drawn = chart(frame, joined(frame, points, "line"), dots(frame, points))
+    content = [tag("p", told), tag("figure", drawn)]
+    return Section("Quality by level", [*content, beside("Table of levels", listed, len(rows))])
+
+
+def _level_name(level: Any) -> str:
+    iteration, number_of = (figure(number(level, key)) for key in ("iteration", "level"))
+    return f"iteration {iteration}, level {number_of}"
 
 
 def _each(items: list[Item], step: int) -> list[Item]:

@@ -11,10 +11,10 @@ import pytest
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import BetweennessProgram
 from delegraph.pipeline.algorithms.bfs_together import NearestSourceProgram
+from delegraph.pipeline.algorithms.communities import Communities
 from delegraph.pipeline.algorithms.cores import CoresProgram
 from delegraph.pipeline.algorithms.iterations import Stop
 from delegraph.pipeline.algorithms.katz import KatzProgram
-from delegraph.pipeline.algorithms.communities import Communities
 from delegraph.pipeline.algorithms.labels import Labels
 from delegraph.pipeline.algorithms.many_sources import DistanceSumsProgram
 from delegraph.pipeline.algorithms.pagerank import PageRank, PageRankProgram

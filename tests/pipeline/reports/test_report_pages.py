@@ -111,10 +111,20 @@ def test_every_algorithm(ok, graph, tmp_path, algorithm):
         assert word in html.text
     assert "Not known" not in html.text
     did = record.get({"bfs": "search"}.get(algorithm, algorithm), record.get("searches"))
-    called = {"largest": "largest component"}
+    groups = "community" if algorithm == "leiden" else "component"
+    called = {"largest": f"largest {groups}"}
     if algorithm == "bfs-each":
         called["reached"] = "searches"  # whose note is of rows, one for each that was reached
-    for name in ("components", "largest", "reached", "depth", "rounds", "buckets", "sources"):
+    for name in (
+        "components",
+        "communities",
+        "largest",
+        "reached",
+        "depth",
+        "rounds",
+        "buckets",
+        "sources",
+    ):
         if name in did:
             assert figure(did[name]) in html.facts[called.get(name, name)].split()
 
