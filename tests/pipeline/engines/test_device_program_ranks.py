@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from delegraph.kernels import reference
@@ -303,6 +303,7 @@ def check_paths_of(store: Store, devices: Sequence[Device], kind: str = "threads
     weights=st.sampled_from(sorted(WEIGHTS)),
     ranks=st.integers(1, 4),
 )
+@example(graph=(*np.zeros((2, 1), np.uint32), 1, False), layout="1d", weights="ties", ranks=2)
 def test_random_graphs(device, tmp_path_factory, graph, layout, weights, ranks):
     src, dst, _, directed = graph
     if len(src):
