@@ -310,6 +310,7 @@ class Graph(QuestionMethods):
         executor = Executor(self._executor.threads, self._executor.progress)
         graph, options = subject.record, asked.options(subject.names.id_type)
         fingerprint, directed = graph["fingerprint"], graph["directed"]
+        run.check_direction(asked.name, directed)
         info = ResultInfo(asked.name, fingerprint, directed, options, __version__)
         notes = row_notes(graph, info)
         if self._open.device is not None:

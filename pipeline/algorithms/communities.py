@@ -447,11 +447,6 @@ class Communities:
         return self.planned(info)
 
     def planned(self, info: GraphInfo) -> CommunitiesProgram:
-        if info.directed:
-            raise InputError(
-                f"{self.method} finds communities of undirected graphs, and this one is directed; "
-                f"build it without --directed"
-            )
         weights = None if self.unweighted else info.weights
         return CommunitiesProgram(
             refines=self.method == "leiden",

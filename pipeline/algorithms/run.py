@@ -275,6 +275,7 @@ def run_to_result(
         id_type, directed = graph.id_type, choices.directed
         fingerprint = graph_fingerprint(graph, directed, choices.duplicates)
     asked = algorithm.options(id_type)  # what is wrong in it is told before anything is read
+    check_direction(algorithm.name, directed)
     info = ResultInfo(algorithm.name, fingerprint, directed, asked, __version__)
     device_notes: list[str] = []
     resources = resources_for(algorithm.name, resources, device_notes)
@@ -311,6 +312,15 @@ def run_to_result(
             told.write(answer.supersteps())
         work.publish("result", overwrite, encode_record(record, work.output))
     return Outcome(record, False, tuple(run.notes), info.algorithm, output)
+
+
+def check_direction(name: str, directed: bool) -> None:
+    """Check that a form of a question is asked of directed graphs, if the graph is directed."""
+    if directed and not FORMS[name].on_directed:
+        raise InputError(
+            f"{name} is a question of undirected graphs, and this graph is directed: leave out "
+            "--directed where it is read or built"
+        )
 
 
 def resources_for(name: str, resources: Resources, notes: list[str]) -> Resources:

@@ -54,6 +54,7 @@ gives the same communities on every engine. Edges count by their weights, if the
             finding=("groups", "community"),
             tell_verdict=tell_verdict,
             weights=True,
+            on_directed=False,
             on_gpus=False,
             elsewhere=elsewhere("community detection"),
         ),

@@ -53,6 +53,7 @@ the graph has any.
             finding=("groups", "community"),
             tell_verdict=tell_verdict,
             weights=True,
+            on_directed=False,
             on_gpus=False,
             elsewhere=elsewhere("community detection"),
         ),

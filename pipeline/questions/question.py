@@ -38,6 +38,7 @@ class Form(NamedTuple):
     result: the class of the result in Python.
     weights: whether edges count by their weights.
     gpu_by_default: whether ``--device auto`` takes a GPU that is usable.
+    on_directed: whether it is asked of directed graphs, too; if not, these are refused.
     on_gpus: whether it runs on GPUs; if not, it runs on CPUs whatever ``--device`` says.
     finding: what a person reads in its result: "values", "distances" or "groups", and the column of
     numbers, or of the group's name (results/findings.py); a result without this column is read by
@@ -62,6 +63,7 @@ class Form(NamedTuple):
     result: str = "Result"
     weights: bool = False
     gpu_by_default: bool = False
+    on_directed: bool = True
     on_gpus: bool = True
     finding: tuple[str, str] | None = None
     elsewhere: Mapping[str, str] = {}

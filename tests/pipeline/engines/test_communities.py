@@ -13,11 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import delegraph
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.pieces import tally as kernels
 from delegraph.kernels.reference_communities import Weighted, communities
+from delegraph.partition.errors import LimitError
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store
+from delegraph.pipeline.algorithms import levels
 from delegraph.pipeline.algorithms.communities import (
     MOST_ITERATIONS,
     Communities,
@@ -113,6 +116,7 @@ questions = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(
     graph=graphs(),
     options=store_options(),
@@ -148,7 +152,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("method", ["leiden", "louvain"])
+@pytest.mark.parametrize("method", mostly_slow(["leiden", "louvain"], "leiden"))
 @pytest.mark.parametrize("name", mostly_slow(LAYOUTS, "memory", "delegates"))
 def test_each_round_on_each_engine(tmp_path, method, name):
     """Sparse random graphs: what differs in one round, in a tie or in who may join whom, changes
@@ -192,3 +196,95 @@ def test_each_round_goes_on_from_the_one_before(tmp_path):
         except (KeyboardInterrupt, RankError):
             cuts += 1
     assert cuts > 5
+
+
+# Bad input, and extremes
+
+
+def test_directed_graphs_are_refused(edge_list, tmp_path):
+    """A directed graph is refused with one line, before it is read and in every way to ask."""
+    edges, store = edge_list([1, 2], [2, 3]), tmp_path / "graph.dg"
+    delegraph.build(edges, store, directed=True, device="cpu")
+    for ask in (
+        lambda: delegraph.leiden(edges, directed=True),
+        lambda: delegraph.louvain(store),
+        lambda: delegraph.open(store).leiden(),
+        lambda: delegraph.leiden(store, output=tmp_path / "out"),
+    ):
+        with pytest.raises(delegraph.InputError, match=r"undirected graphs.*leave out directed"):
+            ask()
+
+
+@pytest.mark.parametrize("resolution", [-1.0, float("nan"), float("inf")])
+def test_strange_resolutions(edge_list, resolution):
+    with pytest.raises(delegraph.InputError, match="resolution"):
+        delegraph.leiden(edge_list([1], [2]), resolution=resolution)
+
+
+@pytest.mark.parametrize("method", ["leiden", "louvain"])
+@pytest.mark.parametrize(
+    ("src", "dst", "weight", "wanted", "quality"),
+    [
+        ([5], [5], None, [5], None),
+        ([1, 2], [2, 1], None, [1, 1], 0.0),
+        ([1, 2, 3], [2, 3, 1], [0, 0, 0], [1, 2, 3], None),
+        ([1, 2, 3], [2, 3, 1], [7, 7, 7], [1, 1, 1], 0.0),
+        ([1, 2, 5, 6, 2], [2, 3, 6, 7, 6], [9, 9, 9, 9, 1], [1, 1, 1, 5, 5, 5], 36 / 37 - 0.5),
+    ],
+    ids=["a loop", "one edge", "weights of 0", "all alike", "two groups"],
+)
+def test_extremes(edge_list, method, src, dst, weight, wanted, quality):
+    """Graphs of loops alone, weights that are all 0 or all alike."""
+    columns = {} if weight is None else {"weight": weight}
+    edges = edge_list(np.array(src, np.int64), np.array(dst, np.int64), **columns)
+    result = getattr(delegraph, method)(edges, weight=None if weight is None else "weight")
+    assert result.table.sort_by("vertex")["community"].to_pylist() == wanted
+    assert result.record[method]["quality"] == (quality and pytest.approx(quality))
+
+
+def test_resolution_0_gives_components(edge_list):
+    """Without expectations, all that edges connect is one community."""
+    src, dst = random_edges(3, 200, 150)
+    edges = edge_list(src, dst)
+    for method in ("leiden", "louvain"):
+        found = getattr(delegraph, method)(edges, resolution=0.0).table.sort_by("vertex")
+        wanted = delegraph.components(edges).table.sort_by("vertex")
+        assert found["community"].to_pylist() == wanted["component"].to_pylist()
+
+
+def test_a_graph_of_communities_that_does_not_fit(tmp_path, monkeypatch):
+    """What does not fit is told with the bytes that are missing."""
+    monkeypatch.setattr(levels, "ROOM", 1000)
+    src, dst = random_edges(1, 400, 3000)
+    store = stored(tmp_path, src, dst, BuildOptions(partitions=3))
+    with pytest.raises((LimitError, RankError), match=r"give .* more"):
+        check(store, Communities("leiden"), tmp_path / "out")
+
+
+@pytest.mark.parametrize("seed", [1, slow(2)])
+def test_seeds(edge_list, seed):
+    """A seed gives the same communities however a store is ordered; ids decide, not places."""
+    src, dst = random_edges(4, 300, 900)
+    edges, tables = edge_list(src, dst), []
+    for order in ("degree", "none", "random"):
+        store = edges.parent / f"{order}.dg"
+        delegraph.build(edges, store, order=order, device="cpu")
+        tables.append(delegraph.leiden(store, seed=seed).table.sort_by("vertex"))
+    assert tables[0].equals(tables[1])
+    assert tables[0].equals(tables[2])
+    assert not tables[0].equals(delegraph.leiden(edges, seed=seed + 9).table.sort_by("vertex"))
+
+
+def test_until_stable(edge_list):
+    """Iterations end once nothing moves, and not before."""
+    src, dst = random_edges(5, 400, 1200)
+    result = delegraph.leiden(edge_list(src, dst), iterations="until-stable")
+    facts, made = result.record["leiden"], result.record["levels"]
+    assert facts["stable"]
+    assert 2 <= facts["iterations"] < MOST_ITERATIONS
+    moves = [
+        sum(level["moves"] for level in made if level["iteration"] == i + 1)
+        for i in range(facts["iterations"])
+    ]
+    assert moves[-1] == 0
+    assert all(moves[:-1])
