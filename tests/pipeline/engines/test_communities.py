@@ -32,7 +32,7 @@ from delegraph.pipeline.engines.operations import tally
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import edges_of, graphs, random_edges, store_options
-from support.marks import mostly_slow
+from support.marks import mostly_slow, slow
 from support.paths import entries_of
 from support.programs import run_program, stored
 
