@@ -493,15 +493,16 @@ class SpreadLevel(Level):
             turns += 1
             turns *= marks != 0
 
+        if chosen is None:
+            self._operations.each(list_marked, self._turns, reads=[self._marks, self._numbers])
+            return
+
         def list_chosen(turns: Any, numbers: Any) -> None:
             find_classes(np.ascontiguousarray(numbers), stamp, turns)
             turns += 1
             turns *= chosen[numbers]
 
-        if chosen is None:
-            self._operations.each(list_marked, self._turns, reads=[self._marks, self._numbers])
-        else:
-            self._operations.each(list_chosen, self._turns, reads=[self._numbers])
+        self._operations.each(list_chosen, self._turns, reads=[self._numbers])
 
     def _picks(self, i: int, rule: BestGain) -> Moves:
         def begin(picked: Any, marks: Any, turns: Any) -> None:
