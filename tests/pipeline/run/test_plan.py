@@ -48,6 +48,10 @@ class EdgeLists(dict):
             ends = [np.char.add("vertex ", end.astype(str)) for end in ends]
         elif name == "heavy":
             ends = [*random_edges(4, 200_000, 8_000_000)]
+        elif name == "blocks":  # of 100 vertices, with few edges between them
+            src, other = random_edges(5, 200_000, 6_000_000)
+            is_inside = np.arange(len(src)) % 20 > 0
+            ends = [src, np.where(is_inside, src - src % 100 + other % 100, other)]
         if name == "weighted":
             ends = [*random_edges(4, 200_000, 5_000_000)]
             ends.append(np.random.default_rng(4).random(len(ends[0]), np.float32))
@@ -75,8 +79,9 @@ OPTIONS = {
     "partitions": ("--partitions", 3),
     "directed": ("--directed", "--order", "random", "--partitions", 2),
     "grid": ("--directed", "--order", "random", "--layout", "2d", "--grid", "3x1"),
+    "weights": ("--weight", "w", "--duplicates", "sum"),
+    "blocks": ("--layout", "2d", "--grid", "3x1"),
 }
-WEIGHTS = ("--weight", "w", "--duplicates", "sum")
 
 
 IDS = ("dense", "sparse", "strings")
@@ -91,7 +96,7 @@ BUILDS = [
     partly_nightly([*BUILDS, ("grid", "sparse"), ("weights", "weighted")], *BUILDS[1:]),
 )
 def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
-    chosen = OPTIONS.get(options, WEIGHTS)
+    chosen = OPTIONS.get(options, OPTIONS["weights"])
     # Through files, too, so that all is compiled: a process that compiles holds more.
     unlimited = ("build", graphs[name], "-o", tmp_path / "wanted.dg", "--scratch", tmp_path)
     assert run(*unlimited, *chosen).returncode == 0
@@ -311,7 +316,7 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
             ("plain", "closeness"),
             ("plain", "hits"),
             ("grid", "labels"),
-            ("grid", "leiden"),
+            ("blocks", "leiden"),
             ("plain", "cores"),
             ("grid", "strong"),
             ("grid", "clustering"),
@@ -327,7 +332,7 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
         ("plain", "closeness"),
         ("plain", "hits"),
         ("grid", "labels"),
-        ("grid", "leiden"),
+        ("blocks", "leiden"),
         ("plain", "cores"),
         ("grid", "strong"),
         ("grid", "clustering"),
@@ -343,8 +348,9 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
     keeps its least limit.
     """
     store = tmp_path / "graph.dg"
-    edges = graphs["weighted" if options == "weights" else "heavy"]
-    built = run("build", edges, "-o", store, *OPTIONS.get(options, WEIGHTS))
+    names = {"weights": "weighted", "blocks": "blocks"}
+    edges = graphs[names.get(options, "heavy")]
+    built = run("build", edges, "-o", store, *OPTIONS[options])
     assert built.returncode == 0
     args = (*algorithm.split(), store, "-o", tmp_path / "out", "--overwrite")
     if algorithm == "closeness":
