@@ -32,6 +32,8 @@ def least_of_all(edges: list[tuple[int, int, int]], source: int, target: int) ->
 @given(edges=EDGES, source=ENDS, target=ENDS)
 @example(edges=[(0, 1, 0), (1, 0, 0), (1, 2, 0), (2, 1, 0)], source=0, target=2)
 @example(edges=[(0, 1, 1), (1, 3, 1), (0, 2, 1), (2, 3, 1), (0, 3, 2)], source=0, target=3)
+@example(edges=[(0, 2, 1), (2, 3, 1), (0, 1, 1), (1, 3, 1)], source=0, target=3)
+@example(edges=[(0, 1, 1), (1, 4, 1), (4, 2, 1), (0, 3, 1), (3, 1, 0)], source=0, target=2)
 @settings(max_examples=100, deadline=None)
 def test_is_the_least_of_all_simple_paths(
     edges: list[tuple[int, int, int]], source: int, target: int
