@@ -5,10 +5,10 @@ Intelligence 6, 1971): without weights a level at a time, on the side whose leve
 vertices; with weights by Dijkstra's algorithm, on the side whose heap has fewer.
 
 Of several shortest paths, the one with the fewest edges is meant, and of these the one whose
-vertices have the least numbers, from the first vertex that differs. A search first gives vertices
-between the meeting and the source their distance to the target, in the reverse of the order in which
-it found them. The path then follows from the source: each next vertex has the least number of those
-that are nearer to the target by one edge of a shortest path.
+vertices have the least numbers, from the first vertex that differs. First, vertices between the
+meeting and the source get their distance to the target, in the reverse of the order in which the
+search found them. The path then follows from the source: each next vertex has the least number of
+those that are nearer to the target by one edge of a shortest path.
 """
 
 from typing import NamedTuple
@@ -250,9 +250,9 @@ def _settle(piece, floats, side, other, size, done, best, best_hops, vertex):
 def meet(leaving, entering, floats, source, target, side, back):
     """Search for a shortest path. Returns a Meeting.
 
-    leaving, entering: as for ``hops_between``, with weights. floats: whether these are floats. side,
-    back: of the source and the target; ``at`` is 0 before. Sums of whole weights are exact below
-    2^53.
+    leaving, entering: as for ``hops_between``, with weights. floats: whether these are floats.
+    side, back: of the source and the target; ``at`` is 0 before. Sums of whole weights are exact
+    below 2^53.
     """
     for one, end in ((side, source), (back, target)):
         one.distance[end] = 0.0
