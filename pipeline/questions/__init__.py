@@ -20,6 +20,7 @@ from .hits import HITS
 from .katz import KATZ
 from .labels import LABELS
 from .pagerank import PAGERANK
+from .path import PATH
 from .question import Form, Question, load
 from .sssp import SSSP
 from .strong import STRONG
@@ -34,6 +35,7 @@ QUESTIONS: dict[str, Question] = {
         COMPONENTS,
         PAGERANK,
         SSSP,
+        PATH,
         BETWEENNESS,
         CLOSENESS,
         HARMONIC,
