@@ -38,6 +38,8 @@ ALGORITHMS = {
     "forest": ("forest",),
     "pagerank": ("pagerank", "--tolerance", 1e-8),
     "sssp": ("sssp", "--source", 1),
+    "path": ("path", "--source", 1, "--target", 2),
+    "path-nodes": ("path", "--source", 1, "--target", 2, "--nodes"),
     "betweenness": ("betweenness", "--sources", 3),
     "closeness": ("closeness", "--sources", 3),
     "eccentricity": ("eccentricity", "--sources", 3),
