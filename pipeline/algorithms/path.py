@@ -34,6 +34,7 @@ from ...kernels.pieces.operators import Or
 from ...kernels.pieces.piece import Piece
 from ...kernels.programs import pairs, relax, steps
 from ...kernels.programs.pairs import (
+    AHEAD,
     SIDE_BYTES,
     HeapSide,
     forget_levels,
@@ -259,12 +260,13 @@ class _InMemory:
             self._number = number.own
         room = search_bytes(Counts(n, n, 0, 0), program.weighted, program.nodes)
         room += operations.extra_bytes // 2
-        threads = max(1, min(operations.team.threads, room // pair_search_bytes(n, self._weighted)))
+        alone = pair_search_bytes(n, program.weighted, program.nodes)
+        threads = max(1, min(operations.team.threads, room // max(1, alone)))
         shared = threads == operations.team.threads
         self._team = operations.team if shared else Team(threads)
         self._free: SimpleQueue[Any] = SimpleQueue()
         for _ in range(threads):
-            self._free.put(_HeapSearch(n) if self._weighted else _LevelSearch(n))
+            self._free.put(_HeapSearch(n) if self._weighted else _LevelSearch(n, program.nodes))
 
     @property
     def _weighted(self) -> bool:
@@ -290,11 +292,14 @@ _NO_PATH = Path(np.zeros(0, np.uint32), np.zeros(0))
 
 
 class _LevelSearch:
-    """The arrays of a search in hops, which is run for one pair after the other."""
+    """The arrays of a search in hops, which is run for one pair after the other. nodes: whether
+    paths are told.
+    """
 
-    def __init__(self, vertices: int) -> None:
-        self._levels = [np.full(vertices, -1, np.int32) for _ in range(2)]
-        self._queues = [np.zeros(vertices, np.uint32) for _ in range(2)]
+    def __init__(self, vertices: int, nodes: bool) -> None:
+        self._seen = np.zeros(vertices, np.uint8)
+        self._queues = [np.zeros(vertices + AHEAD, np.uint32) for _ in range(2)]
+        self._levels = [np.full(vertices * nodes, -1, np.int32) for _ in range(2)]
 
     def run(
         self,
@@ -306,18 +311,16 @@ class _LevelSearch:
         number: NDArray[np.uint32],
     ) -> tuple[float, Path, int]:
         """Return the distance, the path, if paths are told, and the number of edges looked at."""
-        (level, back), (queue, queue_back) = self._levels, self._queues
-        place = level, back, queue, queue_back
-        hops, count, count_back, edges = hops_between(leaving, entering, source, target, *place)
+        seen, queues, levels = self._seen, self._queues, self._levels
+        ends, place = (source, target), (seen, *queues, *levels)
+        hops, count, count_back, edges = hops_between(leaving, entering, *ends, *place)
         path = _NO_PATH
         if program.nodes and hops >= 0:
             path = Path(np.empty(hops + 1, np.uint32), np.arange(hops + 1, dtype=np.float64))
-            lists = queue, count, queue_back, count_back
-            trace = hops, level, back, *lists, number, path.vertices
-            count_back, looked = trace_hops(leaving, *trace)
-            edges += looked
-        forget_levels(level, queue, count)
-        forget_levels(back, queue_back, count_back)
+            lists = *levels, queues[0], count
+            edges += trace_hops(leaving, hops, *lists, number, path.vertices)
+        for queue, vertices in zip(queues, (count, count_back), strict=True):
+            forget_levels(seen, queue, vertices, *levels)
         return math.inf if hops < 0 else float(hops), path, edges
 
 
@@ -561,9 +564,10 @@ def calls_of(weighted: bool) -> Calls:
     return Calls((Or,), (pairs, steps, relax if weighted else count_bits))
 
 
-def pair_search_bytes(vertices: int, weighted: bool) -> int:
+def pair_search_bytes(vertices: int, weighted: bool, nodes: bool) -> int:
     """Return the bytes of the arrays of a search in memory."""
-    return vertices * 2 * (SIDE_BYTES if weighted else 4 + 4)
+    seen, queues, levels = 1, 2 * 4, 2 * 4 * nodes
+    return vertices * (2 * SIDE_BYTES if weighted else seen + queues + levels)
 
 
 def search_bytes(counts: Counts, weighted: bool, nodes: bool) -> int:
@@ -574,7 +578,7 @@ def search_bytes(counts: Counts, weighted: bool, nodes: bool) -> int:
         ranks, words = vectors_bytes(counts, [_RANKS, _RANKS]), 4 * 8 * n
         passes += ranks + words + 2 * 4 * n + 2 * marks_bytes(counts.own + counts.ghosts)
         numbers = 4 * n + vectors_bytes(counts, [_NUMBERS])
-    alone = pair_search_bytes(n, weighted) if counts.ranks == 1 else 0
+    alone = pair_search_bytes(n, weighted, nodes) if counts.ranks == 1 else 0
     return numbers + max(alone, passes)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from delegraph.kernels.pieces.piece import Piece
 from delegraph.kernels.programs.pairs import (
+    AHEAD,
     HeapSide,
     forget_levels,
     forget_side,
@@ -70,20 +71,22 @@ def rows(src: np.ndarray, dst: np.ndarray, weight: np.ndarray) -> Piece:
 def test_hops_and_paths_between_all_pairs(edges: list[tuple[int, int, int]], number: Any) -> None:
     whole = edges_of(edges, number)
     leaving, entering = whole.pieces()
-    levels, queues = np.full((2, VERTICES), -1, np.int32), np.zeros((2, VERTICES), np.uint32)
+    seen, levels = np.zeros(VERTICES, np.uint8), np.full((2, VERTICES), -1, np.int32)
+    queues = np.zeros((2, VERTICES + AHEAD), np.uint32)
     for source in range(VERTICES):
         expected = distances(whole.src, whole.dst, VERTICES, source, directed=True)
         for target in range(VERTICES):
             ends = source, target
-            hops, count, back, _ = hops_between(leaving, entering, *ends, *levels, *queues)
+            place = seen, *queues, *levels
+            hops, count, back, _ = hops_between(leaving, entering, *ends, *place)
             assert hops == expected[target]
             if hops >= 0:
                 path = np.zeros(hops + 1, np.uint32)
-                lists = queues[0], count, queues[1], back
-                back, _ = trace_hops(leaving, hops, *levels, *lists, whole.number, path)
+                trace_hops(leaving, hops, *levels, queues[0], count, whole.number, path)
                 assert path.tolist() == whole.least(np.ones(len(whole.src)), *ends)
-            forget_levels(levels[0], queues[0], count)
-            forget_levels(levels[1], queues[1], back)
+            forget_levels(seen, queues[0], count, *levels)
+            forget_levels(seen, queues[1], back, *levels)
+            assert not seen.any()
             assert (levels == -1).all()
 
 
