@@ -5,10 +5,10 @@ Intelligence 6, 1971): without weights a level at a time, on the side whose leve
 vertices; with weights by Dijkstra's algorithm, on the side whose heap has fewer.
 
 Of several shortest paths, the one with the fewest edges is meant, and of these the one whose
-vertices have the least numbers, from the first vertex that differs. First, vertices between the
-meeting and the source get their distance to the target, in the reverse of the order in which the
-search found them. The path then follows from the source: each next vertex has the least number of
-those that are nearer to the target by one edge of a shortest path.
+vertices have the least numbers, from the first vertex that differs. First, vertices on shortest
+paths get their distance to the target, from the meeting back to the source. The path then follows
+from the source: each next vertex has the least number of those that are nearer to the target by one
+edge of a shortest path.
 """
 
 from typing import NamedTuple
@@ -112,25 +112,56 @@ def hops_between(leaving, entering, source, target, seen, queue, queue_back, lev
     return np.int64(-1), last, last_back, edges
 
 
-@kernel(PIECE, i64, i32s, i32s, u32s, i64, u32s, u32s, allocates=False)
-def trace_hops(leaving, hops, level, level_back, queue, count, number, path):
-    """Write the vertices of the least shortest path to ``path``, after ``hops_between``, and set
-    ``level_back`` of vertices in ``queue``. Returns the edges looked at.
+@inlined
+def _mark_before(entering, hops, u, level, level_back, queue_back, end):
+    """Give the vertices before ``u`` on shortest paths their level on the other side, and list
+    them. Returns (the end of the list, edges looked at).
+    """
+    first, last = np.int64(entering.offsets[u]), np.int64(entering.offsets[np.int64(u) + 1])
+    for e in range(first, last):
+        v = entering.targets[e]
+        if level[v] >= 0 and level[v] == level[u] - 1 and level_back[v] < 0:
+            level_back[v] = hops - level[v]
+            queue_back[end] = v
+            end += 1
+    return end, last - first
 
-    count: of vertices in ``queue``. number: of each place, which decides between paths. path: room
-    for ``hops + 1`` vertices.
+
+@kernel(PIECE, PIECE, i64, u32s, u32s, i32s, i32s, i64, i64, u32s, u32s, allocates=False)
+def trace_hops(
+    leaving,
+    entering,
+    hops,
+    queue,
+    queue_back,
+    level,
+    level_back,
+    count,
+    count_back,
+    number,
+    path,
+):
+    """Write the vertices of the least shortest path to ``path``, after ``hops_between``. Returns
+    the edges looked at.
+
+    count, count_back: of vertices in ``queue`` and ``queue_back``. number: of each place, which
+    decides between paths. path: room for ``hops + 1`` vertices.
     """
     edges = np.int64(0)
-    for j in range(count - 1, -1, -1):
+    head = end = count_back
+    depth = np.int64(level[queue[count - 1]])
+    j = count - 1
+    while j >= 0 and level[queue[j]] == depth:  # where the sides have met
         u = queue[j]
-        left = hops - level[u]
-        if left < 1 or level_back[u] >= 0:
-            continue
-        for e in range(np.int64(leaving.offsets[u]), np.int64(leaving.offsets[u + 1])):
-            edges += 1
-            if level_back[leaving.targets[e]] == left - 1:
-                level_back[u] = left
-                break
+        if level_back[u] == hops - depth:
+            end, looked = _mark_before(entering, hops, u, level, level_back, queue_back, end)
+            edges += looked
+        j -= 1
+    while head < end:
+        u = queue_back[head]
+        end, looked = _mark_before(entering, hops, u, level, level_back, queue_back, end)
+        edges += looked
+        head += 1
     u = queue[0]
     path[0] = u
     for step in range(1, hops + 1):

@@ -317,8 +317,8 @@ class _LevelSearch:
         path = _NO_PATH
         if program.nodes and hops >= 0:
             path = Path(np.empty(hops + 1, np.uint32), np.arange(hops + 1, dtype=np.float64))
-            lists = *levels, queues[0], count
-            edges += trace_hops(leaving, hops, *lists, number, path.vertices)
+            lists = *queues, *levels, count, count_back
+            edges += trace_hops(leaving, entering, hops, *lists, number, path.vertices)
         for queue, vertices in zip(queues, (count, count_back), strict=True):
             forget_levels(seen, queue, vertices, *levels)
         return math.inf if hops < 0 else float(hops), path, edges

@@ -82,7 +82,8 @@ def test_hops_and_paths_between_all_pairs(edges: list[tuple[int, int, int]], num
             assert hops == expected[target]
             if hops >= 0:
                 path = np.zeros(hops + 1, np.uint32)
-                trace_hops(leaving, hops, *levels, queues[0], count, whole.number, path)
+                lists = *queues, *levels, count, back
+                trace_hops(leaving, entering, hops, *lists, whole.number, path)
                 assert path.tolist() == whole.least(np.ones(len(whole.src)), *ends)
             forget_levels(seen, queues[0], count, *levels)
             forget_levels(seen, queues[1], back, *levels)
