@@ -641,7 +641,7 @@ class PathQuestion:
             bytes_read=given.record["read"],
             bytes_sent=given.record["sent"],
         )
-        facts = {"paths": record}
+        facts = {"path": record}
         kind = given.record["kind"]
         if vertices is None:
             return Answer([_distance_column(distance, kind)], facts, pairs=Pairs(*places))

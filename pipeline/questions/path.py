@@ -36,7 +36,7 @@ def _form(given: Collection[str]) -> int:
 
 
 def _tell(record: Any) -> str:
-    facts = record["paths"]
+    facts = record["path"]
     pairs = several(facts["pairs"], "pair", "pairs")
     reached = facts["pairs"] - facts["unreached"]
     if not reached:
@@ -138,7 +138,7 @@ the least ids; with float weights, any shortest path.
             takes=_TAKES,
             keys=("source", "target"),
             columns={"distance": "number"},
-            facts={"paths": PathsRecord},
+            facts={"path": PathsRecord},
             algorithm="algorithms.path:distances_of",
             program="algorithms.path:planned",
             judge="judging.pair_paths:PATH",
@@ -153,7 +153,7 @@ the least ids; with float weights, any shortest path.
             takes=_TAKES,
             keys=("source", "target"),
             columns={"step": "integer", "vertex": "id", "distance": "number"},
-            facts={"paths": PathsRecord},
+            facts={"path": PathsRecord},
             algorithm="algorithms.path:nodes_of",
             program="algorithms.path:planned_nodes",
             judge="judging.pair_paths:PATH_NODES",

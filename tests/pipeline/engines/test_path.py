@@ -221,12 +221,12 @@ def test_pairs_of_a_file(edge_list, tmp_path):
         "target": ["a", "x", "c"],
         "distance": [2, None, 2],
     }
-    facts = result.record["paths"]
+    facts = result.record["path"]
     assert (facts["pairs"], facts["repeated"], facts["unreached"]) == (3, 1, 1)
     nodes = delegraph.path(edges, pairs=tmp_path / "p.parquet", nodes=True)
     assert nodes["vertex"].to_pylist() == ["c", "b", "a", "a", "b", "c"]
     assert nodes["distance"].to_pylist() == [0, 1, 2] * 2
-    facts = nodes.record["paths"]
+    facts = nodes.record["path"]
     assert (facts["pairs"], facts["unreached"], facts["steps"]) == (3, 1, 6)
     with delegraph.open(edges) as graph:
         assert graph.path("a", "c").table.to_pydict()["distance"] == [2]

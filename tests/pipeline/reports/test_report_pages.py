@@ -111,7 +111,8 @@ def test_every_algorithm(ok, graph, tmp_path, algorithm):
     for word in (*record["versions"].values(), record["graph"]["fingerprint"], "cpu"):
         assert word in html.text
     assert "Not known" not in html.text
-    did = record.get({"bfs": "search"}.get(algorithm, algorithm), record.get("searches"))
+    key = {"bfs": "search", "path-nodes": "path"}.get(algorithm, algorithm)
+    did = record.get(key, record.get("searches"))
     called = {"largest": "largest component"}
     if algorithm == "bfs-each":
         called["reached"] = "searches"  # whose note is of rows, one for each that was reached
