@@ -16,7 +16,7 @@ from ...partition.store.store import open_store
 from ..build.generate import Recipe
 from ..build.prepare import BuildOptions
 from ..engines.workers.client import check_room, open_workers
-from ..ranks.jobs import RankJob
+from ..ranks.jobs import CheckRoom, RankJob, Room
 from ..ranks.lease import lease
 from ..ranks.on_workers import Done, run_on_workers, workers_of
 from ..results.names import names_of_store
@@ -193,14 +193,14 @@ def scale(
     cluster: Cluster,
     workers: Sequence[str],
     jobs: Sequence[tuple[int, RankJob]],
-    check_room: Any,
+    check_room: CheckRoom,
     reported: Callable[[Done], tuple[R, float]],
     progress: Progress | None,
 ) -> list[Scaled[R]]:
     """Run jobs one after the other, each by its number of ranks; 0 means as many as there are
     workers.
 
-    check_room: see run_on_workers. reported: returns the measurement and its rate. If a worker is
+    check_room: see CheckRoom. reported: returns the measurement and its rate. If a worker is
     lost, its job is measured on the remaining workers, and jobs that need more workers are left
     out. Raises InputError for more ranks than workers.
     """
@@ -275,6 +275,6 @@ def scaling_runs(recipe: Recipe, ranks: int, scaling: str) -> list[tuple[int, Re
     return [(s, replace(recipe, scale=recipe.scale - last + s.bit_length())) for s in steps]
 
 
-def _first_way(ranks: int, baseline: int, needs: Sequence[int]) -> int:
-    """Return 0, the first way, whatever memory it needs on hosts."""
-    return 0
+def _first_way(ranks: int, baseline: int, needs: Sequence[int]) -> Room:
+    """Return the room for the first way, whatever memory it needs on hosts."""
+    return Room(0)

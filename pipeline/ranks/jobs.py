@@ -4,6 +4,7 @@ worker runs it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ...kernels.base.team import Team
@@ -26,6 +27,13 @@ class Room(NamedTuple):
 
     way: int
     extra_bytes: int = 0
+
+
+CheckRoom = Callable[[int, int, Sequence[int]], Room]
+"""Called with the number of ranks, the most bytes that a worker holds before any work, and the most
+bytes that a rank takes, for each way. Returns the room of ranks, or raises an error for the user if
+there is too little memory.
+"""
 
 
 class RankJob(Protocol):

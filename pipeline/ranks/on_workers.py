@@ -21,7 +21,7 @@ from ...partition.errors import DelegraphError, InputError, LostError
 from ..run.cluster import Cluster, unseen_by
 from ..run.contact import cluster_errors
 from .communicator import Failure, RankError
-from .jobs import RankJob, Room
+from .jobs import CheckRoom, RankJob
 from .sessions import COMPILE_SECONDS, Ready, Seen, end_rank, get_ready, look, run_rank, stop_ranks
 
 _LOOK_SECONDS = 0.5
@@ -54,15 +54,13 @@ def run_on_workers(
     cluster: Cluster,
     workers: Sequence[str],
     job: RankJob,
-    check_room: Any,
+    check_room: CheckRoom,
     asked: Callable[[], bool] = lambda: False,
 ) -> Done:
     """Run a job on the workers at these addresses, a rank on each; once more if a worker is lost.
 
-    check_room: called with the number of ranks, the most bytes that a worker holds before any work,
-    and the most bytes that a rank takes, for each way. It returns the Room of ranks, or raises an
-    error for the user if there is too little memory. asked: called again
-    and again while ranks run; returns whether ranks must save their state and end.
+    check_room: see CheckRoom. asked: called again and again while ranks run; returns whether ranks
+    must save their state and end.
 
     Raises DelegraphError, which names rank and host, if a rank fails; InputError, as in one
     process, if the input is wrong.
@@ -96,7 +94,7 @@ def _attempt(
     cluster: Cluster,
     workers: Sequence[str],
     job: RankJob,
-    check_room: Any,
+    check_room: CheckRoom,
     asked: Callable[[], bool],
 ) -> Done:
     session = uuid.uuid4().hex
@@ -127,7 +125,7 @@ def _attempt(
                 raise _NoRoomError(rank.no_room)
         ways = zip(*(rank.ways for rank in ready), strict=True)
         needs = [max(way.need for way in of_all) for of_all in ways]
-        room: Room = check_room(size, max(rank.baseline for rank in ready), needs)
+        room = check_room(size, max(rank.baseline for rank in ready), needs)
         job = ready[0].ways[room.way].job.with_extra(room.extra_bytes)
         running = [(run_rank, (session, [rank.address for rank in ready], job))] * size
         results = _gather(cluster, workers, running, job.timeout, meanwhile=meanwhile)

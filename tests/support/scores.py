@@ -75,7 +75,7 @@ def check_scores(name: str, store: Store, columns: Columns, iterations: int = 7)
 
 
 def chosen_alpha(store: Store) -> float:
-    """Return the alpha that a Katz centrality chooses, by its definition."""
+    """Return the alpha that a Katz centrality chooses, by its definition; 0 without edges."""
     n, weight = store.info.vertices, np.ones(1)
     if store.info.weights is None:
         u, v = edges_of(store)
@@ -88,6 +88,8 @@ def chosen_alpha(store: Store) -> float:
         return came
 
     degree = sums(np.ones(n))
+    if not degree.any():
+        return 0.0
     x = np.sqrt(np.maximum(degree, degree[degree > 0].min()))
     ratios = []
     for _ in range(BOUNDING_STEPS):

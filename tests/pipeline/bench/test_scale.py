@@ -8,6 +8,7 @@ import pytest
 
 from delegraph.partition.errors import InputError
 from delegraph.pipeline.bench import across
+from delegraph.pipeline.ranks.jobs import Room
 from delegraph.pipeline.ranks.on_workers import Done
 
 WORKERS = ["a", "b", "c", "d"]
@@ -28,7 +29,9 @@ def scale(monkeypatch):
         monkeypatch.setattr(across, "run_on_workers", run)
         jobs: Any = [(ranks, "a job") for ranks in runs]
         cluster: Any = None
-        return across.scale(cluster, WORKERS, jobs, None, lambda run: ("a report", 1.0), None)
+        return across.scale(
+            cluster, WORKERS, jobs, lambda *_: Room(0), lambda run: ("a report", 1.0), None
+        )
 
     return measure
 

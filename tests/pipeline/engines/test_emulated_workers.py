@@ -146,6 +146,15 @@ def test_searches_by_workers(edge_list, tmp_path, ok, together):
     assert digest(out) == digest(tmp_path / "cpu")
 
 
+@pytest.mark.slow
+def test_a_bench_of_a_generated_graph():
+    """Two workers generate a graph on their devices and search it; every result is checked."""
+    run = there("bench", "kronecker:6", "--workers", 2, "--sources", 2, "--json")
+    assert run.returncode == 0, run.stderr
+    (row,) = json.loads(run.stdout)
+    assert (row["ranks"], row["report"]["graph"]["partitions"]) == (2, 2)
+
+
 def one_of_three_killed(monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]) -> None:
     """Call ``ask`` on a cluster that loses one of three workers meanwhile, and check that two
     finish the run.
