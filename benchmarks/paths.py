@@ -16,6 +16,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -88,10 +89,9 @@ def measure(name: str, place: Path, options: Any) -> Iterator[dict[str, Any]]:
     for weight in (None, "weight"):
         with delegraph.open(place, weight=weight, device="cpu") as graph:
             for nodes in (False, True):
-                spent = []
-                for _ in range(options.runs):
-                    seconds, result = clocked(lambda n=nodes, g=graph: g.path(pairs=pairs, nodes=n))
-                    spent.append(seconds)
+                ask = partial(graph.path, pairs=pairs, nodes=nodes)
+                runs = [clocked(ask) for _ in range(options.runs)]
+                spent, result = [seconds for seconds, _ in runs], runs[0][1]
                 tools = {} if nodes else peers_of(edges, weight is not None)
                 wanted = [] if nodes else result["distance"].to_pylist()
                 yield {

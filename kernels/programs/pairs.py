@@ -218,13 +218,13 @@ class Meeting(NamedTuple):
     """
 
     distance: float
-    hops: int
-    vertex: int
-    open: int
-    done: int
-    open_back: int
-    done_back: int
-    edges: int
+    hops: np.int64
+    vertex: np.int64
+    open: np.int64
+    done: np.int64
+    open_back: np.int64
+    done_back: np.int64
+    edges: np.int64
 
 
 MEETING = Struct(Meeting, (f64, *[i64] * 7))

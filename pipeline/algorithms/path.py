@@ -683,7 +683,7 @@ def nodes_of(**given: Any) -> PathQuestion:
 
 def planned(info: GraphInfo) -> PathsProgram:
     """Return the program for a plan, of one pair."""
-    return PathsProgram(*(some_places(1) for _ in range(2)), info.weights)
+    return PathsProgram(some_places(1), some_places(1), info.weights)
 
 
 def planned_nodes(info: GraphInfo) -> PathsProgram:

@@ -114,7 +114,7 @@ def validate_nodes(graph: JudgedEdges, result: Result) -> PathsVerdict:
     rules: list[RuleVerdict] = []
     begins, broken = _structure(told)
     first = np.flatnonzero(begins)
-    pairs = _Rows(*(values[first] for values in told))
+    pairs = _Rows._make(values[first] for values in told)
     broken[first] |= _repeats(pairs)
     if result.info and "source" in result.info.options and len(first):
         broken[first] |= not _as_asked(graph, result, pairs, digest)
@@ -200,7 +200,7 @@ def _read(graph: JudgedEdges, result: Result) -> tuple[_Rows, str]:
     kinds = np.uint32, np.uint32, np.bool_, np.float64, np.uint32, np.int64
     none = (np.zeros(0, kind) for kind in kinds)
     told = (np.concatenate([empty, *part]) for empty, part in zip(none, parts, strict=True))
-    return _Rows(*told), digest.hexdigest()
+    return _Rows._make(told), digest.hexdigest()
 
 
 def _add(

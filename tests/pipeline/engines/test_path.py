@@ -27,6 +27,7 @@ from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import edges_of, graphs, grid, store_options
+from support.marks import mostly_nightly, mostly_slow, slow
 from support.paths import WEIGHTS, entries_of
 from support.programs import run_program, stored
 
@@ -52,7 +53,7 @@ def check(
     n = store.info.vertices
     u, v, w = entries_of(store) if program.weighted else (*edges_of(store), None)
     w = np.ones(len(u)) if w is None else w.astype(np.float64)
-    paths = _paths_of(found) if program.nodes else [None] * len(program.source)
+    paths: list[Any] = _paths_of(found) if program.nodes else [None] * len(program.source)
     number = np.argsort(store.id_order(Team(1)))
     weights = dict(zip(zip(u.tolist(), v.tolist(), strict=True), w.tolist(), strict=True))
     pairs = zip(program.source, program.target, found["distance"], paths, strict=True)
@@ -73,7 +74,7 @@ def check(
         assert along.tolist() == sums.tolist()
         assert along[-1] == distance
         if not program.floats:
-            ends = number[u], number[v], w, n, number[source], number[target]
+            ends: Any = number[u], number[v], w, n, number[source], number[target]
             assert number[vertices].tolist() == reference.least_shortest_path(*ends)
     return results[0].record
 
@@ -106,7 +107,7 @@ def check_case(graph, options, ranks, on_disk, weights, nodes) -> None:
 
 
 @given(**CASES)
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_against_the_definition(**case):
     check_case(**case)
 
@@ -118,6 +119,7 @@ def test_many_against_the_definition(**case):
     check_case(**case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [False, True])
 @pytest.mark.parametrize(("partitions", "ranks", "then"), [(1, 1, 1), (3, 1, 2), (3, 3, 1)])
 def test_goes_on_from_a_checkpoint_on_other_ranks(tmp_path, partitions, ranks, then, nodes):
@@ -184,8 +186,8 @@ EXTREMES = {
 }
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("shape", EXTREMES)
+@pytest.mark.parametrize("directed", [False, slow(True)])
+@pytest.mark.parametrize("shape", mostly_nightly(EXTREMES, "the least ids", "loops alone", "zeros"))
 def test_extremes(edge_list, tmp_path, shape, directed):
     src, dst, weights, wanted = EXTREMES[shape]
     edges = edge_list(src, dst, w=weights)
@@ -245,7 +247,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize("kind", mostly_slow(WRONG, "an unknown target"))
 def test_pairs_that_are_wrong(delegraph, edge_list, tmp_path, kind):
     columns, message = WRONG[kind]
     pq.write_table(pa.table(columns), tmp_path / "p.parquet")
@@ -315,7 +317,8 @@ def test_beside_networkx(edge_list):
     vertices = sorted(theirs)
     pairs = [tuple(rng.choice(vertices, 2).tolist()) for _ in range(60)]
     edges = edge_list(src, dst, w=weights)
-    for options, name in (({"weight": "w"}, "weight"), ({}, None)):
+    asked: list[tuple[dict[str, Any], str | None]] = [({"weight": "w"}, "weight"), ({}, None)]
+    for options, name in asked:
         ours: Any = delegraph.path(edges, pairs=pairs, directed=True, **options)
         columns = (ours[name].to_pylist() for name in ("source", "target", "distance"))
         found = zip(*columns, strict=True)
