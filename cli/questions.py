@@ -18,6 +18,7 @@ from ..pipeline.questions.parameters import (
     Real,
     SomeVertices,
     SuperstepsFile,
+    VertexPairs,
     VertexWeights,
     Vertices,
     Whole,
@@ -77,6 +78,8 @@ def _option(parameter: Parameter) -> Callable[[Any], Any]:
             settings = {"metavar": "FILE|ID,ID,..."}
         case SomeVertices():
             settings = {"metavar": "K|ID,ID|FILE"}
+        case VertexPairs():
+            settings = {"metavar": "FILE"}
         case VertexWeights():
             settings = {"metavar": "FILE.parquet", "type": click.Path()}
         case SuperstepsFile():
@@ -85,7 +88,8 @@ def _option(parameter: Parameter) -> Callable[[Any], Any]:
         settings["required"] = True
     elif parameter.default not in (None, False):
         settings |= {"default": parameter.default, "show_default": True}
-    return click.option(parameter.option, help=parameter.help, **settings)
+    names = [parameter.option, *([parameter.alias] if parameter.alias else [])]
+    return click.option(*names, parameter.name, help=parameter.help, **settings)
 
 
 def _help(question: Question) -> str:

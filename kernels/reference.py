@@ -54,6 +54,30 @@ def shortest_paths(
             return distance
 
 
+def least_shortest_path(
+    src: NDArray, dst: NDArray, weight: NDArray, vertices: int, source: int, target: int
+) -> list[int]:
+    """Return the vertices of a shortest path along directed edges, with whole weights; none if
+    there is no path. Of several shortest paths it is one with the fewest edges, and of these the
+    lexicographically least. Fewest edges rule out cycles, those of weight zero too.
+
+    >>> src, dst = np.array([0, 0, 1, 2]), np.array([2, 1, 3, 3])
+    >>> least_shortest_path(src, dst, np.ones(4), 4, 0, 3)
+    [0, 1, 3]
+    """
+    to_target = shortest_paths(dst, src, weight, vertices, target)
+    if np.isinf(to_target[source]):
+        return []
+    on_path = np.isfinite(to_target[dst]) & (to_target[src] == weight + to_target[dst])
+    src, dst = src[on_path], dst[on_path]
+    edges_left = distances(dst, src, vertices, target, directed=True)
+    path = [source]
+    while path[-1] != target:
+        follows = (src == path[-1]) & (edges_left[dst] == edges_left[path[-1]] - 1)
+        path.append(int(dst[follows].min()))
+    return path
+
+
 def nearest(
     src: NDArray, dst: NDArray, vertices: int, sources: NDArray
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -216,7 +216,10 @@ def plan(
             and resources.device_memory_limit is None
         ):
             resources = replace(resources, device="cpu")
-        writes_early = "source" in form.keys  # rows of each source, while the graph is held
+        writes_early = form.keys == (
+            "source",
+            "vertex",
+        )  # rows of each source, while the graph is held
         return plan_search(edges, usable_threads(threads), resources, program, writes_early)
     if algorithm != "bfs":
         raise InputError(f"{edges} is not a store, so its build is planned: leave out --algorithm")

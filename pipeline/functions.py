@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from ..partition.disk.urls import AnyPath
 from .ask import AskingOptions, ask
-from .parameter_checks import AnySources, AnyVertex, AnyVertices
+from .parameter_checks import AnyPairs, AnySources, AnyVertex, AnyVertices
 from .python_side.public import public
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ __all__ = [
     "leiden",
     "louvain",
     "pagerank",
+    "path",
     "sssp",
     "strong",
     "truss",
@@ -323,6 +324,103 @@ def sssp(
         DelegraphError: also if a distance of integer weights exceeds 2^53.
     """
     return ask("sssp", graph, output, {"source": source, "max_distance": max_distance}, options)
+
+
+@overload
+def path(
+    graph: AnyPath | EdgeSource,
+    source: AnyVertex | None = None,
+    target: AnyVertex | None = None,
+    *,
+    output: AnyPath,
+    pairs: AnyPairs | None = None,
+    nodes: bool = False,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def path(
+    graph: AnyPath | EdgeSource,
+    source: AnyVertex | None = None,
+    target: AnyVertex | None = None,
+    *,
+    output: None = None,
+    pairs: AnyPairs | None = None,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+@overload
+def path(
+    graph: AnyPath | EdgeSource,
+    source: AnyVertex | None = None,
+    target: AnyVertex | None = None,
+    *,
+    output: None = None,
+    pairs: AnyPairs | None = None,
+    nodes: bool = False,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+@public
+def path(
+    graph: AnyPath | EdgeSource,
+    source: AnyVertex | None = None,
+    target: AnyVertex | None = None,
+    *,
+    output: AnyPath | None = None,
+    pairs: AnyPairs | None = None,
+    nodes: bool = False,
+    unweighted: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Find the shortest path between two vertices, or between those of many pairs.
+
+    Give ``source`` and ``target``, or ``pairs``. Distances are in hops, or sums of weights if the
+    graph has weights; null if there is no path. Rows have the order of the pairs; a repeated pair
+    is there once. Of several shortest paths, the one with the fewest edges is told, and of these
+    the one with the least ids; with float weights, any shortest path.
+
+    Args:
+        graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
+            graph, or pairs.
+        output: the folder of the result; None for a result in memory.
+        source: the id of the vertex that the path leads from.
+        target: the id of the vertex that the path leads to.
+        pairs: instead of ``source`` and ``target``, many pairs of ids, or a Parquet file with the
+            columns ``source`` and ``target``.
+        nodes: give a row for each vertex on each path.
+        unweighted: ignore the weights of the graph.
+        options: src, dst and weight (the columns of the ids and of the weights), directed,
+            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
+            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
+            options of the command.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+
+    Raises:
+        InputError: also if a vertex is not in the graph.
+        DelegraphError: also if a distance of integer weights exceeds 2^53.
+    """
+    return ask(
+        "path",
+        graph,
+        output,
+        {
+            "source": source,
+            "target": target,
+            "pairs": pairs,
+            "nodes": nodes,
+            "unweighted": unweighted,
+        },
+        options,
+    )
 
 
 @overload

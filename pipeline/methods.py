@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, overload
 
 from ..partition.disk.urls import AnyPath
-from .parameter_checks import AnySources, AnyVertex, AnyVertices
+from .parameter_checks import AnyPairs, AnySources, AnyVertex, AnyVertices
 from .result import BfsResult, Result
 
 
@@ -124,6 +124,45 @@ class QuestionMethods:
             DelegraphError: also if a distance of integer weights exceeds 2^53.
         """
         return self._ask("sssp", {"source": source, "max_distance": max_distance})
+
+    def path(
+        self,
+        source: AnyVertex | None = None,
+        target: AnyVertex | None = None,
+        *,
+        pairs: AnyPairs | None = None,
+        nodes: bool = False,
+        unweighted: bool = False,
+    ) -> Result:
+        """Find the shortest path between two vertices, or between those of many pairs.
+
+        Give ``source`` and ``target``, or ``pairs``. Distances are in hops, or sums of weights if
+        the graph has weights; null if there is no path. Rows have the order of the pairs; a
+        repeated pair is there once. Of several shortest paths, the one with the fewest edges is
+        told, and of these the one with the least ids; with float weights, any shortest path.
+
+        Args:
+            source: the id of the vertex that the path leads from.
+            target: the id of the vertex that the path leads to.
+            pairs: instead of ``source`` and ``target``, many pairs of ids, or a Parquet file with
+                the columns ``source`` and ``target``.
+            nodes: give a row for each vertex on each path.
+            unweighted: ignore the weights of the graph.
+
+        Raises:
+            InputError: also if a vertex is not in the graph.
+            DelegraphError: also if a distance of integer weights exceeds 2^53.
+        """
+        return self._ask(
+            "path",
+            {
+                "source": source,
+                "target": target,
+                "pairs": pairs,
+                "nodes": nodes,
+                "unweighted": unweighted,
+            },
+        )
 
     def betweenness(
         self, *, sources: AnySources | None = None, seed: int = 1, normalized: bool = False

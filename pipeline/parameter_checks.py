@@ -11,6 +11,7 @@ from uuid import UUID
 from ..partition.disk.urls import AnyPath, is_file_name, named
 from ..partition.errors import InputError
 from ..partition.numbers import GREATEST, check_number, check_whole, parse_integer, shown
+from .algorithms.named_pairs import NamedPairs, PairFile, TypedPairs
 from .questions import Form, Question, load
 from .questions.parameters import (
     REQUIRED,
@@ -20,6 +21,7 @@ from .questions.parameters import (
     Parameter,
     Real,
     SomeVertices,
+    VertexPairs,
     VertexWeights,
     Vertices,
     Whole,
@@ -32,6 +34,9 @@ AnyVertex = int | str | bytes | UUID
 
 AnyVertices = Sequence[AnyVertex] | AnyPath
 """Ids, or text that has ids with commas between them, or a Parquet file with ``vertex``."""
+
+AnyPairs = Iterable[tuple[AnyVertex, AnyVertex]] | AnyPath
+"""Pairs of ids, or a Parquet file with ``source`` and ``target``."""
 
 AnySources = int | Sequence[AnyVertex] | PathLike[str] | str
 """A number of vertices drawn at random, or ids, or a Parquet file with ``vertex``."""
@@ -103,6 +108,8 @@ def _checked(parameter: Parameter, value: Any) -> Any:
             return named_vertices(given)
         case SomeVertices():
             return _some_vertices(given)
+        case VertexPairs():
+            return _named_pairs(given)
         case VertexWeights():
             if isinstance(value, Mapping):
                 return TypedVertices(list(value), name, list(value.values()))
@@ -139,3 +146,16 @@ def _some_vertices(sources: AnySources) -> int | NamedVertices:
     if isinstance(sources, str) and os.path.exists(sources):  # whatever its name
         return VertexFile(named(sources))
     return named_vertices(sources)
+
+
+def _named_pairs(pairs: AnyPairs) -> NamedPairs:
+    """Return the pairs that are given, or that a file has."""
+    if isinstance(pairs, str | PathLike):
+        return PairFile(named(pairs))
+    try:
+        ends = [(typed(as_plain(source)), typed(as_plain(target))) for source, target in pairs]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"pairs must be a list of pairs of ids, or a file, not {shown(pairs)}"
+        ) from None
+    return TypedPairs(ends, "pairs")

@@ -26,7 +26,7 @@ from ..partition.input.ids import compile_reading
 from .api import build, generate, validate
 from .ask import ask
 from .questions import QUESTIONS, Form, Question
-from .questions.parameters import REQUIRED, Flag, OneVertex, SomeVertices, Vertices
+from .questions.parameters import REQUIRED, Flag, OneVertex, SomeVertices, VertexPairs, Vertices
 from .run.execute import Progress
 
 MODULE = "delegraph.pipeline.warm_up"
@@ -141,6 +141,8 @@ def _value_of(kind: Any) -> Any:
         return 0
     if isinstance(kind, Vertices):
         return [0, 1]
+    if isinstance(kind, VertexPairs):
+        return [(0, 1)]
     if isinstance(kind, SomeVertices):
         return 2
     return True if isinstance(kind, Flag) else None

@@ -143,6 +143,18 @@ CONDENSATION_RULES = {
     4: "components that edges lead between have a row",
 }
 
+PAIR_RULES = {
+    1: "the rows are of the pairs of vertices that were asked for, each once",
+    2: "every distance equals the distance found again, and is null where there is no path",
+}
+
+STEP_RULES = {
+    1: "a path's rows stand together, step by step from its source to its target, once",
+    2: "a path begins at distance 0, and every step is an edge that adds its weight",
+    3: "every path is a shortest one; of several, unless weights are floats, the one with the "
+    "fewest edges, then the least ids",
+}
+
 FOREST_RULES = {
     1: "every row is an edge of the minimum spanning forest, its lesser end first",
     2: "every edge of the minimum spanning forest has a row",

@@ -84,7 +84,7 @@ _PARENTS = VectorType(np.uint32)
 _OFFERS = VectorType(np.uint32, ghosts=True)
 """The type of a vector with parents that are offered to vertices without one."""
 
-_EXACT = 2.0**53
+EXACT = 2.0**53
 """The limit below which floats of 64 bits hold all whole numbers exactly."""
 
 
@@ -110,7 +110,7 @@ class DeltaStepping:
         return paths_bytes(counts)
 
     def run(self, operations: Operations, tell: Tell) -> ProgramResult:
-        paths = _Paths(self, operations)
+        paths = PathSearch(self, operations)
         rounds = paths.begin()
         while paths.next_frontier():
             rounds += paths.relax()
@@ -196,17 +196,18 @@ class DeltaStepping:
         return max(self.weights.mean / max(1.0, self.mean_degree), NARROWEST)
 
 
-class _Paths:
-    """A rank's part of the search for shortest paths. pending: vertices whose edges have to be
-    followed, still or again.
+class PathSearch:
+    """A rank's part of the search for shortest paths. most: the greatest length of paths.
 
-    frontier: those of them that are in the bucket. better: vertices whose distances a round has
-    made less. left: vertices that have left the bucket.
+    pending: vertices whose edges have to be followed, still or again. frontier: those of them that
+    are in the bucket. better: vertices whose distances a round has made less. left: vertices that
+    have left the bucket.
     """
 
     def __init__(self, of: DeltaStepping, operations: Operations) -> None:
         self._of = of
         self._operations = operations
+        self.most = of.most
         self.floats = of.weights.kind == "float32"
         graph = operations.graph
         self.distance = operations.vector(_DISTANCES, np.inf)
@@ -234,9 +235,18 @@ class _Paths:
             ):
                 mark_where(marks, np.isfinite(distance) & (distance >= begin))
             return saved.done
+        self.start()
+        return 0
+
+    def start(self) -> None:
+        """Begin from the source."""
         source = np.array([self._of.source], np.uint32)
         self._pending.put(self._operations.put(self.distance, source, np.zeros(1)))
-        return 0
+
+    def end_at(self, most: float) -> None:
+        """Ignore paths that are longer than ``most`` from now on."""
+        self.most = most
+        self._rule = self._rule._replace(beyond=float(np.nextafter(most, np.inf)))
 
     def _mark_reached(self, marks: Marks) -> None:
         mark_where(marks.own, np.isfinite(self.distance.own))
@@ -250,7 +260,7 @@ class _Paths:
             self._count, least = self._take()
             if self._count:
                 return True
-            if not least <= self._of.most or least == np.inf:
+            if not least <= self.most or least == np.inf:
                 return False
             self._next_bucket(least)
 
@@ -344,11 +354,11 @@ class _Paths:
 
     def leave_out(self) -> None:
         """Leave out vertices that are too far, among those that edges have reached."""
-        if self._of.most < math.inf:
+        if self.most < math.inf:
             self._operations.each(self._without, self.distance)
 
     def _without(self, distance: NDArray[np.float64]) -> None:
-        distance[distance > self._of.most] = np.inf
+        distance[distance > self.most] = np.inf
 
     def parents(self) -> Vector:
         """Return the parents. Call this once distances do not change any more."""
@@ -468,8 +478,11 @@ def paths_bytes(counts: Counts) -> int:
 
 def _program(source: int, info: GraphInfo, most: float) -> DeltaStepping:
     assert info.weights is not None
-    entries = sum(info.subgraph_edges.values())
-    return DeltaStepping(source, info.weights, entries / info.vertices, most)
+    return DeltaStepping(source, info.weights, mean_degree_of(info), most)
+
+
+def mean_degree_of(info: GraphInfo) -> float:
+    return sum(info.subgraph_edges.values()) / max(1, info.vertices)
 
 
 def planned(info: GraphInfo) -> DeltaStepping:
@@ -520,7 +533,7 @@ class ShortestPaths:
         farthest = float(distance.max(where=reached, initial=0.0))
         column = Column("distance", distance, missing=math.inf)
         if given.record["integers"]:
-            if farthest >= _EXACT:
+            if farthest >= EXACT:
                 raise DelegraphError(f"distances of {farthest:g} are too large to be exact")
             whole = np.where(reached, distance, -1.0).astype(np.int64)
             column = Column("distance", whole, missing=-1)

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 
 _RENAMED = {"from": "format"}
 _FIXED = {
-    **{name: f"{name}=True" for name in ("condense", "directed", "exact", "normalized")},
+    **{name: f"{name}=True" for name in ("condense", "directed", "exact", "nodes", "normalized")},
     **{name: f"{name}=True" for name in ("overwrite", "restart", "together", "unweighted")},
     "no-header": "header=False",
 }

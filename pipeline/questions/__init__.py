@@ -22,6 +22,7 @@ from .labels import LABELS
 from .leiden import LEIDEN
 from .louvain import LOUVAIN
 from .pagerank import PAGERANK
+from .path import PATH
 from .question import Form, Question, load
 from .sssp import SSSP
 from .strong import STRONG
@@ -36,6 +37,7 @@ QUESTIONS: dict[str, Question] = {
         COMPONENTS,
         PAGERANK,
         SSSP,
+        PATH,
         BETWEENNESS,
         CLOSENESS,
         HARMONIC,

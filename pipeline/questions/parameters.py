@@ -47,6 +47,10 @@ class SomeVertices(NamedTuple):
     """A number of random vertices, or ids, or a Parquet file with the column ``vertex``."""
 
 
+class VertexPairs(NamedTuple):
+    """Pairs of vertices, or a Parquet file with the columns ``source`` and ``target``."""
+
+
 class VertexWeights(NamedTuple):
     """A weight for each of some vertices: a Parquet file, or in Python a mapping."""
 
@@ -63,6 +67,7 @@ Kind = (
     | OneVertex
     | Vertices
     | SomeVertices
+    | VertexPairs
     | VertexWeights
     | SuperstepsFile
 )
@@ -75,7 +80,8 @@ class Parameter(NamedTuple):
     """A parameter of a question.
 
     help: of the command's option. python: of the argument in Python, where other words are needed.
-    leads: whether the argument may be given by its position.
+    alias: another name of the command's option. leads: whether the argument may be given by its
+    position.
     written: whether only a call that writes its result takes it.
     """
 
@@ -84,6 +90,7 @@ class Parameter(NamedTuple):
     default: Any
     help: str
     python: str = ""
+    alias: str = ""
     leads: bool = False
     written: bool = False
 

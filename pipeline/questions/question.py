@@ -23,9 +23,9 @@ class Form(NamedTuple):
 
     name: in a result's metadata, and in ``plan --algorithm``. title: for people.
     takes: names of the parameters of this form; none where it takes all of the question's.
-    keys: columns of ids that say what a row is of: a vertex, or two vertices. columns: the result's
-    other columns. alternatives: sets of these of which a result has one, as its graph is, those
-    with more columns first; none where a result has all columns.
+    keys: columns of ids that say what a row is of: a vertex, or two vertices, of which there may be
+    several rows. columns: the result's other columns. alternatives: sets of these of which a result
+    has one, as its graph is, those with more columns first; none where a result has all columns.
     facts: types of the keys that its run record has beside those of every record. The first key
     holds the main facts.
     algorithm: makes the algorithm, of checked parameters by name.

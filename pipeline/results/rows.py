@@ -1,4 +1,4 @@
-"""Rows of a result, in pieces: a row for each vertex, or one for each of some pairs of vertices."""
+"""Rows of a result, in pieces: a row for each vertex, or rows of pairs of vertices."""
 
 from __future__ import annotations
 
@@ -87,8 +87,11 @@ class VertexRows:
 
 @dataclass(frozen=True)
 class PairRows:
-    """A row for each pair of vertices, in the pairs' order. keys: the names of the pairs' two
-    columns. The values of the columns are indexed by row.
+    """A row for each of some pairs of vertices, in the pairs' order. keys: the names of the pairs'
+    two columns. The values of the columns are indexed by row.
+
+    A pair may repeat, as for each step of a path: whether it may occur once only is for the
+    question's judge to say. A column may hold vertices, too.
     """
 
     names: Names

@@ -85,27 +85,42 @@ class VertexWeights(NamedTuple):
         """Return the places of the vertices in the arrays of a graph. Raises InputError for a
         vertex that the graph does not have.
         """
-        places = np.zeros(len(self.vertex), np.uint32)
-        found = np.zeros(len(self.vertex), np.bool_)
-        import pyarrow.compute as pc  # as arrow.compute has it
-
-        wanted = pc.SetLookupOptions(value_set=self.vertex)
-        for number in range(len(names.pieces)):
-            vertex, at = names.piece(number)
-            which = compute("index_in", stored(vertex).cast(self.vertex.type), options=wanted)
-            here = valid(which)
-            rows = as_numpy(which.fill_null(0))[here]
-            places[rows] = at[here]
-            found[rows] = True
+        places, found = find_places(self.vertex, names)
         if not found.all():
             missing = shown_id(self.vertex[int(np.argmin(found))].as_py())
             raise InputError(f"{self.given}: {missing!r} is not a vertex of the graph")
         return places
 
 
+def find_places(vertex: pa.Array, names: Names) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """Return the places of user ids, each of which occurs once, in the arrays of a graph, and
+    whether the graph has them.
+    """
+    places = np.zeros(len(vertex), np.uint32)
+    found = np.zeros(len(vertex), np.bool_)
+    import pyarrow.compute as pc  # as arrow.compute has it
+
+    wanted = pc.SetLookupOptions(value_set=vertex)
+    for number in range(len(names.pieces)):
+        piece, at = names.piece(number)
+        which = compute("index_in", stored(piece).cast(vertex.type), options=wanted)
+        here = valid(which)
+        rows = as_numpy(which.fill_null(0))[here]
+        places[rows] = at[here]
+        found[rows] = True
+    return places, found
+
+
 def digest_of(vertex: pa.Array) -> str:
     """Return a digest of the vertices alone: every weight counts as 1."""
     return VertexWeights("", stored(vertex), np.ones(len(vertex))).digest
+
+
+def add_pairs(digest: xxhash.xxh3_128, first: pa.Array, second: pa.Array) -> None:
+    """Add pairs of user ids, in their order, to a digest of such pairs."""
+    for start in range(0, len(first), _ROWS_AT_ONCE):
+        ends = (stored(end.slice(start, _ROWS_AT_ONCE)).to_pylist() for end in (first, second))
+        digest.update("".join(f"{u!r} {v!r}\n" for u, v in zip(*ends, strict=True)).encode())
 
 
 class VertexFile:
@@ -130,7 +145,8 @@ class VertexFile:
         return self._read
 
 
-def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> VertexWeights:
+def read_table(path: str, known: Sequence[str]) -> pa.Table:
+    """Read those of some columns that a Parquet file has, each of which may occur once."""
     if not is_remote(path) and os.path.exists(path):
         check_regular(path)
     try:
@@ -141,15 +157,19 @@ def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> Vert
                 if there.count(name) > 1:
                     raise InputError(f"{path}: column {name!r} occurs twice")
             _check_rows(path, file.metadata.num_rows)
-            table = file.read(columns, use_threads=False)
+            return file.read(columns, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise_failure(path, error)
         raise InputError(f"{path}: cannot be read: {one_line(error)}") from error
+
+
+def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> VertexWeights:
+    table = read_table(path, known)
     if "vertex" not in table.column_names:
         raise InputError(f"{path}: column 'vertex' is missing")
     if not table.num_rows:
         raise InputError(f"{path}: the file has no vertices")
-    vertex = _read_ids(f"{path}: column 'vertex'", table["vertex"].combine_chunks(), id_type)
+    vertex = read_ids(f"{path}: column 'vertex'", table["vertex"].combine_chunks(), id_type)
     _check_once(f"{path}: column 'vertex'", vertex)
     weight = np.ones(len(vertex))
     if "weight" in table.column_names:
@@ -162,7 +182,7 @@ def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> Vert
     return VertexWeights(str(path), vertex, weight)
 
 
-def _read_ids(where: str, column: pa.Array, id_type: pa.DataType) -> pa.Array:
+def read_ids(where: str, column: pa.Array, id_type: pa.DataType) -> pa.Array:
     """Return the ids as large_string, integers or 16 bytes. Raises InputError for nulls, or if the
     ids do not fit the graph's id type.
     """
@@ -198,6 +218,19 @@ def _check_rows(path: str, rows: int) -> None:
         )
 
 
+def parse_ids(typed_ids: Sequence[str], id_type: pa.DataType) -> pa.Array:
+    """Return typed ids as large_string, integers or 16 bytes. Raises InputError for a text that is
+    no id of this type.
+    """
+    values = [parse_id(value, id_type) for value in typed_ids]
+    if is_string(id_type):
+        return strings([str(value) for value in values]).cast(pa.large_string())
+    if is_bytes(id_type):
+        data = b"".join(value for value in values if isinstance(value, bytes))
+        return as_arrow(np.frombuffer(data, numpy_type(storage_type(id_type))))
+    return as_arrow(np.array(values, id_type.to_pandas_dtype()))
+
+
 class TypedVertices:
     """Vertices that a user typed. given, weight: as in VertexWeights. If ``weight`` is None, every
     vertex weighs 1.
@@ -221,14 +254,7 @@ class TypedVertices:
         """
         if not self._ids:
             raise InputError(f"{self._given}: no vertices are given")
-        values = [parse_id(value, id_type) for value in self._ids]
-        if is_string(id_type):
-            vertex = strings([str(value) for value in values]).cast(pa.large_string())
-        elif is_bytes(id_type):
-            data = b"".join(value for value in values if isinstance(value, bytes))
-            vertex = as_arrow(np.frombuffer(data, numpy_type(storage_type(id_type))))
-        else:
-            vertex = as_arrow(np.array(values, id_type.to_pandas_dtype()))
+        vertex = parse_ids(self._ids, id_type)
         _check_once(self._given, vertex)
         _check_weights(self._given, self._weight)
         return VertexWeights(self._given, vertex, self._weight)

@@ -85,6 +85,7 @@ def shared(tmp_path_factory) -> Path:
         write(part, **{"from": src, "to": dst})
     for name in ("seeds.parquet", "some.parquet"):
         write(name, vertex=[3, 17, 25])
+    write("pairs.parquet", source=[3, 17], target=[25, 3])
     pairs = list(zip(src.tolist(), dst.tolist(), strict=True))[:50]
     with gzip.open(folder / "web.mtx.gz", "wt") as file:
         file.write("%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2\n2 3\n")

@@ -148,6 +148,7 @@ LATER = {
     "clustering": {},
     "truss": {},
     "forest": {},
+    "path": {"source": 1, "target": 2, "nodes": True},
 }
 """Questions that are asked nightly only."""
 

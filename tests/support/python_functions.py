@@ -21,6 +21,7 @@ from delegraph.pipeline.questions.parameters import (
     Real,
     SomeVertices,
     SuperstepsFile,
+    VertexPairs,
     VertexWeights,
     Vertices,
     Whole,
@@ -38,6 +39,7 @@ _ANNOTATIONS = {
     OneVertex: "AnyVertex",
     Vertices: "AnyVertices",
     SomeVertices: "AnySources",
+    VertexPairs: "AnyPairs",
     VertexWeights: "AnyPath | Mapping[AnyVertex, float]",
     SuperstepsFile: "AnyPath",
 }
@@ -57,7 +59,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from ..partition.disk.urls import AnyPath
 from .ask import AskingOptions, ask
-from .parameter_checks import AnySources, AnyVertex, AnyVertices
+from .parameter_checks import AnyPairs, AnySources, AnyVertex, AnyVertices
 from .python_side.public import public
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ _METHODS = '''from collections.abc import Mapping
 from typing import Any, Literal, overload
 
 from ..partition.disk.urls import AnyPath
-from .parameter_checks import AnySources, AnyVertex, AnyVertices
+from .parameter_checks import AnyPairs, AnySources, AnyVertex, AnyVertices
 from .result import BfsResult, Result
 
 

@@ -145,6 +145,15 @@ class _Part(NamedTuple):
         return given
 
 
+class _Held(NamedTuple):
+    """Those of some vertices that a segment holds. which: their numbers among the vertices. places:
+    in the segment.
+    """
+
+    which: NDArray[np.int64]
+    places: NDArray[np.int64]
+
+
 class Operations:
     """The operations of one rank. directed: whether the graph is. checkpoint: as in VectorSaving.
     extra_bytes: bytes that a program may hold beyond what it has declared.
@@ -385,6 +394,12 @@ class Operations:
 
     # Checkpoints
 
+    def saved_facts(self) -> Any:
+        """Return the facts that were saved, by which a program makes the arrays that ``load``
+        fills; None if nothing was saved.
+        """
+        return self._saving.facts()
+
     def load(self, values: Values) -> SavedSteps | None:
         """Fill vectors, and arrays that are the same on all ranks, with saved values. Returns None
         if nothing was saved.
@@ -441,20 +456,41 @@ class Operations:
         """Set the values of vertices, given by global id, in ``into``; each rank sets those that it
         has. Returns their places.
         """
+        own, shared = self._places_of(vertices)
+        into.own[own.places] = values[own.which]
+        into.shared[shared.places] = values[shared.which]
+        return VertexPlaces(own.places.astype(np.uint32), shared.places.astype(np.uint32))
+
+    def fetch(self, values: Vector, vertices: NDArray[np.uint32]) -> NDArray:
+        """Return the values of vertices, given by global id. All ranks ask for the same ones."""
+        own, shared = self._places_of(vertices)
+        found = np.zeros(len(vertices), values.own.dtype)
+        found[own.which] = values.own[own.places]
+        found[shared.which] = values.shared[shared.places]
+        communicator = self.communicator
+        if communicator.size == 1:
+            return found
+        mine = np.setdiff1d(own.which, shared.which)
+        message = [mine, found[mine]]
+        self.note_sent((communicator.size - 1) * sum(part.nbytes for part in message))
+        for which, came in communicator.exchange([message] * communicator.size):
+            found[which] = came
+        return found
+
+    def _places_of(self, vertices: NDArray[np.uint32]) -> tuple[_Held, _Held]:
+        """Return which of some vertices are in the own segment and in the shared one."""
         graph = self.graph
         local, partition = np.divmod(vertices.astype(np.int64), graph.partitions)
-        here = partition % graph.ranks == graph.rank
+        here = np.flatnonzero(partition % graph.ranks == graph.rank)
         own_places = local[here] * len(graph.held) + partition[here] // graph.ranks
-        into.own[own_places] = values[here]
-        shared = np.empty(0, np.int64)
-        if graph.shared is not None:
+        shared, places = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        if graph.shared is not None and len(graph.delegates):
             rows = np.argsort(graph.delegates)
             at = np.searchsorted(graph.delegates, vertices, sorter=rows)
-            at = rows[np.minimum(at, len(rows) - 1)] if len(rows) else at
-            known = graph.delegates[at] == vertices if len(rows) else np.zeros(len(at), np.bool_)
-            shared = at[known]
-            into.shared[shared] = values[known]
-        return VertexPlaces(own_places.astype(np.uint32), shared.astype(np.uint32))
+            at = rows[np.minimum(at, len(rows) - 1)]
+            shared = np.flatnonzero(graph.delegates[at] == vertices)
+            places = at[shared]
+        return _Held(here, own_places), _Held(shared, places)
 
     def put_numbers(self, into: Vector, order: NDArray[np.uint32] | None = None) -> None:
         """Set each vertex's value to its place in an order of global ids; None for the global id

@@ -127,6 +127,16 @@ class VectorSaving:
         if self._from_first([np.array([ends])])[0][0]:
             raise KeyboardInterrupt
 
+    def facts(self) -> Any:
+        """Return the facts that were saved; None if nothing was."""
+        saved = None
+        if self._checkpoint is not None:
+            with _one_at_a_time:
+                saved = self._checkpoint.load_state({})
+        told = b"" if saved is None else json.dumps(saved.facts).encode()
+        (came,) = self._from_first([np.frombuffer(told, np.uint8)])
+        return json.loads(came.tobytes()) if len(came) else None
+
     def load(self, values: Values) -> SavedSteps | None:
         arrays: Mapping[str, SavedArray] = {}
         told = b""

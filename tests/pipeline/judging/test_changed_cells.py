@@ -50,6 +50,8 @@ def graph(folder: Path, kind: str) -> Graph:
     return Graph(store, len({*src.tolist(), *dst.tolist()}), weight_of)
 
 
+PAIRS = [(3, 7), (7, 3), (50, 53), (3, 52), (11, 11), *((i, i + 5) for i in range(20))]
+
 QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "bfs": ("bfs", {"source": 3}),
     "bfs to a depth": ("bfs", {"source": 3, "max_depth": 2}),
@@ -79,6 +81,11 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "forest": ("forest", {}),
     "sssp": ("sssp", {"source": 3}),
     "sssp to a distance": ("sssp", {"source": 3, "max_distance": 8}),
+    "path": ("path", {"pairs": PAIRS}),
+    "path by hops": ("path", {"pairs": PAIRS, "unweighted": True}),
+    "path of one pair": ("path", {"source": 3, "target": 38}),
+    "path with nodes": ("path", {"pairs": PAIRS, "nodes": True}),
+    "path of one pair with nodes": ("path", {"source": 3, "target": 38, "nodes": True}),
     "closeness": ("closeness", {}),
     "closeness of some": ("closeness", {"sources": [3, 7, 8]}),
     "harmonic": ("harmonic", {}),

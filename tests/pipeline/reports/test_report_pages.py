@@ -39,6 +39,8 @@ ALGORITHMS = {
     "forest": ("forest",),
     "pagerank": ("pagerank", "--tolerance", 1e-8),
     "sssp": ("sssp", "--source", 1),
+    "path": ("path", "--source", 1, "--target", 2),
+    "path-nodes": ("path", "--source", 1, "--target", 2, "--nodes"),
     "betweenness": ("betweenness", "--sources", 3),
     "closeness": ("closeness", "--sources", 3),
     "eccentricity": ("eccentricity", "--sources", 3),
@@ -110,7 +112,8 @@ def test_every_algorithm(ok, graph, tmp_path, algorithm):
     for word in (*record["versions"].values(), record["graph"]["fingerprint"], "cpu"):
         assert word in html.text
     assert "Not known" not in html.text
-    did = record.get({"bfs": "search"}.get(algorithm, algorithm), record.get("searches"))
+    key = {"bfs": "search", "path-nodes": "path"}.get(algorithm, algorithm)
+    did = record.get(key, record.get("searches"))
     groups = "community" if algorithm == "leiden" else "component"
     called = {"largest": f"largest {groups}"}
     if algorithm == "bfs-each":

@@ -19,13 +19,15 @@ IDS = {"integers": range(50, 90), "strings": [f"v{i:03}" * 9 for i in range(40)]
 
 
 def pair_rows(tmp_path, ids, count):
-    """Return rows of ``count`` random pairs, with distances from -1 (null) on, and their table."""
+    """Return rows of ``count`` random pairs, many of which repeat, with distances from -1 (null)
+    on, and their table.
+    """
     ids = list(ids)
     names = StoreNames(stored(tmp_path, ids[:-1], ids[1:], BuildOptions(order="random")), Team(2))
     vertex, places = names.piece(0)
     place_of = dict(zip(vertex.to_pylist(), places.tolist(), strict=True))
     rng = np.random.default_rng(count)
-    first, second = rng.choice(ids, count).tolist(), rng.choice(ids, count).tolist()
+    first, second = rng.choice(ids, count).tolist(), rng.choice(ids[:2], count).tolist()
     distance = rng.integers(-1, 9, count).astype(np.int32)
     at = [np.array([place_of[one] for one in ends], np.uint32) for ends in (first, second)]
     columns = [Column("distance", distance, missing=-1)]

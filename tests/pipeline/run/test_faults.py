@@ -171,6 +171,14 @@ def sources_of(edges: Path, count: int) -> str:
     return ",".join(map(str, sorted(set(pq.read_table(edges)["src"][:count].to_pylist()))))
 
 
+def pairs_of(edges: Path, count: int) -> Path:
+    """Write a file of pairs, and return its path."""
+    table, path = pq.read_table(edges), edges.with_name("pairs.parquet")
+    ends = table["src"][:count], table["dst"][-count:]
+    pq.write_table(pa.table({"source": ends[0], "target": ends[1]}), path)
+    return path
+
+
 PROGRAMS = {
     "components": lambda edges: ["components"],
     "pagerank": lambda edges: ["pagerank", "--tolerance", 1e-14],
@@ -186,6 +194,8 @@ PROGRAMS = {
     "truss": lambda edges: ["truss"],
     "forest": lambda edges: ["forest"],
     "sssp": lambda edges: ["sssp", "--source", sources_of(edges, 1)],
+    "path": lambda edges: ["path", "--unweighted", "--pairs", pairs_of(edges, 300)],
+    "path-nodes": lambda edges: ["path", "--nodes", "--pairs", pairs_of(edges, 200)],
     "betweenness": lambda edges: ["betweenness", "--sources", 20],
     "closeness": lambda edges: ["closeness", "--sources", 500],
     "eccentricity": lambda edges: ["eccentricity", "--sources", 500],

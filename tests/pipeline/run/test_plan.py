@@ -323,6 +323,10 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
             ("grid", "truss"),
             ("weights", "forest"),
             ("weights", "sssp"),
+            ("weights", "path"),
+            ("weights", "path --nodes"),
+            ("grid", "path"),
+            ("plain", "path --nodes"),
             ("weights", "degree"),
             ("plain", "bfs"),
             ("grid", "bfs --together"),
@@ -338,6 +342,10 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
         ("grid", "clustering"),
         ("grid", "truss"),
         ("weights", "forest"),
+        ("weights", "path"),
+        ("weights", "path --nodes"),
+        ("grid", "path"),
+        ("plain", "path --nodes"),
         ("weights", "degree"),
         ("plain", "bfs"),
         ("grid", "bfs --together"),
@@ -357,6 +365,12 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
         args = (*args, "--sources", 64)
     elif algorithm == "sssp":
         args = (*args, "--source", 0)
+    elif algorithm.startswith("path"):
+        ends = np.random.default_rng(1).integers(0, 1000, (2, 30))
+        pq.write_table(
+            pa.table(dict(zip(("source", "target"), ends, strict=True))), tmp_path / "p.parquet"
+        )
+        args = (*args, "--pairs", tmp_path / "p.parquet")
     elif algorithm.startswith("bfs"):
         args = (*args, "--sources", ",".join(map(str, range(70))))
     limit = least_limit(*args) + 2 * MB
@@ -366,7 +380,8 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
         code, peak, stderr = peak_of(command(*args, "--restart", "--memory-limit", bound))
         assert (code, peak <= bound) == (0, True), (stderr, peak, bound)
         record = json.loads((tmp_path / "out.run.json").read_text())
-        methods.append(record["searches" if "bfs" in algorithm else algorithm]["method"])
+        key = "searches" if "bfs" in algorithm else algorithm.split()[0]
+        methods.append(record[key]["method"])
     assert methods == ["streamed", "in memory"]
     judge = ("validate", store, tmp_path / "out")
     limit = least_limit(*judge) + 2 * MB
