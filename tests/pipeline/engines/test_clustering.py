@@ -45,6 +45,7 @@ def narrow(monkeypatch, room: int) -> None:
     monkeypatch.setattr(intersect, "_WINDOW", max(1, room // 100))
 
 
+@pytest.mark.slow
 @given(
     graph=graphs(),
     options=store_options(),

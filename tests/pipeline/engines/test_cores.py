@@ -139,6 +139,7 @@ def check_cores(store: Store, folder: Path, **how: Any) -> None:
     assert results[0].record["rounds"] == rounds
 
 
+@pytest.mark.slow
 @given(
     graph=graphs(),
     options=store_options(),

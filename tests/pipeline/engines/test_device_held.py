@@ -255,6 +255,7 @@ def test_rounded_weights_are_counted_emulated(emulated, edge_list, tmp_path, ids
     assert results[0].notes == results[1].notes
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("duplicates", mostly_slow(DUPLICATES, "sum"))
 @pytest.mark.parametrize("kind", [slow(pa.uint32()), pa.float32()])
 def test_weights_emulated(emulated, edge_list, tmp_path, kind, duplicates):
@@ -270,6 +271,7 @@ def test_rows_emulated(emulated, edge_list, tmp_path, shape, directed):
     check_rows(edge_list(*SHAPES[shape]), tmp_path, emulated[0], BuildOptions(directed=directed))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("ends", [[7], [7, 9, 7]])
 def test_loops_alone_emulated(emulated, edge_list, tmp_path, ends):
     edges = edge_list(ends, ends)
@@ -307,6 +309,7 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
     assert note.startswith("used a temporary store: ")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypatch):
     """An open graph without room for a program answers from a temporary store from then on."""

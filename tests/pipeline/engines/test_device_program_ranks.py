@@ -584,6 +584,7 @@ def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
         check_walk(store, emulated, 3, "nccl", entries_of(store)[2])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
     """Vertices of a walk are dealt to ranks by rows and targets, and each vertex that a rank reads
@@ -695,6 +696,7 @@ def test_going_on_by_messages_emulated(emulated, tmp_path, monkeypatch, name):
         check_programs_going_on(emulated, tmp_path, monkeypatch, name)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("direct", [True, slow(False)])
 def test_paths_of_many_buckets_emulated(emulated, tmp_path, monkeypatch, direct):
     store = make(tmp_path, "grid", "floats", False, "delegates")

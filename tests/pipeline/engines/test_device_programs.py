@@ -825,6 +825,7 @@ def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitio
 # On emulated devices
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", mostly_slow(sorted(WHOLE), "middling"))
 def test_emulated_whole_weights(emulated, tmp_path, monkeypatch, kind):
     test_whole_weights(emulated[0], tmp_path, monkeypatch, "random", kind)

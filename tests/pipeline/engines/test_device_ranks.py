@@ -440,6 +440,7 @@ def test_the_host_emulated(emulated, edge_list, tmp_path, shape, threshold, dire
     test_mail_by_the_host(edge_list, tmp_path, emulated[0], shape, threshold, directed)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("push_cost", "directed"), [(PUSH_COST, True), slow(PULL, False)])
 @pytest.mark.parametrize("shape", SMALL)
 def test_two_rounds_emulated(emulated, edge_list, tmp_path, shape, push_cost, directed):
@@ -473,6 +474,7 @@ def test_nccl_emulated(emulated, edge_list, tmp_path, shape, directed):
     test_mail_by_nccl(edge_list, tmp_path, emulated, shape, 6, directed)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("layout", ["delegate", slow("2d")])
 def test_four_devices_emulated(emulated, edge_list, tmp_path, layout):
     test_four_devices(edge_list, tmp_path, emulated, "hubs", layout, layout == "2d")

@@ -73,6 +73,7 @@ def narrow(monkeypatch, edges: int, labels: int) -> None:
     monkeypatch.setattr(tally, "_SHORT", edges)
 
 
+@pytest.mark.slow
 @given(
     graph=graphs(),
     options=store_options(),

@@ -233,6 +233,7 @@ def test_bench_by_ranks(bench_file):
     assert not any(caption.startswith("By ranks") for caption in alone.tables)
 
 
+@pytest.mark.slow
 def test_bench_on_gpus(bench_file):
     """Benches on GPUs have levels in another form."""
     rows = scaling_rows()

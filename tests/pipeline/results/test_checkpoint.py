@@ -58,6 +58,7 @@ def by_scans(graph, source, max_depth, saved):
     return resume(begun, backend, max_depth, checkpoint=saved, supersteps=steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [slow(in_memory), by_scans])
 @given(graphs(), st.data())
 def test_goes_on_from_every_level(way, folders, graph, data):
