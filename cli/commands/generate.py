@@ -155,11 +155,13 @@ def grid(**values: Any) -> None:
 )
 @_shared
 def blocks(**values: Any) -> None:
-    """Generate a planted partition (stochastic block model), to test whether communities are found.
+    """Generate a planted partition: blocks of vertices with many edges inside.
 
-    Each row joins a random vertex to one in the same block, or, for the share --mixing of rows, to
-    one in another block. There are no self-loops; a row may occur twice. Ids tell nothing of
-    blocks. The same options with --truth write a table of vertices and their blocks, which are
+    It tests whether communities are found. Each row joins a random vertex to one in the
+    same block, or, for the share --mixing of rows, to one in another block (stochastic block
+    model). There are no self-loops. Rows may repeat an edge. Ids tell nothing of blocks.
+
+    The same options with --truth write a table of all vertices and their blocks instead. Blocks are
     numbered from 0, the largest first.
 
     \b
