@@ -40,7 +40,7 @@ class Library(NamedTuple):
     propagation, of a simple graph.
     directed: a graph of src, dst and the number of vertices, each edge once. strong: labels of the
     strong components of this graph. forest: weights of the edges of a minimum spanning forest of a
-    weighted graph.
+    weighted graph. leiden, louvain: communities of a simple graph, a number for each vertex.
     """
 
     graph: Callable[..., Any]
@@ -58,6 +58,8 @@ class Library(NamedTuple):
     strong: Callable[[Any], Any] | None = None
     clustering: Callable[[Any], Any] | None = None
     forest: Callable[[Any], Any] | None = None
+    leiden: Callable[[Any], Any] | None = None
+    louvain: Callable[[Any], Any] | None = None
 
 
 def components_by(library: Library, edges: str, out: str) -> None:
@@ -256,6 +258,22 @@ def networkit_clustering(graph):
 
     found = nk.centrality.LocalClusteringCoefficient(graph, turbo=True).run()
     return np.asarray(found.scores(asarray=True))
+
+
+def networkit_leiden(graph):
+    import networkit as nk
+
+    found = nk.community.ParallelLeiden(graph)
+    found.run()
+    return found.getPartition().getVector()
+
+
+def networkit_louvain(graph):
+    import networkit as nk
+
+    found = nk.community.PLM(graph)
+    found.run()
+    return found.getPartition().getVector()
 
 
 def graphblas_simple(src, dst, n: int):
@@ -510,6 +528,15 @@ def igraph_forest(graph):
     return graph.es[edges]["weight"]
 
 
+def igraph_leiden(graph):
+    """Two iterations, its default."""
+    return graph.community_leiden(objective_function="modularity", n_iterations=2).membership
+
+
+def igraph_louvain(graph):
+    return graph.community_multilevel().membership
+
+
 LIBRARIES: dict[str, Library] = {
     "scipy": Library(
         scipy_matrix,
@@ -536,6 +563,8 @@ LIBRARIES: dict[str, Library] = {
         directed=networkit_directed,
         strong=networkit_strong,
         clustering=networkit_clustering,
+        leiden=networkit_leiden,
+        louvain=networkit_louvain,
     ),
     "python-graphblas": Library(
         graphblas_matrix, graphblas_simple, graphblas_components, graphblas_pagerank
@@ -552,6 +581,8 @@ LIBRARIES: dict[str, Library] = {
         degree=igraph_degree,
         clustering=igraph_clustering,
         forest=igraph_forest,
+        leiden=igraph_leiden,
+        louvain=igraph_louvain,
     ),
 }
 QUERIES: dict[str, dict[str, Callable[[str, str], None]]] = {

@@ -34,6 +34,10 @@ graph within it, all make the arrays of their results. Each edge stands once, ea
 - strong: strong components of the directed graph; all must find as many, and a largest one of the
   same size.
 - clustering: the local clustering coefficient of each vertex, which has to be delegraph's.
+- leiden, louvain: communities. delegraph's first run has seed 1, the next one seed 2, and so on
+  (--runs 5 for five seeds). NetworKit's ParallelLeiden and PLM and igraph's Leiden (two iterations)
+  draw at random, and igraph's Louvain does. The modularity of all runs is counted by one function;
+  printed are the median, the least and the greatest.
 - forest: a minimum spanning forest. All must find as many edges, and the same sum of weights.
 
 GAP's programs check themselves (-v), on small graphs. OpenMP's threads sleep while they wait
@@ -86,9 +90,20 @@ ALONE = {
         "labels",
         "strong",
         "clustering",
+        "leiden",
+        "louvain",
     ),
     "python-graphblas": ("components", "pagerank"),
-    "igraph": ("betweenness", "cores", "harmonic", "degree", "clustering", "forest"),
+    "igraph": (
+        "betweenness",
+        "cores",
+        "harmonic",
+        "degree",
+        "clustering",
+        "forest",
+        "leiden",
+        "louvain",
+    ),
 }
 """What libraries are timed alone with, of those asked for."""
 SOURCES = 4
@@ -99,10 +114,13 @@ DELTAS = (2, 16, 128, 1024)
 
 
 class Run(NamedTuple):
-    """seconds: of PageRank for an iteration. values: by vertex, None where they are not checked."""
+    """seconds: of PageRank for an iteration. values: by vertex, None where they are not checked.
+    communities: by vertex, None where none are looked for.
+    """
 
     seconds: float
     values: np.ndarray | None = None
+    communities: np.ndarray | None = None
 
 
 Timed = Callable[[], Run]
@@ -281,16 +299,22 @@ def alone(name: str, edges: Path, folder: Path, options) -> list[dict]:
     results = []
     for algorithm in chosen(options) or tools["delegraph"]:
         able_tools = {tool: of[algorithm] for tool, of in tools.items() if algorithm in of}
-        times = in_turn(f"{algorithm} of {name}", able_tools, options.runs)
-        print(f"{algorithm:18}{'ms':>10}{'least':>10}{'worst':>10}{'ratio':>8}")
+        times, modularities = in_turn(f"{algorithm} of {name}", able_tools, options.runs, once)
+        said = (
+            f"{'modularity':>12}{'least':>9}{'greatest':>9}" if any(modularities.values()) else ""
+        )
+        print(f"{algorithm:18}{'ms':>10}{'least':>10}{'worst':>10}{'ratio':>8}{said}")
         for tool, spent in times.items():
             figures = figures_of(spent, times["delegraph"])
-            print(
+            line = (
                 f"  {tool:16}{figures['seconds'] * 1e3:>10.2f}{figures['least'] * 1e3:>10.2f}"
-                f"{figures['most'] * 1e3:>10.2f}{figures['ratio']:>8.2f}",
-                flush=True,
+                f"{figures['most'] * 1e3:>10.2f}{figures['ratio']:>8.2f}"
             )
             result = {"graph": name, "algorithm": algorithm, "part": "alone", "tool": tool}
+            if found := modularities[tool]:
+                result["modularities"] = found
+                line += f"{statistics.median(found):>12.5f}{min(found):>9.5f}{max(found):>9.5f}"
+            print(line, flush=True)
             results.append({**result, **figures})
     return results
 
@@ -312,19 +336,34 @@ def weights(src: np.ndarray, dst: np.ndarray) -> np.ndarray:
     return ((mixed >> np.uint64(32)) % np.uint64(255)).astype(np.int32) + 1
 
 
-def in_turn(what: str, tools: dict[str, Timed], runs: int) -> dict[str, list[float]]:
-    """Seconds of every run. RuntimeError if values are not delegraph's, which runs first."""
+def in_turn(
+    what: str, tools: dict[str, Timed], runs: int, once: Edges
+) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Seconds of every run, and the modularity of communities, if the runs find any. RuntimeError
+    if values are not delegraph's, which runs first.
+    """
     times: dict[str, list[float]] = {tool: [] for tool in tools}
+    modularities: dict[str, list[float]] = {tool: [] for tool in tools}
     for _ in range(runs):
         expected = None
         for tool, timed in tools.items():
             run = timed()
             times[tool].append(run.seconds)
+            if run.communities is not None:
+                modularities[tool].append(modularity(once.src, once.dst, run.communities))
             if expected is None:
                 expected = run.values
             elif run.values is not None and not np.allclose(run.values, expected, rtol=1e-6):
                 raise RuntimeError(f"{what}: {tool} has found something else than delegraph")
-    return times
+    return times, modularities
+
+
+def modularity(src: np.ndarray, dst: np.ndarray, communities: np.ndarray) -> float:
+    """Of edges that stand once each, and no self-loops. communities: a number for each vertex."""
+    label = np.unique(communities, return_inverse=True)[1]
+    ends = np.concatenate([label[src], label[dst]])
+    inside = np.count_nonzero(label[src] == label[dst])
+    return inside / len(src) - ((np.bincount(ends) / len(ends)) ** 2).sum()
 
 
 def own_record(store: Path, folder: Path, options, *arguments: object) -> dict:
@@ -382,6 +421,15 @@ def own(
         seconds = ran("weighted", "clustering")
         return Run(seconds, values("clustering", 0))
 
+    def communities(method: str) -> Timed:
+        seeds = itertools.count(1)
+
+        def find() -> Run:
+            seconds = ran("weighted", method, "--unweighted", "--seed", next(seeds))
+            return Run(seconds, communities=values("community", -1))
+
+        return find
+
     def forest() -> Run:
         record = own_record(stores["weighted"], folder, options, "forest")
         facts = record["forest"]
@@ -399,6 +447,8 @@ def own(
         "strong": strong,
         "clustering": clustering,
         "forest": forest,
+        "leiden": communities("leiden"),
+        "louvain": communities("louvain"),
     }
 
 
@@ -431,6 +481,10 @@ def peer(
         seconds, found = clocked(library.strong, along)
         return Run(seconds, np.array(parts(np.asarray(found))))
 
+    def communities(find) -> Run:
+        seconds, found = clocked(find, simple)
+        return Run(seconds, communities=np.asarray(found))
+
     def forest() -> Run:
         seconds, found = clocked(library.forest, weighted)
         return Run(seconds, np.array([len(found), sum(found)]))
@@ -447,6 +501,8 @@ def peer(
         "strong": strong,
         "clustering": lambda: Run(*clocked(library.clustering, simple)),
         "forest": forest,
+        "leiden": lambda: communities(library.leiden),
+        "louvain": lambda: communities(library.louvain),
     }
     return {algorithm: timed[algorithm] for algorithm in ALONE[tool]}
 

@@ -86,7 +86,7 @@ def generate(
     """Write a synthetic edge list, and return the number of its rows.
 
     Args:
-        kind: ``"kronecker"``, ``"uniform"`` or ``"grid"``.
+        kind: ``"kronecker"``, ``"uniform"``, ``"grid"`` or ``"blocks"``.
         output: the folder to write.
         recipe: the options of ``delegraph generate KIND``, such as ``scale=16, seed=1``.
     """

@@ -26,6 +26,7 @@ def generate() -> None:
     \b
     delegraph generate kronecker --scale 16 -o edges/
     delegraph generate grid --height 300 --width 300 --drop 0.2 -o road/
+    delegraph generate blocks --vertices 10000 --blocks 50 --mixing 0.3 -o groups/
     """
 
 
@@ -122,6 +123,52 @@ def grid(**values: Any) -> None:
     delegraph generate grid --height 300 --width 300 --drop 0.2 -o road/
     """
     _write("grid", **values)
+
+
+@generate.command()
+@click.option("--vertices", type=WholeNumber(), required=True, help="Number of vertices.")
+@click.option("--blocks", type=WholeNumber(), required=True, help="Number of blocks.")
+@click.option(
+    "--degree",
+    type=WholeNumber(),
+    default=16,
+    show_default=True,
+    help="Mean number of rows that touch a vertex.",
+)
+@click.option(
+    "--mixing",
+    type=Number(),
+    required=True,
+    help="Share of edges that lead to another block, from 0 to 1.",
+)
+@click.option(
+    "--sizes",
+    type=click.Choice(["equal", "zipf"]),
+    default="equal",
+    show_default=True,
+    help="Sizes of blocks. zipf: the k-th block has about 1/k of the vertices of the first.",
+)
+@click.option(
+    "--truth",
+    is_flag=True,
+    help="Write the block of each vertex instead of the edges: columns vertex and block.",
+)
+@_shared
+def blocks(**values: Any) -> None:
+    """Generate a planted partition: blocks of vertices with many edges inside.
+
+    It tests whether communities are found. Each row joins a random vertex to one in the
+    same block, or, for the share --mixing of rows, to one in another block (stochastic block
+    model). There are no self-loops. Rows may repeat an edge. Ids tell nothing of blocks.
+
+    The same options with --truth write a table of all vertices and their blocks instead. Blocks are
+    numbered from 0, the largest first.
+
+    \b
+    delegraph generate blocks --vertices 10000 --blocks 50 --mixing 0.3 -o groups/
+    delegraph generate blocks --vertices 10000 --blocks 50 --mixing 0.3 --truth -o truth/
+    """
+    _write("blocks", **values)
 
 
 def _write(

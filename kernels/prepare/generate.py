@@ -8,11 +8,15 @@ the same rows on every machine and device.
 Kronecker graphs follow the Graph500 specification: at each of ``scale`` levels one of four
 quadrants is chosen with probabilities A, B, C, D = 0.57, 0.19, 0.19, 0.05, and vertex
 numbers are permuted afterwards. Duplicates and self-loops stay in.
+
+Blocks (a planted partition, or stochastic block model) are ranges of places. An edge begins at any
+place. It ends in another block if its word says so, otherwise elsewhere in the same block. Places
+are permuted, too, so that ids tell nothing of blocks.
 """
 
 import numpy as np
 
-from ..base.compiled import Several, compiled, i32s, i64, kernel, u64
+from ..base.compiled import Several, compiled, i32s, i64, kernel, u64, u64s
 
 _IDS = Several("ids")
 
@@ -134,6 +138,71 @@ def grid(first, last, height, width, keep_below, seed, src, dst):
             dst[count] = neighbour
             count += 1
     return count
+
+
+@compiled
+def _vertex_at(place, vertices, keys):
+    """Map ``[0, vertices)`` onto itself, one to one: permute until the number is small enough."""
+    scale = 1
+    while np.uint64(1) << np.uint64(scale) < vertices:
+        scale += 1
+    place = _permute(place, scale, keys)
+    while place >= vertices:
+        place = _permute(place, scale, keys)
+    return place
+
+
+@compiled
+def _block_of(place, bounds):
+    """Return the last block that begins at a place or before."""
+    low, high = 0, bounds.shape[0] - 1
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if bounds[middle] <= place:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel(i64, u64s, u64, u64, _IDS, _IDS)
+def blocks(first, bounds, leave_below, seed, src, dst):
+    """Fill ``src`` and ``dst`` with rows ``first ..`` of a graph of blocks.
+
+    bounds: where each block begins, followed by the number of vertices; at least two in each block.
+    An edge leaves its block when its Philox word is below ``leave_below`` (0 to 2^32).
+    """
+    keys = permutation_keys(seed)
+    one, half = np.uint64(1), np.uint64(32)
+    vertices = bounds[-1]
+    for i in range(src.shape[0]):
+        a, b, word, _ = philox(first + i, 0, seed)
+        c, d, _, _ = philox(first + i, 1, seed)
+        place = (a | (b << half)) % vertices
+        other = c | (d << half)
+        block = _block_of(place, bounds)
+        begin = bounds[block]
+        size = bounds[block + 1] - begin
+        if word < leave_below:
+            other %= vertices - size
+            if other >= begin:
+                other += size
+        else:
+            other = begin + other % (size - one)
+            if other >= place:
+                other += one
+        src[i] = _vertex_at(place, vertices, keys)
+        dst[i] = _vertex_at(other, vertices, keys)
+
+
+@kernel(i64, u64s, u64, _IDS, i32s)
+def vertices_of_blocks(first, bounds, seed, vertex, block):
+    """Fill ``vertex`` and ``block`` with the vertices at places ``first ..`` and their blocks."""
+    keys = permutation_keys(seed)
+    for i in range(vertex.shape[0]):
+        place = np.uint64(first + i)
+        vertex[i] = _vertex_at(place, bounds[-1], keys)
+        block[i] = _block_of(place, bounds)
 
 
 @kernel(u64, _IDS, _IDS, i32s)

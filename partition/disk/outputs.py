@@ -39,7 +39,7 @@ from .system_errors import (
 from .uploads import check_upload, find_remote_damage, standing, whole_result
 from .urls import AnyPath, is_remote, refuse_remote, url_of
 
-Kind = Literal["store", "result", "edge list", "supersteps", "matrix", "text"]
+Kind = Literal["store", "result", "edge list", "table of blocks", "supersteps", "matrix", "text"]
 FILES = ("matrix", "text")
 """Kinds of outputs that are single files. A mark does not fit into them, so the record beside them
 tells their kind.

@@ -3,8 +3,8 @@ answer: the same numbers, but for the rounding of sums; dicts and sets of Python
 its order.
 
 Nodes at the same distance, and strong components, are an exception: NetworkX orders them as it
-meets them, delegraph by the order of the graph. ``can_run`` refuses all other questions whose
-answers would differ, and says why.
+meets them, delegraph by the order of the graph. Communities are another: those of any two seeds or
+programs differ. ``can_run`` refuses all other questions whose answers would differ, and says why.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ __all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
 
 OLDEST = 3, 6
 """The oldest version of NetworkX: sampled betweenness was another number before."""
+
+
+THRESHOLD = 1e-7
+"""The least gain of a level of NetworkX's Louvain, unless another one is given."""
 
 
 # Components.
@@ -399,6 +403,54 @@ def transitivity(G: ConvertedGraph) -> float:
     return (G.graph.clustering().record["clustering"]["transitivity"] if G else 0) or 0
 
 
+# Communities.
+
+
+def leiden_communities(
+    G: ConvertedGraph,
+    weight: str | None = "weight",
+    resolution: float = 1,
+    max_level: int | None = None,
+    seed: Random | None = None,
+) -> list[set[Node]]:
+    return _communities(G, "leiden", weight, resolution, max_level, seed)
+
+
+def louvain_communities(
+    G: ConvertedGraph,
+    weight: str | None = "weight",
+    resolution: float = 1,
+    threshold: float = THRESHOLD,
+    max_level: int | None = None,
+    seed: Random | None = None,
+) -> list[set[Node]]:
+    return _communities(G, "louvain", weight, resolution, max_level, seed)
+
+
+def _communities(
+    G: ConvertedGraph,
+    method: str,
+    weight: str | None,
+    resolution: float,
+    max_level: int | None,
+    seed: Random | None,
+) -> list[set[Node]]:
+    """Return the communities, in the order of their first nodes."""
+    if max_level is not None and max_level <= 0:
+        raise ValueError("max_level argument must be a positive integer or None")
+    if not G:
+        return []
+    assert seed is not None  # NetworkX gives one
+    levels = {} if max_level is None else {"max_levels": max_level}
+    found = getattr(G.graph, method)(
+        resolution=resolution,
+        seed=seed.randrange(1 << 32),
+        unweighted=weight is None or weight != G.weight,
+        **levels,
+    )
+    return list(_groups(G, as_numpy(found["community"]).astype(np.int64)))
+
+
 # Checks before NetworkX calls a function.
 
 Arguments = Mapping[str, Any]
@@ -540,6 +592,23 @@ def _check_clustering(arguments: Arguments) -> str | None:
     return _check_triangles({"nodes": None, **arguments})
 
 
+def _check_communities(arguments: Arguments) -> str | None:
+    resolution, most = arguments["resolution"], arguments["max_level"]
+    if arguments["G"].is_directed():
+        return "directed graphs have another modularity"
+    if arguments["G"].is_multigraph():
+        return "parallel edges would count as one"
+    if callable(arguments["weight"]):
+        return "weights must not be functions"
+    if not (_is_number(resolution) and 0 <= resolution < math.inf):
+        return "the resolution must be a number that is not negative"
+    if not (most is None or isinstance(most, int)):
+        return "max_level must be an integer"
+    if arguments.get("threshold", THRESHOLD) != THRESHOLD:
+        return "threshold is not supported"
+    return "self-loops would not count" if _has_loops(arguments["G"]) else None
+
+
 _CHECKS: dict[str, Callable[[Arguments], str | None]] = {
     "single_source_shortest_path_length": _check_source,
     "single_target_shortest_path_length": _check_target,
@@ -562,6 +631,8 @@ _CHECKS: dict[str, Callable[[Arguments], str | None]] = {
     "clustering": _check_clustering,
     "average_clustering": _check_clustering,
     "transitivity": _check_clustering,
+    "leiden_communities": _check_communities,
+    "louvain_communities": _check_communities,
 }
 
 

@@ -17,6 +17,10 @@ _SIMPLE = (
 _CLUSTERING = (
     "``nodes`` and ``weight`` are not supported. Only for undirected graphs without parallel edges."
 )
+_COMMUNITIES = (
+    "Only for undirected graphs without parallel edges and self-loops. Weights must be those that "
+    "single_source_dijkstra_path_length takes. Communities come in the order of their first nodes."
+)
 _EXTREME = "``weight``, ``e`` and ``usebounds`` are not supported."
 
 FUNCTIONS = {
@@ -69,6 +73,8 @@ FUNCTIONS = {
     "clustering": _CLUSTERING,
     "average_clustering": _CLUSTERING,
     "transitivity": "Only for undirected graphs without parallel edges.",
+    "leiden_communities": _COMMUNITIES,
+    "louvain_communities": f"{_COMMUNITIES} ``threshold`` is not supported.",
 }
 """The functions, and what is added to the documentation of each."""
 

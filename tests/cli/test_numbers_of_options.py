@@ -151,6 +151,7 @@ def test_numbers_from_python(edge_list, tmp_path, value):
         lambda: package.components(edges, output=out, timeout=value),
         lambda: package.sssp(edges, 0, output=out, weight="weight", max_distance=value),
         lambda: package.generate("grid", out, height=3, width=3, drop=value),
+        lambda: package.generate("blocks", out, vertices=9, blocks=2, mixing=value),
     ):
         with pytest.raises(package.InputError) as raised:
             ask()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any, cast
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ from delegraph.kernels.gpu import device as devices
 from delegraph.kernels.gpu.device import open_device
 from delegraph.kernels.prepare.generate import philox
 from delegraph.partition.disk.outputs import facts_of
+from delegraph.partition.errors import InputError
 from delegraph.pipeline.build.generate import Recipe
 from support import emulator
 from support.kernels import callable_from_python
@@ -23,7 +25,9 @@ SHAPES = {
     "kronecker": {"scale": 6},
     "uniform": {"scale": 6},
     "grid": {"height": 9, "width": 7, "drop": 0.3},
+    "blocks": {"vertices": 90, "blocks": 7, "degree": 5, "mixing": 0.3, "sizes": "zipf"},
 }
+ON_DEVICES = ("kronecker", "uniform", "grid")
 
 
 def words(counter: int, block: int, seed: int) -> tuple[int, ...]:
@@ -47,7 +51,7 @@ def test_words_are_the_papers(seed):
 
 
 @pytest.mark.skipif(not emulator.able(), reason="g++ compiles the kernels")
-@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("kind", ON_DEVICES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_same_rows_on_a_device(monkeypatch, kind, seed):
     monkeypatch.setitem(sys.modules, "cupy", emulator.cupy)
@@ -58,6 +62,12 @@ def test_the_same_rows_on_a_device(monkeypatch, kind, seed):
     on_cpu = recipe.rows(3, recipe.candidates)
     for column, wanted in zip(on_device, on_cpu, strict=True):
         assert column.get().tolist() == wanted.tolist()
+
+
+def test_blocks_are_not_made_on_a_device():
+    recipe = Recipe("blocks", **SHAPES["blocks"])
+    with pytest.raises(InputError, match="on CPUs only"):
+        recipe.rows_on(cast(Any, None), 0, 1)
 
 
 @pytest.mark.parametrize("kind", SHAPES)
