@@ -310,7 +310,8 @@ def alone(name: str, edges: Path, folder: Path, options) -> list[dict]:
                 f"  {tool:16}{figures['seconds'] * 1e3:>10.2f}{figures['least'] * 1e3:>10.2f}"
                 f"{figures['most'] * 1e3:>10.2f}{figures['ratio']:>8.2f}"
             )
-            result = {"graph": name, "algorithm": algorithm, "part": "alone", "tool": tool}
+            result: dict[str, Any] = {"graph": name, "algorithm": algorithm}
+            result |= {"part": "alone", "tool": tool}
             if found := modularities[tool]:
                 result["modularities"] = found
                 line += f"{statistics.median(found):>12.5f}{min(found):>9.5f}{max(found):>9.5f}"
