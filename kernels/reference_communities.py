@@ -7,17 +7,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-CLASSES = 4
+CLASSES = 8
 
 
 def class_of(number: int, stamp: int) -> int:
-    """Return the class of a vertex in a round: two bits of MurmurHash3's finalizer (Appleby)."""
+    """Return the class of a vertex in a round: three bits of MurmurHash3's finalizer (Appleby)."""
     word = (1 << 64) - 1
     hashed = (number + stamp) & word
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         hashed ^= hashed >> 33
         hashed = hashed * factor & word
-    return hashed >> 62
+    return hashed >> 61
 
 
 class Weighted(NamedTuple):

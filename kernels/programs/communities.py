@@ -30,10 +30,10 @@ from ..pieces.tally import (
     take_sums,
 )
 
-CLASSES = 4
+CLASSES = 8
 VERTICES_A_TURN = 1 << 8
 
-_SHIFTS = np.uint64(33), np.uint64(62)
+_SHIFTS = np.uint64(33), np.uint64(61)
 _FACTORS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 
 
