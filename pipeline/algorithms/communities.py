@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -162,9 +163,7 @@ class _Search:
         while self._at.iteration < most and not self.is_stable:
             self.partition = self._run_iteration()
             self._at = _Place(self._at.iteration + 1)
-            self._save_if_due(
-                self.partition, self.partition, np.zeros(self._ground.count, np.uint8)
-            )
+            self._save_if_due(self.partition, self.partition, self._ground.marks)
 
     def _run_iteration(self) -> NDArray[np.uint32]:
         """Return the communities after one more iteration."""
@@ -221,7 +220,7 @@ class _Search:
                 break
             if depth == 0:
                 self._at = self._at._replace(phase="move", rounds=rounds, moves=moves)
-                self._save_if_due(level.label, level.label, level.marks())
+                self._save_if_due(level.label, level.label, level.marks)
         if depth == 0:
             self._at = self._at._replace(rounds=rounds, moves=moves)
         return rounds, moves
@@ -241,7 +240,7 @@ class _Search:
                 break
             if depth == 0:
                 self._at = self._at._replace(phase="join", joins=joins)
-                self._save_if_due(level.label, level.refined, level.alone())
+                self._save_if_due(level.label, level.refined, level.alone)
         return level.refined
 
     def _stamp(self, depth: int, phase: str, round: int) -> np.uint64:
@@ -254,9 +253,12 @@ class _Search:
             self._operations.total(0)  # rank 0 tells the others whether to save
             self._tell(self._done, 0, f"iteration {self._at.iteration + 1}, {told}")
 
-    def _save_if_due(self, label: NDArray, refined: NDArray, marks: NDArray) -> None:
+    def _save_if_due(
+        self, label: NDArray, refined: NDArray, marks: Callable[[], NDArray[np.uint8]]
+    ) -> None:
+        """Save if it is due. marks: called on all ranks then."""
         if self._operations.due():
-            values = {"label": label, "refined": refined, "marks": marks}
+            values = {"label": label, "refined": refined, "marks": marks()}
             facts = [self._at, self.levels, self.is_stable]
             self._operations.save(self._done, values, facts)
 

@@ -61,7 +61,6 @@ _NO_BOUNDS = np.empty(0, np.uint32)
 _LABEL_BYTES = 8 + 4  # of a table
 TABLES_BYTES = 64 << 20
 _EDGE_BYTES = 4 + 8
-_ROW_BYTES = 6 * 8
 _SERIAL_EDGES = 1 << 15
 """Number of edges of a graph that is not worth more than one thread."""
 
@@ -140,11 +139,13 @@ class Level(ABC):
         joined or that others have: so parts are connected.
         """
         joined, groups = 0, self.label.copy()
-        class_of = np.empty(len(groups), np.uint8)
-        find_classes(np.arange(len(groups), dtype=np.uint32), stamp, class_of)
+        alone = np.flatnonzero(self._alone).astype(np.uint32)
+        class_of = np.empty(len(alone), np.uint8)
+        find_classes(alone, stamp, class_of)
         self._list(stamp, self._alone)
         for i in range(CLASSES):
-            joining = np.flatnonzero(self._alone & (class_of == i))
+            joining = alone[class_of == i]
+            joining = joining[self._alone[joining]]
             groups[joining] = UNREACHED
             rule = self._rule(self.refined, self.label, groups)
             vertices, labels = self._picks(i, rule)
@@ -373,12 +374,7 @@ class SpreadLevel(Level):
     id of each number.
     """
 
-    def __init__(
-        self,
-        operations: Operations,
-        amounts: Amounts,
-        order: NDArray[np.uint32],
-    ) -> None:
+    def __init__(self, operations: Operations, amounts: Amounts, order: NDArray[np.uint32]) -> None:
         super().__init__(amounts, np.zeros(operations.graph.vertices, np.uint64))
         self._operations, self._order = operations, order
         self._numbers, self._picked = (operations.vector(NUMBERS) for _ in range(2))
@@ -388,8 +384,6 @@ class SpreadLevel(Level):
         operations.put_numbers(self._numbers, order)
 
     def sums_within(self) -> NDArray[np.uint64]:
-        """Return what ``Level`` says. No vertex is marked afterwards."""
-
         def set_word(word: Any, label: Any) -> None:
             word[:] = label
             word += np.uint64(1)
