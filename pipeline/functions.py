@@ -913,7 +913,7 @@ def leiden(
         graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
             graph, or pairs.
         output: the folder of the result; None for a result in memory.
-        resolution: the greater it is, the smaller are the communities; at least 0.
+        resolution: the greater it is, the smaller are the communities; from 0 to 1e12.
         objective: the quality that is raised: ``"modularity"``, or ``"cpm"``, that of the constant
             Potts model.
         iterations: How often all is done, each time from the communities before; fewer times once
@@ -1001,7 +1001,7 @@ def louvain(
         graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
             graph, or pairs.
         output: the folder of the result; None for a result in memory.
-        resolution: the greater it is, the smaller are the communities; at least 0.
+        resolution: the greater it is, the smaller are the communities; from 0 to 1e12.
         objective: the quality that is raised: ``"modularity"``, or ``"cpm"``, that of the constant
             Potts model.
         iterations: How often all is done, each time from the communities before; fewer times once

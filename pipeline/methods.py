@@ -310,7 +310,7 @@ class QuestionMethods:
         graph has any.
 
         Args:
-            resolution: the greater it is, the smaller are the communities; at least 0.
+            resolution: the greater it is, the smaller are the communities; from 0 to 1e12.
             objective: the quality that is raised: ``"modularity"``, or ``"cpm"``, that of the
                 constant Potts model.
             iterations: How often all is done, each time from the communities before; fewer times
@@ -351,7 +351,7 @@ class QuestionMethods:
         by their weights, if the graph has any.
 
         Args:
-            resolution: the greater it is, the smaller are the communities; at least 0.
+            resolution: the greater it is, the smaller are the communities; from 0 to 1e12.
             objective: the quality that is raised: ``"modularity"``, or ``"cpm"``, that of the
                 constant Potts model.
             iterations: How often all is done, each time from the communities before; fewer times

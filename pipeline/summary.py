@@ -14,6 +14,7 @@ import pyarrow as pa
 from ..partition.input.arrow import compute
 from ..partition.input.id_types import stored
 from .questions import FORMS
+from .questions.facts import plural
 from .results.findings import SIZE, TOP, Findings, GroupSizes, Range, has_equal_ranges
 from .results.result import Result, open_result
 
@@ -167,7 +168,7 @@ def distribution_head(form: str, found: Mapping[str, Any]) -> tuple[str, str]:
     """Return what the ranges of a distribution are of, and what is counted in them."""
     kind, column = finding_of(form, found)
     if kind == "groups":
-        return SIZE, f"{column}s"
+        return SIZE, plural(column)
     return column, "vertices" if kind else "rows"
 
 

@@ -41,6 +41,7 @@ from ..engines.operations.vectors import Counts, links_bytes, vectors_bytes
 from ..questions.communities import (
     ITERATIONS,
     MAX_LEVELS,
+    MOST_RESOLUTION,
     UNTIL_STABLE,
     CommunitiesRecord,
     LevelRecord,
@@ -428,8 +429,9 @@ class Communities:
     weighted = False
 
     def __post_init__(self) -> None:
-        if not self.resolution >= 0:
-            raise InputError(f"resolution must be at least 0, not {self.resolution}")
+        if not 0 <= self.resolution <= MOST_RESOLUTION:
+            told = f"from 0 to {MOST_RESOLUTION:g}, not {self.resolution:g}"
+            raise InputError(f"resolution must be {told}")
 
     @property
     def name(self) -> str:

@@ -53,6 +53,9 @@ class LevelRecord(TypedDict):
     seconds: float
 
 
+MOST_RESOLUTION = 1e12
+"""The greatest resolution: from far less on, each vertex is a community."""
+
 UNTIL_STABLE = "until-stable"
 
 
@@ -73,8 +76,8 @@ PARAMETERS = (
         "resolution",
         Real(),
         1.0,
-        "The greater it is, the smaller are the communities.",
-        "the greater it is, the smaller are the communities; at least 0.",
+        "The greater it is, the smaller are the communities; from 0 to 1e12.",
+        "the greater it is, the smaller are the communities; from 0 to 1e12.",
     ),
     Parameter(
         "objective",

@@ -46,6 +46,15 @@ def several(count: int, singular: str, plural: str) -> str:
     return f"{count:,} {singular if count == 1 else plural}"
 
 
+def plural(noun: str) -> str:
+    """Return the plural of a noun.
+
+    >>> plural("community"), plural("label")
+    ('communities', 'labels')
+    """
+    return noun.removesuffix("y") + "ies" if noun.endswith("y") else f"{noun}s"
+
+
 def tell_number(value: float) -> str:
     """Return a number as text.
 

@@ -8,6 +8,7 @@ from typing import Any
 from ...partition.input.arrow import as_numpy
 from ...partition.input.id_types import stored
 from ..questions import FORMS, Form
+from ..questions.facts import plural
 from ..results.findings import Findings, Integers, check_values
 from ..results.result import Result
 from ..summary import MARK, distribution_rows, findings_of, shortened, table_lines, top_rows
@@ -19,6 +20,7 @@ def result_document(result: Result) -> Document:
     """Describe a result by its own columns."""
     info = asdict(result.info) if result.info else {}
     info |= info.pop("options", {})
+    info |= info.pop("measured", {})
     form = FORMS[result.algorithm]
     return {
         "kind": "result",
@@ -48,7 +50,7 @@ def _named(findings: Findings) -> Document:
         else:
             found["farthest"] = found["top"][0][1] if found["top"] else 0.0
     elif findings.kind == "groups":
-        found["components"] = found.pop("groups")
+        found[plural(findings.read)] = found.pop("groups")
     return found
 
 
@@ -70,9 +72,13 @@ def _each_facts(result: Result) -> Document:
     }
 
 
+_FINDINGS = [form.finding for form in FORMS.values() if form.finding is not None]
+_GROUPS = list(dict.fromkeys(plural(column) for kind, column in _FINDINGS if kind == "groups"))
+"""What groups of vertices are called."""
+
 _APART = {
     *("kind", "algorithm", "files", "vertices", "rows", "bytes", "version"),
-    *("components", "alone", "reached", "unreached", "farthest", "column", "top", "distribution"),
+    *(*_GROUPS, "alone", "reached", "unreached", "farthest", "column", "top", "distribution"),
 }
 """Facts of a result that have lines of their own; others are the graph and the options."""
 
@@ -88,7 +94,7 @@ def result_lines(document: Document, mark: str = MARK) -> str:
         for name, value in document.items()
         if name not in _APART and value is not None
     ]
-    rows += _counts(document, "components", "alone", "reached", "unreached")
+    rows += _counts(document, *_GROUPS, "alone", "reached", "unreached")
     if "farthest" in document:
         rows.append(("farthest", f"{document['farthest']:g}"))
     return table_lines([*rows, *_found_rows(document, mark)])

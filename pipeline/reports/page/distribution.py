@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise, zip_longest
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from ...questions.facts import plural
 from ...results.findings import Range, has_equal_ranges
 from ...summary import distribution_head, finding_of, join_ranges, shortened
 from ..numbers import compact, figure
@@ -136,12 +137,13 @@ def top(form: str, found: dict[str, Any]) -> Section | None:
     name, numbers = (column, "vertices") if kind == "groups" else ("vertex", column)
     rows = [Bar(shortened(vertex), float(value), figure(value)) for vertex, value in found["top"]]
     title, caption = _TOP[kind]
-    return Section(title.format(column), [bars(caption.format(column), (name, numbers), rows)])
+    told = plural(column) if kind == "groups" else column
+    return Section(title.format(told), [bars(caption.format(told), (name, numbers), rows)])
 
 
 _TOP = {
     "values": ("Vertices at the top", "The greatest {}"),
     "distances": ("Vertices farthest away", "The greatest {}"),
-    "groups": ("Largest {}s", "The {}s by size"),
+    "groups": ("Largest {}", "The {} by size"),
 }
-"""Title and caption, by the kind of finding; both name the column."""
+"""Title and caption, by the kind of finding; both name the column, or the groups."""

@@ -9,6 +9,7 @@ from ....partition.errors import InputError
 from ....partition.input.edges import EdgeList
 from ....partition.store.store import Store
 from ...questions import FORMS
+from ...questions.facts import plural
 from ...results.result import Result
 from ..neighbourhood import neighbourhood
 from ..numbers import at, duration, entries, figure, number, share, size, text
@@ -98,16 +99,14 @@ def _figures(result: Result, found: dict[str, Any], did: dict[str, Any]) -> list
         made.append(Figure("depth", figure(found["depth"]), "greatest distance"))
     if "farthest" in found:
         made.append(Figure("farthest", figure(found["farthest"]), "greatest distance"))
-    if (components := number({**did, **found}, "components")) is not None:
-        made.append(Figure("components", figure(components)))
-    groups = "component"
-    if (communities := number(did, "communities")) is not None:
-        groups = "community"
-        made.append(Figure("communities", figure(communities)))
-        made.append(Figure("quality", figure(number(did, "quality")), str(did.get("objective"))))
+    group = _group(result)
+    if group and (groups := number({**did, **found}, plural(group))) is not None:
+        made.append(Figure(plural(group), figure(groups)))
+    if (quality := number(did, "quality")) is not None:
+        made.append(Figure("quality", figure(quality), str(did.get("objective"))))
     if (largest := number(did, "largest")) is not None:
-        note = f"{share(largest, vertices)} of the vertices" if vertices else ""
-        made.append(Figure(f"largest {groups}", figure(largest), note))
+        note = f"{share(largest, vertices)} of the vertices" if group and vertices else ""
+        made.append(Figure(f"largest {group}".rstrip(), figure(largest), note))
     if (iterations := number(did, "iterations")) is not None:
         note = {"True": "converged", "False": "not converged"}.get(str(did.get("converged")), "")
         made.append(Figure("iterations", figure(iterations), note))
@@ -117,6 +116,14 @@ def _figures(result: Result, found: dict[str, Any], did: dict[str, Any]) -> list
         title = "diameter" if least == most else "diameter, at least"
         made.append(Figure(title, figure(least), "" if least == most else note))
     return made
+
+
+def _group(result: Result) -> str:
+    """Return what a group of vertices is called that the result is about; "" if it is not."""
+    if result.algorithm == "condensation":
+        return "component"
+    kind, column = FORMS[result.algorithm].finding or ("", "")
+    return column if kind == "groups" else ""
 
 
 def _spent(result: Result, record: dict[str, Any]) -> list[Figure]:
@@ -245,7 +252,8 @@ def _asked(result: Result, did: dict[str, Any]) -> list[tuple[str, Content]]:
 
 
 _IN_FIGURES = (
-    *("reached", "depth", "components", "largest", "iterations", "converged", "farthest"),
+    *("reached", "depth", "components", "communities", "labels", "quality", "objective"),
+    *("largest", "iterations", "converged", "farthest"),
     *("diameter_at_least", "diameter_at_most"),
 )
 

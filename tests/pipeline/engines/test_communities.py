@@ -215,7 +215,7 @@ def test_directed_graphs_are_refused(edge_list, tmp_path):
             ask()
 
 
-@pytest.mark.parametrize("resolution", [-1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("resolution", [-1.0, 1e300, float("nan"), float("inf")])
 def test_strange_resolutions(edge_list, resolution):
     with pytest.raises(delegraph.InputError, match="resolution"):
         delegraph.leiden(edge_list([1], [2]), resolution=resolution)

@@ -114,8 +114,8 @@ def test_every_algorithm(ok, graph, tmp_path, algorithm):
     assert "Not known" not in html.text
     key = {"bfs": "search", "path-nodes": "path"}.get(algorithm, algorithm)
     did = record.get(key, record.get("searches"))
-    groups = "community" if algorithm == "leiden" else "component"
-    called = {"largest": f"largest {groups}"}
+    group = {"leiden": " community", "components": " component", "condensation": " component"}
+    called = {"largest": f"largest{group.get(algorithm, '')}"}
     if algorithm == "bfs-each":
         called["reached"] = "searches"  # whose note is of rows, one for each that was reached
     for name in (
