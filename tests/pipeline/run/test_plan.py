@@ -79,9 +79,8 @@ OPTIONS = {
     "partitions": ("--partitions", 3),
     "directed": ("--directed", "--order", "random", "--partitions", 2),
     "grid": ("--directed", "--order", "random", "--layout", "2d", "--grid", "3x1"),
-    "weights": ("--weight", "w", "--duplicates", "sum"),
-    "blocks": ("--layout", "2d", "--grid", "3x1"),
 }
+WEIGHTS = ("--weight", "w", "--duplicates", "sum")
 
 
 IDS = ("dense", "sparse", "strings")
@@ -96,7 +95,7 @@ BUILDS = [
     partly_nightly([*BUILDS, ("grid", "sparse"), ("weights", "weighted")], *BUILDS[1:]),
 )
 def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
-    chosen = OPTIONS.get(options, OPTIONS["weights"])
+    chosen = OPTIONS.get(options, WEIGHTS)
     # Through files, too, so that all is compiled: a process that compiles holds more.
     unlimited = ("build", graphs[name], "-o", tmp_path / "wanted.dg", "--scratch", tmp_path)
     assert run(*unlimited, *chosen).returncode == 0
@@ -119,7 +118,20 @@ def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
 @pytest.mark.parametrize("options", OPTIONS)
 def test_a_search_keeps_its_limit(graphs, tmp_path, options):
     store = tmp_path / "graph.dg"
-    assert run("build", graphs["heavy"], "-o", store, *OPTIONS[options]).returncode == 0
+    assert (
+        run(
+            "build",
+            graphs["heavy"],
+            "-o",
+            store,
+            *(
+                {**OPTIONS, "weights": WEIGHTS, "blocks": ("--layout", "2d", "--grid", "3x1")}[
+                    options
+                ]
+            ),
+        ).returncode
+        == 0
+    )
     args = ("bfs", store, "--source", 0, "-o")
     limit = least_limit(*args, tmp_path / "out") + 2 * MB
     run(*args, tmp_path / "compiled", "--memory-limit", limit)  # a process that does holds more
@@ -358,7 +370,13 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
     store = tmp_path / "graph.dg"
     names = {"weights": "weighted", "blocks": "blocks"}
     edges = graphs[names.get(options, "heavy")]
-    built = run("build", edges, "-o", store, *OPTIONS[options])
+    built = run(
+        "build",
+        edges,
+        "-o",
+        store,
+        *({**OPTIONS, "weights": WEIGHTS, "blocks": ("--layout", "2d", "--grid", "3x1")}[options]),
+    )
     assert built.returncode == 0
     args = (*algorithm.split(), store, "-o", tmp_path / "out", "--overwrite")
     if algorithm == "closeness":
