@@ -8,18 +8,16 @@ import math
 from functools import partial
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...kernels.base.graph import UNREACHED
 from ...kernels.judging import programs, strong
 from ...kernels.judging.programs import COMMUNITY_RULES
 from ...kernels.judging.strong import follow_inside, scan_inside
 from ..results.result import Result
 from .graph import JudgedEdges
 from .judge import Judge
-from .programs import add_rule, is_by_weights, read_column, rule_of, verdict_of
-from .searches import PlaceLookup, Verdict, check_kind
+from .programs import add_rule, are_not_least, is_by_weights, read_groups, rule_of, verdict_of
+from .searches import Verdict, check_kind
 
 _TOLERANCE = 1e-9  # of sums of floats, in any order, and of weights that were rounded
 
@@ -42,23 +40,11 @@ def validate_communities(graph: JudgedEdges, result: Result, connected: bool) ->
     """
     check_kind(result, graph.directed)
     names, index = graph.names, graph.names.index
-    community = np.full(graph.places, UNREACHED, np.uint32)
-    places_of = PlaceLookup(names)
-
-    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
-        place, there = places_of(column)
-        community[at] = np.where(there, place, UNREACHED)[known]
-
-    rules = read_column(graph, result, places_of, "community", put)
+    rules, community, is_stray = read_groups(graph, result, "community")
+    add_rule(rules, names, COMMUNITY_RULES, 1, is_stray[index])
     own = np.arange(graph.places, dtype=np.uint32)
-    unnamed = community == UNREACHED
-    community = np.where(unnamed, own, community)
-    stray = unnamed | (community[community] != community)
-    community = np.where(stray, own, community)  # for the other rules
-    add_rule(rules, names, COMMUNITY_RULES, 1, stray[index])
-    rank = np.empty(graph.places, np.uint32)
-    rank[index] = np.arange(len(index), dtype=np.uint32)
-    add_rule(rules, names, COMMUNITY_RULES, 2, rank[community[index]] > rank[index])
+    community = np.where(is_stray, own, community)  # for the other rules
+    add_rule(rules, names, COMMUNITY_RULES, 2, are_not_least(graph, community))
     is_joined = _find_joined(graph, community)
     if connected:
         add_rule(rules, names, COMMUNITY_RULES, 3, ~is_joined[index])

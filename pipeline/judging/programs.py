@@ -70,23 +70,10 @@ def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict
     kind of edges (directed or not), or with other ids.
     """
     check_kind(result, graph.directed)
-    names = graph.names
-    component = np.full(graph.places, UNREACHED, np.uint32)
-    places_of = PlaceLookup(names)
-
-    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
-        place, there = places_of(column)
-        component[at] = np.where(there, place, UNREACHED)[known]
-
-    rules = read_column(graph, result, places_of, "component", put)
-    index = names.index
-    unnamed = component[index] == UNREACHED
-    component[index[unnamed]] = index[unnamed]  # each its own, for the other rules
-    stray = unnamed | (component[component[index]] != component[index])
-    add_rule(rules, names, COMPONENT_RULES, 1, stray)
-    rank = np.empty(graph.places, np.uint32)
-    rank[index] = np.arange(len(index), dtype=np.uint32)
-    add_rule(rules, names, COMPONENT_RULES, 3, rank[component[index]] > rank[index])
+    names, index = graph.names, graph.names.index
+    rules, component, is_stray = read_groups(graph, result, "component")
+    add_rule(rules, names, COMPONENT_RULES, 1, is_stray[index])
+    add_rule(rules, names, COMPONENT_RULES, 3, are_not_least(graph, component))
     parent = np.arange(graph.places, dtype=np.uint32)
     found = np.zeros(4, np.int64)
     for sources, targets in graph.batches():
@@ -229,6 +216,35 @@ def read_column(
         seen = np.maximum(seen, 1)
     verdict = rows_verdict(graph.names, seen, strangers, example)
     return [verdict] if verdict["violations"] else []
+
+
+def read_groups(
+    graph: JudgedEdges, result: Result, column: str
+) -> tuple[list[RuleVerdict], NDArray[np.uint32], NDArray[np.bool_]]:
+    """Return the broken rules about rows; by place, the group of each vertex: uint32, the vertex
+    that names it; and by place whether a group is not named after one of its own vertices. column:
+    of groups. A vertex whose group is no vertex is a group by itself, for the other rules.
+    """
+    group = np.full(graph.places, UNREACHED, np.uint32)
+    places_of = PlaceLookup(graph.names)
+
+    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], values: pa.Array) -> None:
+        place, there = places_of(values)
+        group[at] = np.where(there, place, UNREACHED)[known]
+
+    rules = read_column(graph, result, places_of, column, put)
+    own = np.arange(graph.places, dtype=np.uint32)
+    unnamed = group == UNREACHED
+    group = np.where(unnamed, own, group)
+    return rules, group, unnamed | (group[group] != group)
+
+
+def are_not_least(graph: JudgedEdges, group: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Return, by rising user id, whether a vertex comes before the one that names its group."""
+    index = graph.names.index
+    rank = np.empty(graph.places, np.uint32)
+    rank[index] = np.arange(len(index), dtype=np.uint32)
+    return rank[group[index]] > rank[index]
 
 
 def read_values(

@@ -29,8 +29,8 @@ from ..results.result import Result
 from .graph import JudgedEdges
 from .judge import Judge
 from .pairs import add_pair_rule, find_keys, pair_batches, pair_keys
-from .programs import ComponentsVerdict, add_rule, read_column, rule_of, verdict_of
-from .searches import PlaceLookup, Verdict, check_kind
+from .programs import ComponentsVerdict, add_rule, are_not_least, read_groups, rule_of, verdict_of
+from .searches import Verdict, check_kind
 
 
 def validate_strong(graph: JudgedEdges, result: Result) -> ComponentsVerdict:
@@ -39,25 +39,13 @@ def validate_strong(graph: JudgedEdges, result: Result) -> ComponentsVerdict:
     """
     check_kind(result, graph.directed)
     names, index = graph.names, graph.names.index
-    component = np.full(graph.places, UNREACHED, np.uint32)
-    places_of = PlaceLookup(names)
-
-    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
-        place, there = places_of(column)
-        component[at] = np.where(there, place, UNREACHED)[known]
-
-    rules = read_column(graph, result, places_of, "component", put)
+    rules, component, is_stray = read_groups(graph, result, "component")
+    add_rule(rules, names, STRONG_RULES, 1, is_stray[index])
     own = np.arange(graph.places, dtype=np.uint32)
-    unnamed = component == UNREACHED
-    component = np.where(unnamed, own, component)
-    stray = unnamed | (component[component] != component)
-    component = np.where(stray, own, component)  # for the other rules
-    add_rule(rules, names, STRONG_RULES, 1, stray[index])
+    component = np.where(is_stray, own, component)  # for the other rules
     is_joined, is_ordered = _by_rows(graph, component) or _by_scans(graph, component)
     add_rule(rules, names, STRONG_RULES, 2, ~is_joined[index])
-    rank = np.empty(graph.places, np.uint32)
-    rank[index] = np.arange(len(index), dtype=np.uint32)
-    add_rule(rules, names, STRONG_RULES, 3, rank[component[index]] > rank[index])
+    add_rule(rules, names, STRONG_RULES, 3, are_not_least(graph, component))
     add_rule(rules, names, STRONG_RULES, 4, ~is_ordered[component[index]])
     claimed = int(np.count_nonzero(component[index] == index))
     return ComponentsVerdict(**verdict_of(graph, result, rules), components=claimed)
