@@ -50,13 +50,12 @@ def validate_communities(graph: JudgedEdges, result: Result, connected: bool) ->
         add_rule(rules, names, COMMUNITY_RULES, 3, ~is_joined[index])
     options = {} if result.info is None else result.info.options
     objective = str(options.get("objective", "modularity"))
-    resolution = float(options.get("resolution") or 0) if options else 1.0
+    resolution = float(options.get("resolution", 1.0) or 0)
     quality = _quality(graph, community, objective, resolution, is_by_weights(result))
     told = None if result.info is None else result.info.measured.get("quality")
-    if told is not None and not math.isclose(
-        quality or 0.0, told, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE
-    ):
-        rules.append(rule_of(COMMUNITY_RULES, 4, 1, [f"{quality:.9g}, not {told:.9g}"]))
+    if told is not None and not _is_close(quality, told):
+        counted = "none" if quality is None else f"{quality:.9g}"
+        rules.append(rule_of(COMMUNITY_RULES, 4, 1, [f"{counted}, not {told:.9g}"]))
     return CommunitiesVerdict(
         **verdict_of(graph, result, rules),
         communities=int(np.count_nonzero(community[index] == index)),
@@ -64,6 +63,12 @@ def validate_communities(graph: JudgedEdges, result: Result, connected: bool) ->
         quality=quality,
         disconnected=len(np.unique(community[index][~is_joined[index]])),
     )
+
+
+def _is_close(quality: float | None, told: float) -> bool:
+    if quality is None:
+        return False
+    return math.isclose(quality, told, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
 
 
 def _find_joined(graph: JudgedEdges, community: NDArray[np.uint32]) -> NDArray[np.bool_]:

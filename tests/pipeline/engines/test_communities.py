@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -288,3 +290,32 @@ def test_until_stable(edge_list):
     ]
     assert moves[-1] == 0
     assert all(moves[:-1])
+
+
+@pytest.mark.parametrize("other", ["less", "nothing"])
+def test_the_quality_of_another_graph(edge_list, tmp_path, other):
+    """A result is wrong for a graph in which its quality is another one, or in which no edge counts
+    so that there is none.
+    """
+    src, dst = [1, 2, 3, 4, 5, 6, 1], [2, 3, 1, 5, 6, 4, 4]
+    edges = edge_list(src, dst, weight=[1] * 7)
+    delegraph.leiden(edges, output=tmp_path / "out", weight="weight")
+    weight = [0] * 7 if other == "nothing" else [1] * 6 + [5]
+    path = tmp_path / "other.parquet"
+    pq.write_table(pa.table({"src": src, "dst": dst, "weight": weight}), path)
+    verdict = delegraph.validate(path, tmp_path / "out", weight="weight")
+    assert [rule["rule"] for rule in verdict["rules"]] == [4]
+    assert delegraph.validate(edges, tmp_path / "out", weight="weight")["valid"]
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_ids_of_any_size(edge_list, tmp_path, text):
+    """Ids beyond 2^53 differ by one: a community is named by the least of them, exactly."""
+    first = [(1 << 60) + i for i in range(6)]
+    ids = [f"v{i}" for i in first] if text else first
+    pairs = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (0, 3)]
+    edges = edge_list(*([ids[pair[end]] for pair in pairs] for end in (0, 1)))
+    table = delegraph.leiden(edges).table.sort_by("vertex")
+    assert table.to_pydict() == {"vertex": ids, "community": [ids[0]] * 3 + [ids[3]] * 3}
+    delegraph.leiden(edges, output=tmp_path / "out")
+    assert delegraph.validate(edges, tmp_path / "out")["valid"]
