@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, TypedDict
 
 from ...partition.numbers import GREATEST_SEED
-from .facts import several
+from .facts import elsewhere, several
 from .parameters import UNWEIGHTED, Choice, Parameter, Real, Whole
+from .question import Form
 
 ITERATIONS = 2
 MAX_LEVELS = 100
@@ -98,7 +99,7 @@ PARAMETERS = (
 )
 
 
-def tell_of(key: str) -> Callable[[Any], str]:
+def _tell_of(key: str) -> Callable[[Any], str]:
     """Return what makes the line that a command prints. key: of the main facts."""
 
     def tell(record: Any) -> str:
@@ -114,7 +115,7 @@ def tell_of(key: str) -> Callable[[Any], str]:
 _QUALITIES = {"modularity": "modularity", "cpm": "quality (constant Potts model)"}
 
 
-def tell_verdict(verdict: Any) -> str:
+def _tell_verdict(verdict: Any) -> str:
     found = several(verdict["communities"], "community", "communities")
     told = f"{verdict['vertices']:,} vertices in {found}"
     if verdict["quality"] is not None:
@@ -122,3 +123,23 @@ def tell_verdict(verdict: Any) -> str:
     if verdict["disconnected"]:
         told += f"; {verdict['disconnected']:,} of them are not connected"
     return told
+
+
+def form_of(method: str, title: str) -> Form:
+    """Return the form of a method's question, which has the method's name."""
+    return Form(
+        name=method,
+        title=title,
+        columns={"community": "id"},
+        facts={method: CommunitiesRecord, "levels": list[LevelRecord]},
+        algorithm=f"algorithms.communities:{method}_of",
+        program=f"algorithms.communities:{method}",
+        judge=f"judging.communities:{method.upper()}",
+        tell=_tell_of(method),
+        finding=("groups", "community"),
+        tell_verdict=_tell_verdict,
+        weights=True,
+        on_directed=False,
+        on_gpus=False,
+        elsewhere=elsewhere("community detection"),
+    )

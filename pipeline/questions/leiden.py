@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from .communities import (
-    ITERATIONS,
-    PARAMETERS,
-    CommunitiesRecord,
-    LevelRecord,
-    iterations,
-    tell_of,
-    tell_verdict,
-)
-from .facts import elsewhere
-from .question import Form, Question
+from .communities import ITERATIONS, PARAMETERS, form_of, iterations
+from .question import Question
 
 LEIDEN = Question(
     name="leiden",
@@ -41,24 +32,7 @@ gives the same communities on every engine. Edges count by their weights, if the
 """,
     errors={"InputError": "also if the graph is directed."},
     parameters=(*PARAMETERS[:2], iterations(ITERATIONS), *PARAMETERS[2:]),
-    forms=(
-        Form(
-            name="leiden",
-            title="Communities (Leiden)",
-            columns={"community": "id"},
-            facts={"leiden": CommunitiesRecord, "levels": list[LevelRecord]},
-            algorithm="algorithms.communities:leiden_of",
-            program="algorithms.communities:leiden",
-            judge="judging.communities:LEIDEN",
-            tell=tell_of("leiden"),
-            finding=("groups", "community"),
-            tell_verdict=tell_verdict,
-            weights=True,
-            on_directed=False,
-            on_gpus=False,
-            elsewhere=elsewhere("community detection"),
-        ),
-    ),
+    forms=(form_of("leiden", "Communities (Leiden)"),),
     checked_by="quality counted again, and connected communities",
     in_bench=True,
 )

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from .communities import (
-    PARAMETERS,
-    CommunitiesRecord,
-    LevelRecord,
-    iterations,
-    tell_of,
-    tell_verdict,
-)
-from .facts import elsewhere
-from .question import Form, Question
+from .communities import PARAMETERS, form_of, iterations
+from .question import Question
 
 LOUVAIN = Question(
     name="louvain",
@@ -40,24 +32,7 @@ the graph has any.
 """,
     errors={"InputError": "also if the graph is directed."},
     parameters=(*PARAMETERS[:2], iterations(1), *PARAMETERS[2:]),
-    forms=(
-        Form(
-            name="louvain",
-            title="Communities (Louvain)",
-            columns={"community": "id"},
-            facts={"louvain": CommunitiesRecord, "levels": list[LevelRecord]},
-            algorithm="algorithms.communities:louvain_of",
-            program="algorithms.communities:louvain",
-            judge="judging.communities:LOUVAIN",
-            tell=tell_of("louvain"),
-            finding=("groups", "community"),
-            tell_verdict=tell_verdict,
-            weights=True,
-            on_directed=False,
-            on_gpus=False,
-            elsewhere=elsewhere("community detection"),
-        ),
-    ),
+    forms=(form_of("louvain", "Communities (Louvain)"),),
     checked_by="quality counted again",
     in_bench=True,
 )
