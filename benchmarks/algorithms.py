@@ -360,7 +360,9 @@ def in_turn(
 
 
 def modularity(src: np.ndarray, dst: np.ndarray, communities: np.ndarray) -> float:
-    """Of edges that stand once each, and no self-loops. communities: a number for each vertex."""
+    """Return the modularity of communities. Each edge stands once, and there are no self-loops.
+    communities: a number for each vertex.
+    """
     label = np.unique(communities, return_inverse=True)[1]
     ends = np.concatenate([label[src], label[dst]])
     inside = np.count_nonzero(label[src] == label[dst])

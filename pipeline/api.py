@@ -216,10 +216,8 @@ def plan(
             and resources.device_memory_limit is None
         ):
             resources = replace(resources, device="cpu")
-        writes_early = form.keys == (
-            "source",
-            "vertex",
-        )  # rows of each source, while the graph is held
+        # Rows of each source are written while the graph is held.
+        writes_early = form.keys == ("source", "vertex")
         return plan_search(edges, usable_threads(threads), resources, program, writes_early)
     if algorithm != "bfs":
         raise InputError(f"{edges} is not a store, so its build is planned: leave out --algorithm")

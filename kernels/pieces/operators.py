@@ -118,7 +118,7 @@ class MostCommon(NamedTuple):
 
 
 class ListedAmounts(NamedTuple):
-    """What edges amount to in a tally: a whole number each. of_edges: uint64, by edge."""
+    """Amounts of edges in a tally: a whole number each. of_edges: uint64, by edge."""
 
     of_edges: NDArray[np.uint64]
 

@@ -228,9 +228,9 @@ class Level(ABC):
 
 
 class MemoryLevel(Level):
-    """A level in memory. piece: its rows, by place. numbers: the number of each place, order: the
-    place of each number; None where they are the same. room: bytes that the graph which this one is
-    contracted to may take.
+    """A level in memory. piece: its rows, by place. room: bytes that the graph which this one is
+    contracted to may take. order: the place of each number; None where they are the same. note:
+    called with numbers of edges that were looked at.
     """
 
     def __init__(

@@ -74,7 +74,7 @@ def _each_facts(result: Result) -> Document:
 
 _FINDINGS = [form.finding for form in FORMS.values() if form.finding is not None]
 _GROUPS = list(dict.fromkeys(plural(column) for kind, column in _FINDINGS if kind == "groups"))
-"""What groups of vertices are called."""
+"""Names of groups of vertices, in the plural."""
 
 _APART = {
     *("kind", "algorithm", "files", "vertices", "rows", "bytes", "version"),

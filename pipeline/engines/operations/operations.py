@@ -221,6 +221,13 @@ class Operations:
         return degree
 
     @cached_property
+    def _delegates_by_id(self) -> NDArray[np.intp]:
+        """Return the places of delegates by rising global id: vertices are looked up again and
+        again.
+        """
+        return np.argsort(self.graph.delegates)
+
+    @cached_property
     def _shared_sums(self) -> NDArray[np.uint64]:
         """Return this rank's sums for shared vertices, apart from values that all ranks have; zeros
         except during a push.
@@ -485,7 +492,7 @@ class Operations:
         own_places = local[here] * len(graph.held) + partition[here] // graph.ranks
         shared, places = np.zeros(0, np.int64), np.zeros(0, np.int64)
         if graph.shared is not None and len(graph.delegates):
-            rows = np.argsort(graph.delegates)
+            rows = self._delegates_by_id
             at = np.searchsorted(graph.delegates, vertices, sorter=rows)
             at = rows[np.minimum(at, len(rows) - 1)]
             shared = np.flatnonzero(graph.delegates[at] == vertices)

@@ -255,7 +255,7 @@ def test_resolution_0_gives_components(edge_list):
 
 
 def test_a_graph_of_communities_that_does_not_fit(tmp_path, monkeypatch):
-    """What does not fit is told with the bytes that are missing."""
+    """A graph between communities that does not fit is told with the bytes that are missing."""
     monkeypatch.setattr(levels, "ROOM", 1000)
     src, dst = random_edges(1, 400, 3000)
     store = stored(tmp_path, src, dst, BuildOptions(partitions=3))
