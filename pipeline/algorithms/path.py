@@ -159,7 +159,7 @@ there is none.
 
 
 class _FoundPaths:
-    """Distances and paths that are found so far, the same on all ranks. done: the number of pairs."""
+    """Distances and paths found so far, the same on all ranks. done: the number of pairs."""
 
     def __init__(self, program: PathsProgram, operations: Operations) -> None:
         self._program = program
