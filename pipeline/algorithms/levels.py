@@ -273,7 +273,7 @@ class MemoryLevel(Level):
     def split(self) -> NDArray[np.uint32]:
         self._set_labels(self.label)
         part, queue = np.empty((2, self.count), np.uint32)
-        split(self._piece, self._labels, part, queue)
+        split(self._piece.unweighted, self._labels, part, queue)
         return self._numbers[part][self._order]
 
     def contract(self, label: NDArray[np.uint32], labels: int) -> MemoryLevel:
@@ -288,14 +288,14 @@ class MemoryLevel(Level):
         offsets = _offsets(degrees)
         edges = int(offsets[-1])
         check_room(edges, self._room)
-        targets, of_edges = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
+        targets, sums = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
         inside = np.zeros(labels, np.uint64)
         into = offsets[:-1].astype(np.int64)
-        self._run(tables, fill_contracted, *lists, into, targets, of_edges, inside)
+        self._run(tables, fill_contracted, *lists, into, targets, sums, inside)
         np.add.at(inside, label, self.inside)
-        piece = Piece(offsets, targets, 0, edges)
+        piece = Piece(offsets, targets, 0, edges, sums)
         room = self._room - _EDGE_BYTES * edges + (0 if self._is_ground else self.bytes)
-        amounts = ListedAmounts(of_edges)
+        amounts = ListedAmounts()
         return MemoryLevel(self._all_threads, piece, amounts, inside, room, None, self._note)
 
     def _add_inside(self, by_place: NDArray[np.uint32]) -> NDArray[np.uint64]:
@@ -324,7 +324,7 @@ class MemoryLevel(Level):
         places = self._order[vertices]
         self._count_edges(places)
         taken = no_turns(self._team.threads)
-        self._team.run(mark_neighbours, self._piece, places, self._marked, taken)
+        self._team.run(mark_neighbours, self._piece.unweighted, places, self._marked, taken)
 
     def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:
         marked = self._marked if chosen is None else chosen[self._numbers].view(np.uint8)
@@ -426,13 +426,13 @@ class SpreadLevel(Level):
         is_inside = pairs.first == pairs.other
         inside = np.zeros(labels, np.uint64)
         inside[pairs.first[is_inside]] = pairs.sums[is_inside] * np.uint64(2)
-        first, other, sums = (part[~is_inside] for part in pairs)
+        first, other, pair_sums = (part[~is_inside] for part in pairs)
         check_room(2 * len(first), operations.extra_bytes + ROOM)
         degrees = np.bincount(first, minlength=labels) + np.bincount(other, minlength=labels)
         offsets, edges = _offsets(degrees), 2 * len(first)
-        targets, of_edges = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
-        fill_rows(first, other, sums, offsets[:-1].astype(np.int64), targets, of_edges)
-        piece, amounts = Piece(offsets, targets, 0, edges), ListedAmounts(of_edges)
+        targets, sums = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
+        fill_rows(first, other, pair_sums, offsets[:-1].astype(np.int64), targets, sums)
+        piece, amounts = Piece(offsets, targets, 0, edges, sums), ListedAmounts()
         room = operations.extra_bytes + ROOM - _EDGE_BYTES * edges
         return MemoryLevel(team, piece, amounts, inside, room, None, operations.note)
 
