@@ -13,7 +13,6 @@ from ..base.numbering import NUMBERING, renumber
 from .operators import LISTED_AMOUNTS, SCALED_WEIGHTS, UNIT_AMOUNTS, amount
 from .piece import PIECE, WIDE_PIECE, row_of
 
-
 _EDGES = NUMBERING, u32s, NUMBERING, u32s, boolean, boolean, u64s, u64s
 
 

@@ -268,7 +268,18 @@ def count_contracted(amounts, piece, label, bounds, members, degrees, table, tak
 @kernel(UNIT_AMOUNTS, PIECE, u32s, i64s, u32s, i64s, u32s, u64s, u64s, TABLE, i64s)
 @kernel(SCALED_WEIGHTS, PIECE, u32s, i64s, u32s, i64s, u32s, u64s, u64s, TABLE, i64s)
 @kernel(
-    LISTED_AMOUNTS, WIDE_PIECE, u32s, i64s, u32s, i64s, u32s, u64s, u64s, TABLE, i64s, allocates=False
+    LISTED_AMOUNTS,
+    WIDE_PIECE,
+    u32s,
+    i64s,
+    u32s,
+    i64s,
+    u32s,
+    u64s,
+    u64s,
+    TABLE,
+    i64s,
+    allocates=False,
 )
 def fill_contracted(
     amounts, piece, label, bounds, members, into, targets, of_edges, inside, table, taken
