@@ -288,6 +288,7 @@ class _Search:
                 iteration=self._at.iteration + 1,
                 level=depth,
                 vertices=level.count,
+                on_disk=level.on_disk,
                 communities=int(np.count_nonzero(np.bincount(level.label))),
                 quality=self._quality(inside, totals.astype(np.float64)),
                 rounds=rounds,

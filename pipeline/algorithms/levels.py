@@ -46,7 +46,7 @@ from ..engines.operations.operations import Operations
 from ..engines.operations.spill import Pairs, Spill, write_rows
 from ..engines.operations.tally import Pickers, PlacedRule
 from ..engines.operations.vectors import Vector, VectorType
-from ..engines.ranks.edges import Rows
+from ..engines.ranks.edges import Rows, RowsOnDisk
 from ..engines.ranks.graph import graph_of_rows
 from ..ranks.communicator import SingleCommunicator
 from ..run import ending
@@ -81,10 +81,12 @@ class Level(ABC):
     amounts: what its edges amount to. inside: uint64, what the edges inside each vertex amount to,
     in both directions. mass: uint64, of each vertex. factor: as in BestGain. label: uint32, the
     community of each vertex: the number of some vertex. refined: the same, of parts of communities.
+    on_disk: whether the edges are read from disk.
     """
 
     mass: NDArray[np.uint64]
     factor: float
+    on_disk: bool
 
     def __init__(self, amounts: Amounts, inside: NDArray[np.uint64]) -> None:
         self.amounts, self.inside = amounts, inside
@@ -309,6 +311,8 @@ class MemoryLevel(Level):
     None at other levels, where they are the same.
     """
 
+    on_disk = False
+
     def __init__(
         self,
         contractions: Contractions,
@@ -469,6 +473,8 @@ class SpreadLevel(Level):
         super().__init__(amounts, inside)
         self._contractions = contractions
         self._operations, self._order = operations, order
+        adjacencies = operations.graph.adjacencies
+        self.on_disk = any(isinstance(a.rows, RowsOnDisk) for a in adjacencies)
         self._is_freed = True
         self._make_vectors()
 
