@@ -137,6 +137,7 @@ def test_against_the_definition(graph, options, question, ranks, on_disk, kind, 
         if narrowed:
             monkeypatch.setattr(tally, "WINDOW_EDGES", 50)
             monkeypatch.setattr(tally, "_TABLES_BYTES", 0)
+            monkeypatch.setattr(levels, "_TABLE_BYTES", 0)
             monkeypatch.setattr(kernels, "_LEAST_SLOTS", 16)
             monkeypatch.setattr(tally, "_SHORT", 50)
         undirected = dataclasses.replace(options, directed=False)
