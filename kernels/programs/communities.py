@@ -141,7 +141,7 @@ def _fetch_ahead(rule, piece, label, listed, i):
     """Have the cache fetch what the vertices that are listed soon after the i-th need: their places
     in memory are at random.
     """
-    offsets, targets, _, _, weights = piece
+    offsets, targets, _, _, _ = piece
     last = listed.shape[0] - 1
     place = listed[min(i + 3 * _AHEAD, last)]
     prefetch(offsets, np.intp(place))
