@@ -40,9 +40,10 @@ from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import ProgramResult, Tell
 from ..engines.operations.spill import Spill
 from ..engines.operations.tally import tally_bytes
-from ..engines.operations.vectors import Counts, links_bytes, vectors_bytes
+from ..engines.operations.vectors import Counts, Vector, links_bytes, vectors_bytes
 from ..questions.communities import (
     ITERATIONS,
+    LEVELS,
     MAX_LEVELS,
     MOST_RESOLUTION,
     UNTIL_STABLE,
@@ -53,6 +54,7 @@ from ..results.columns import Column
 from ..results.findings import SIZE
 from ..results.names import Names
 from ..results.result import Option
+from .hierarchy import ARRAYS, Hierarchy, columns_of, hierarchy_bytes
 from .levels import (
     LABELS,
     NUMBERS,
@@ -84,7 +86,7 @@ class CommunitiesProgram:
     """The program. refines: whether communities are divided into parts before the graph is
     contracted, as Leiden does. iterations: how often all is done; None until nothing changes.
     edges: the number of edges. greatest: the greatest weight; None if edges are alike. floats:
-    whether weights are floats.
+    whether weights are floats. hierarchy: whether the groups of each level are given, too.
     """
 
     refines: bool
@@ -96,8 +98,12 @@ class CommunitiesProgram:
     edges: int
     greatest: float | None
     floats: bool
-    columns = ("community",)
+    hierarchy: bool
     scans_once = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("community", *ARRAYS) if self.hierarchy else ("community",)
 
     @property
     def weighted(self) -> bool:
@@ -108,7 +114,7 @@ class CommunitiesProgram:
         return calls_of(ScaledWeights if self.weighted else UnitAmounts)
 
     def held_bytes(self, counts: Counts) -> int:
-        return communities_bytes(counts)
+        return communities_bytes(counts) + (hierarchy_bytes(counts) if self.hierarchy else 0)
 
     def run(self, operations: Operations, tell: Tell) -> ProgramResult:
         with Spill(operations.scratch, partial(operations.note, 0)) as spill:
@@ -117,13 +123,17 @@ class CommunitiesProgram:
         labels = search.order[search.partition]  # global ids, by number
         community = operations.vector(NUMBERS)
         operations.put(community, search.order, labels)
+        values: dict[str, Vector | NDArray] = {"community": community}
+        if self.hierarchy:
+            values |= search.hierarchy.arrays(search.order)
         record = {
             "levels": search.levels,
             "stable": search.is_stable,
             "weight_unit": search.weight_unit,
+            "qualities": search.hierarchy.qualities,
             **operations.edge_counts()._asdict(),
         }
-        return ProgramResult({"community": community}, record)
+        return ProgramResult(values, record)
 
 
 class _Place(NamedTuple):
@@ -142,6 +152,7 @@ class _Search:
     """The search for communities. order: the global id of each number. partition: uint32, by
     number: the community of each vertex, which has the least of its numbers. levels: a record for
     each level so far, on rank 0. is_stable: whether nothing has moved in the last iteration.
+    hierarchy: of the last iteration, on rank 0.
 
     Only level 0 is saved: the levels above it are small, and found again.
     """
@@ -161,6 +172,7 @@ class _Search:
         saved = operations.load(self._saved)
         self._done, self._at, self.is_stable = 0, _Place(), False
         self.levels: list[LevelRecord] = []
+        self.hierarchy = Hierarchy()
         if saved is not None:
             self._done, (at, self.levels, self.is_stable) = saved.done, saved.facts
             self._at = _Place(*at)
@@ -172,12 +184,14 @@ class _Search:
         while self._at.iteration < most and not self.is_stable:
             self.partition = self._run_iteration()
             self._at = _Place(self._at.iteration + 1)
-            self._save_if_due(self.partition, self.partition, self._ground.marks)
+            if self._at.iteration < most and not self.is_stable:
+                self._save_if_due(self.partition, self.partition, self._ground.marks)
 
     def _run_iteration(self) -> NDArray[np.uint32]:
         """Return the communities after one more iteration."""
         level, first = self._ground, self._at.iteration
         level.begin(self.partition)
+        self.hierarchy = Hierarchy()
         if self._at.phase == "move":
             level.set_marks(self._saved["marks"])
         above = partition = np.arange(level.count, dtype=np.uint32)
@@ -198,12 +212,16 @@ class _Search:
                 break
             contracted.factor, contracted.mass = level.factor, np.zeros(labels, np.uint64)
             np.add.at(contracted.mass, number, level.mass)
+            if self._program.hierarchy:
+                self.hierarchy.add(number, labels, self._quality_of_all(contracted))
             contracted.begin(_communities_above(level.label, number, labels))
             above, level = number[above], contracted
         moves = sum(level["moves"] for level in self.levels if level["iteration"] == first + 1)
         partition, (moves,) = self._from_first([partition, np.array([moves])])
         self.is_stable = not moves
-        return _named_by_least(partition)
+        partition = _named_by_least(partition)
+        self.hierarchy.end(len(np.unique(partition)))
+        return partition
 
     def _from_first(self, told: list[NDArray]) -> list[NDArray]:
         """Return what rank 0 tells, on all ranks."""
@@ -309,6 +327,11 @@ class _Search:
             return None
         expected = float(((totals / self._total) ** 2).sum())
         return inside / self._total - program.resolution * expected
+
+    def _quality_of_all(self, level: Level) -> float | None:
+        """Return the quality of communities of one vertex of a level each."""
+        inside = int(level.inside.sum(dtype=np.uint64))
+        return self._quality(inside, level.mass.astype(np.float64))
 
     def _make_ground(self) -> Level:
         """Make level 0, with the scale of weights: such that all edges amount to 2^61 to 2^62, and
@@ -432,6 +455,7 @@ class Communities:
     iterations: int | None = 1
     max_levels: int = MAX_LEVELS
     seed: int = 1
+    hierarchy: bool = False
     unweighted: bool = False
     step = "round"
     weighted = False
@@ -452,6 +476,7 @@ class Communities:
             "iterations": self.iterations or UNTIL_STABLE,
             "max_levels": self.max_levels,
             "seed": self.seed,
+            **({"hierarchy": True} if self.hierarchy else {}),
             **({"unweighted": True} if self.unweighted else {}),
         }
 
@@ -470,13 +495,14 @@ class Communities:
             edges=info.edges,
             greatest=None if weights is None else weights.most,
             floats=weights is not None and weights.kind == "float32",
+            hierarchy=self.hierarchy,
         )
 
     def calls(self, weighted: bool) -> Calls:
         return calls_of(ScaledWeights if weighted and not self.unweighted else UnitAmounts)
 
     def held_bytes(self, counts: Counts) -> int:
-        return communities_bytes(counts)
+        return communities_bytes(counts) + (hierarchy_bytes(counts) if self.hierarchy else 0)
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         community = given.values["community"]
@@ -500,11 +526,15 @@ class Communities:
             bytes_read=given.record["read"],
             bytes_sent=given.record["sent"],
         )
-        column = Column("community", community, vertices=True, repeats=True)
+        columns = [Column("community", community, vertices=True, repeats=True)]
+        if self.hierarchy:
+            columns += columns_of(given.values, len(community))
         group_sizes = Column(SIZE, sizes, missing=0)
-        facts, quality = {self.method: record, "levels": levels}, record["quality"]
-        measured = {} if quality is None else {"quality": quality}
-        return Answer((column,), facts, group_sizes=group_sizes, measured=measured)
+        facts = {self.method: record, "levels": levels}
+        of_levels = {f"{LEVELS}{i}": one for i, one in enumerate(given.record["qualities"])}
+        qualities = {"quality": record["quality"], **of_levels}
+        measured = {name: one for name, one in qualities.items() if one is not None}
+        return Answer(columns, facts, group_sizes=group_sizes, measured=measured)
 
 
 def leiden_of(**options: Any) -> Communities:

@@ -30,13 +30,16 @@ from ...kernels.pieces.piece import Piece
 from ...kernels.pieces.tally import NO_LABEL, Table, make_table
 from ...kernels.programs.communities import (
     CLASSES,
+    VERTICES_A_TURN,
     add_inside,
     count_contracted,
+    do_moves,
     fill_contracted,
     fill_rows,
     find_classes,
     list_by_class,
     list_members,
+    list_moves,
     mark_neighbours,
     pick_moves,
     split,
@@ -64,9 +67,12 @@ ROOM = 16 << 20
 MOST_READERS = 16
 """The most threads that read a level on disk."""
 
+_ALONE = Team(1)
 _NO_BOUNDS = np.empty(0, np.uint32)
 _LABEL_BYTES = 8 + 4  # of a table
 TABLES_BYTES = 64 << 20
+_TABLE_BYTES = 1 << 20
+"""Bytes of a thread's table of sums: it stays in a core's cache."""
 _EDGE_BYTES = 4 + 8
 _SERIAL_EDGES = 1 << 15
 """Number of edges of a graph that is not worth more than one thread."""
@@ -148,13 +154,15 @@ class Level(ABC):
         joined or that others have: so parts are connected.
         """
         joined, groups = 0, self.label.copy()
-        alone = np.flatnonzero(self._alone).astype(np.uint32)
-        class_of = np.empty(len(alone), np.uint8)
-        find_classes(alone, stamp, class_of)
+        numbers = np.arange(self.count, dtype=np.uint32)
+        alone, bounds = np.empty(self.count, np.uint32), np.empty(CLASSES + 1, np.int64)
+        list_by_class(self._alone.view(np.uint8), numbers, stamp, bounds, alone)
         self._list(stamp, self._alone)
         for i in range(CLASSES):
-            joining = alone[class_of == i]
+            joining = alone[bounds[i] : bounds[i + 1]]
             joining = joining[self._alone[joining]]
+            if not len(joining):
+                continue
             groups[joining] = UNREACHED
             rule = self._rule(self.refined, self.label, groups)
             vertices, labels = self._picks(i, rule)
@@ -173,10 +181,7 @@ class Level(ABC):
         return BestGain(self.factor, none, mine, self.mass, self._totals, parts, groups)
 
     def _apply(self, label: NDArray[np.uint32], vertices: NDArray, labels: NDArray) -> None:
-        masses = self.mass[vertices]
-        np.subtract.at(self._totals, label[vertices], masses)
-        np.add.at(self._totals, labels, masses)
-        label[vertices] = labels
+        do_moves(vertices, labels, label, self.mass, self._totals)
         self._put_labels(vertices, labels)
 
     @abstractmethod
@@ -333,7 +338,7 @@ class MemoryLevel(Level):
             self._numbers[order] = np.arange(self.count, dtype=np.uint32)
         self._labels = self.label  # by place
         self._marked = np.zeros(self.count, np.uint8)
-        self._listed = np.empty(self.count, np.uint32)
+        self._listed, self._picked, self._movers, self._moves = np.empty((4, self.count), np.uint32)
         self._bounds = np.zeros(CLASSES + 1, np.int64)
         self._tables: list[Table] = []
 
@@ -397,7 +402,8 @@ class MemoryLevel(Level):
         self._labels = label[self._numbers] if self._is_ground else label
 
     def _put_labels(self, vertices: NDArray[np.uint32], labels: NDArray[np.uint32]) -> None:
-        self._labels[self._order[vertices]] = labels
+        if self._is_ground:  # elsewhere these are the given labels themselves
+            self._labels[self._order[vertices]] = labels
 
     def marks(self) -> NDArray[np.uint8]:
         return self._marked[self._order]
@@ -410,9 +416,11 @@ class MemoryLevel(Level):
 
     def _mark_neighbours(self, vertices: NDArray[np.uint32]) -> None:
         places = self._order[vertices]
-        self._count_edges(places)
-        taken = no_turns(self._team.threads)
-        self._team.run(mark_neighbours, self._piece.unweighted, places, self._marked, taken)
+        team = self._team if len(places) > VERTICES_A_TURN else _ALONE
+        taken = no_turns(team.threads)
+        self._note(
+            sum(team.run(mark_neighbours, self._piece.unweighted, places, self._marked, taken))
+        )
 
     def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:
         marked = self._marked if chosen is None else chosen[self._numbers].view(np.uint8)
@@ -420,41 +428,35 @@ class MemoryLevel(Level):
 
     def _picks(self, i: int, rule: BestGain) -> Moves:
         places = self._listed[self._bounds[i] : self._bounds[i + 1]]
-        self._marked[places] = 0
-        self._count_edges(places)
         if not self._tables:
             self._tables = _make_tables(self.count, self._team.threads)
-        picks = np.empty(len(places), np.uint32)
+        tables = self._tables if len(places) > VERTICES_A_TURN else self._tables[:1]
         rule = rule._replace(numbers=self._numbers)
-        self._run(
-            self._tables, pick_moves, rule, self.amounts, self._piece, places, self._labels, picks
-        )
-        moves = (picks != NO_LABEL) & (picks != self._labels[places])
-        return self._numbers[places[moves]], picks[moves]
+        rows = self._piece, places, self._labels, self._marked, self._picked
+        self._note(self._run(tables, pick_moves, rule, self.amounts, *rows))
+        lists = self._labels, self._numbers, self._movers, self._moves
+        moves = list_moves(places, self._picked, *lists)
+        return self._movers[:moves], self._moves[:moves]
 
-    def _run(self, tables: list[Table], kernel: Any, *arguments: Any) -> None:
-        """Run a kernel by as many threads as there are tables."""
+    def _run(self, tables: list[Table], kernel: Any, *arguments: Any) -> int:
+        """Run a kernel by as many threads as there are tables. Returns the sum of what it does."""
         taken = no_turns(len(tables))
         left = list(tables)
 
-        def run() -> None:
+        def run() -> int:
             try:
                 table = left.pop()
             except IndexError:
-                return
-            kernel(*arguments, table, taken)
+                return 0
+            return kernel(*arguments, table, taken) or 0
 
-        self._team.run(run)
+        return sum((self._team if len(tables) > 1 else _ALONE).run(run))
 
     def _contraction_tables(self, labels: int) -> list[Table]:
         """Return tables with sums by label, for as many threads as there is room for."""
         each = _LABEL_BYTES * labels
         threads = min(self._team.threads, max(1, TABLES_BYTES // max(1, each)))
         return [make_table(labels, each) for _ in range(threads)]
-
-    def _count_edges(self, places: NDArray[np.uint32]) -> None:
-        offsets = self._piece.offsets
-        self._note(int((offsets[places + 1] - offsets[places]).sum()))
 
 
 class SpreadLevel(Level):
@@ -636,7 +638,8 @@ def _is_other(numbers: Any, picked: Any, label: Any) -> Any:
 
 
 def _make_tables(labels: int, count: int) -> list[Table]:
-    return [make_table(labels, TABLES_BYTES // count) for _ in range(count)]
+    room = min(_TABLE_BYTES, TABLES_BYTES // count)
+    return [make_table(labels, room) for _ in range(count)]
 
 
 def _offsets(degrees: NDArray[np.int64]) -> NDArray[np.unsignedinteger]:

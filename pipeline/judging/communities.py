@@ -5,6 +5,8 @@ kernels/judging/programs.py.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -13,11 +15,12 @@ from numpy.typing import NDArray
 from ...kernels.judging import programs, strong
 from ...kernels.judging.programs import COMMUNITY_RULES
 from ...kernels.judging.strong import follow_inside, scan_inside
+from ..questions import FORMS
 from ..results.result import Result
 from .graph import JudgedEdges
 from .judge import Judge
 from .programs import add_rule, are_not_least, is_by_weights, read_groups, rule_of, verdict_of
-from .searches import Verdict, check_kind
+from .searches import RuleVerdict, Verdict, check_kind
 
 _TOLERANCE = 1e-9  # of sums of floats, in any order, and of weights that were rounded
 
@@ -48,21 +51,78 @@ def validate_communities(graph: JudgedEdges, result: Result, connected: bool) ->
     is_joined = _find_joined(graph, community)
     if connected:
         add_rule(rules, names, COMMUNITY_RULES, 3, ~is_joined[index])
-    options = {} if result.info is None else result.info.options
-    objective = str(options.get("objective", "modularity"))
-    resolution = float(options.get("resolution", 1.0) or 0)
-    quality = _quality(graph, community, objective, resolution, is_by_weights(result))
-    told = None if result.info is None else result.info.measured.get("quality")
-    if told is not None and not _is_close(quality, told):
-        counted = "none" if quality is None else f"{quality:.9g}"
-        rules.append(rule_of(COMMUNITY_RULES, 4, 1, [f"{counted}, not {told:.9g}"]))
+    judge = _QualityJudge.of(graph, result)
+    quality = judge.check("quality", community)
+    _judge_hierarchy(graph, result, community, connected, judge, rules)
+    if judge.wrong:
+        rules.append(rule_of(COMMUNITY_RULES, 4, len(judge.wrong), judge.wrong))
     return CommunitiesVerdict(
         **verdict_of(graph, result, rules),
         communities=int(np.count_nonzero(community[index] == index)),
-        objective=objective,
+        objective=judge.objective,
         quality=quality,
         disconnected=len(np.unique(community[index][~is_joined[index]])),
     )
+
+
+def _judge_hierarchy(
+    graph: JudgedEdges,
+    result: Result,
+    community: NDArray[np.uint32],
+    connected: bool,
+    judge: _QualityJudge,
+    rules: list[RuleVerdict],
+) -> None:
+    """Judge the groups of each level, from the highest one down. Adds the broken rules to
+    ``rules``, and wrong qualities to the judge's.
+    """
+    names, index, above = graph.names, graph.names.index, community
+    own = np.arange(graph.places, dtype=np.uint32)
+    wrong, is_joined = np.zeros(len(index), np.bool_), np.ones(len(index), np.bool_)
+    for column in reversed(FORMS[result.algorithm].numbered_in(result.values)):
+        broken, group, is_stray = read_groups(graph, result, column)
+        rules += [] if rules else broken  # about rows: they are the same for all columns
+        group = np.where(is_stray, own, group)
+        apart = (above[group] != above)[index]
+        wrong |= is_stray[index] | are_not_least(graph, group) | apart
+        if connected:
+            is_joined &= _find_joined(graph, group)[index]
+        judge.check(column, group)
+        above = group
+    add_rule(rules, names, COMMUNITY_RULES, 5, wrong)
+    add_rule(rules, names, COMMUNITY_RULES, 6, ~is_joined)
+
+
+@dataclass
+class _QualityJudge:
+    """Counts qualities again. wrong: what is told of those that are not what the run has
+    measured.
+    """
+
+    graph: JudgedEdges
+    objective: str
+    resolution: float
+    by_weights: bool
+    measured: Mapping[str, float]
+    wrong: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, graph: JudgedEdges, result: Result) -> _QualityJudge:
+        options = {} if result.info is None else result.info.options
+        objective = str(options.get("objective", "modularity"))
+        resolution = float(options.get("resolution", 1.0) or 0)
+        measured = {} if result.info is None else result.info.measured
+        return cls(graph, objective, resolution, is_by_weights(result), measured)
+
+    def check(self, name: str, community: NDArray[np.uint32]) -> float | None:
+        """Return the quality of communities. name: under which the run has told it."""
+        given = self.graph, community, self.objective, self.resolution, self.by_weights
+        quality, told = _quality(*given), self.measured.get(name)
+        if told is not None and not _is_close(quality, told):
+            counted = "none" if quality is None else f"{quality:.9g}"
+            of_level = "" if name == "quality" else f"{name}: "
+            self.wrong.append(f"{of_level}{counted}, not {told:.9g}")
+        return quality
 
 
 def _is_close(quality: float | None, told: float) -> bool:
@@ -114,7 +174,7 @@ def _quality(
 def _judge(connected: bool) -> Judge:
     return Judge(
         partial(validate_communities, connected=connected),
-        vertex_bytes=8 * 8,
+        vertex_bytes=10 * 8,
         kernels=(programs, strong),
         needs_weights=lambda result: result.info is not None and is_by_weights(result),
     )

@@ -7,11 +7,16 @@ from typing import Any, TypedDict
 
 from ...partition.numbers import GREATEST_SEED
 from .facts import elsewhere, several
-from .parameters import UNWEIGHTED, Choice, Parameter, Real, Whole
+from .parameters import UNWEIGHTED, Choice, Flag, Parameter, Real, Whole
 from .question import Form
 
 ITERATIONS = 2
 MAX_LEVELS = 100
+
+LEVELS = "level_"
+"""The columns of a hierarchy are named by it and a number from 0 on: ``level_0`` has the smallest
+groups.
+"""
 
 
 class CommunitiesRecord(TypedDict):
@@ -96,6 +101,13 @@ PARAMETERS = (
         1,
         "Seed that decides which vertices move before others.",
     ),
+    Parameter(
+        "hierarchy",
+        Flag(),
+        False,
+        "Also write the groups of each level: columns level_0, level_1 and so on.",
+        "also give the groups of each level: columns ``level_0``, ``level_1`` and so on.",
+    ),
     UNWEIGHTED,
 )
 
@@ -132,6 +144,7 @@ def form_of(method: str, title: str) -> Form:
         name=method,
         title=title,
         columns={"community": "id"},
+        numbered=LEVELS,
         facts={method: CommunitiesRecord, "levels": list[LevelRecord]},
         algorithm=f"algorithms.communities:{method}_of",
         program=f"algorithms.communities:{method}",

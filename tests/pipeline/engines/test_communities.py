@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -28,6 +30,7 @@ from delegraph.pipeline.algorithms.communities import (
     CommunitiesProgram,
     stamp_of,
 )
+from delegraph.pipeline.algorithms.hierarchy import columns_of
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations import contract, spill, tally
 from delegraph.pipeline.ranks.communicator import RankError
@@ -66,8 +69,10 @@ def power_below(most: float) -> float:
     return 2.0 ** (62 - np.frexp(most)[1]) if most else 1.0
 
 
-def wanted_communities(store: Store, question: Communities) -> np.ndarray:
-    """Return the communities by the definition, by global id, as global ids."""
+def wanted_communities(store: Store, question: Communities) -> list[np.ndarray]:
+    """Return the communities by the definition, and the groups of each level, by global id, as
+    global ids.
+    """
     order = store.id_order(Team(1))
     number = np.argsort(order)
     u, v, amounts, scale = amounts_of(store)
@@ -79,7 +84,7 @@ def wanted_communities(store: Store, question: Communities) -> np.ndarray:
         graph.mass[:] = [sum(edges.values()) for edges in graph.edges]
         total = sum(graph.mass)
         factor = question.resolution / total if total else 0.0
-    found = communities(
+    found, hierarchy = communities(
         graph,
         factor,
         question.method == "leiden",
@@ -87,7 +92,7 @@ def wanted_communities(store: Store, question: Communities) -> np.ndarray:
         question.max_levels,
         lambda *place: int(stamp_of(question.seed, *place)),
     )
-    return order[np.array(found, np.uint32)[number]]
+    return [order[np.array(groups, np.uint32)[number]] for groups in (found, *hierarchy)]
 
 
 def program_of(store: Store, question: Communities) -> CommunitiesProgram:
@@ -105,7 +110,13 @@ def check(
     """Check the communities, and return the record of the run."""
     program = program_of(store, question)
     columns, results = run_program(store, program, folder, ranks, on_disk, **options)
-    assert np.array_equal(columns["community"], wanted_communities(store, question))
+    wanted, *hierarchy = wanted_communities(store, question)
+    assert np.array_equal(columns["community"], wanted)
+    if question.hierarchy:
+        levels = columns_of(columns, store.info.vertices)
+        assert [column.name for column in levels] == [f"level_{i}" for i in range(len(hierarchy))]
+        for column, groups in zip(levels, hierarchy, strict=True):
+            assert np.array_equal(column.values[:], groups)
     return results[0].record
 
 
@@ -116,6 +127,7 @@ questions = st.builds(
     st.sampled_from([1, 2, None]),
     st.sampled_from([100, 100, 1]),
     st.integers(0, 3),
+    st.booleans(),
 )
 
 
@@ -139,6 +151,7 @@ def test_against_the_definition(graph, options, question, ranks, on_disk, kind, 
         if narrowed:
             monkeypatch.setattr(tally, "WINDOW_EDGES", 50)
             monkeypatch.setattr(tally, "_TABLES_BYTES", 0)
+            monkeypatch.setattr(levels, "_TABLE_BYTES", 0)
             monkeypatch.setattr(kernels, "_LEAST_SLOTS", 16)
             monkeypatch.setattr(tally, "_SHORT", 50)
         if spilled:
@@ -171,7 +184,8 @@ def test_each_round_on_each_engine(tmp_path, method, name):
         src, dst = random_edges(seed, 150, 300)
         weight = np.random.default_rng(seed).integers(1, 4, len(src)) if seed % 2 else None
         store = stored(folder, src, dst, options, weight)
-        check(store, Communities(method, iterations=2), folder / "out", ranks, on_disk)
+        question = Communities(method, iterations=2, hierarchy=True)
+        check(store, question, folder / "out", ranks, on_disk)
         below = Communities(method, 0.1, "cpm", max_levels=1)  # which may fall into parts
         check(store, below, folder / "below", ranks, on_disk)
 
@@ -190,7 +204,8 @@ def test_each_round_goes_on_from_the_one_before(tmp_path):
     """
     src, dst = random_edges(1, 300, 600)
     store = stored(tmp_path, src, dst, BuildOptions(partitions=3, threshold=8))
-    question, cuts, is_whole = Communities("leiden", iterations=2), 0, False
+    question = Communities("leiden", iterations=2, hierarchy=True)
+    cuts, is_whole = 0, False
     engines = itertools.cycle([(1, False), (3, False), (2, True)])
     while not is_whole:
         ranks, on_disk = next(engines)
@@ -334,6 +349,36 @@ def test_the_quality_of_another_graph(edge_list, tmp_path, other):
     verdict = delegraph.validate(path, tmp_path / "out", weight="weight")
     assert [rule["rule"] for rule in verdict["rules"]] == [4]
     assert delegraph.validate(edges, tmp_path / "out", weight="weight")["valid"]
+
+
+@pytest.mark.parametrize("method", ["leiden", slow("louvain")])
+def test_a_hierarchy(edge_list, tmp_path, method):
+    """Each level has at most half as many groups as the one below it, and no level stands twice."""
+    src, dst = random_edges(6, 600, 900)
+    edges, out = edge_list(src, dst), tmp_path / "out"
+    getattr(delegraph, method)(edges, output=out, hierarchy=True)
+    table = pq.read_table(out)
+    levels = [f"level_{i}" for i in range(table.num_columns - 2)]
+    assert table.column_names == ["vertex", "community", *levels]
+    groups = [len(pc.unique(table[column])) for column in levels]
+    assert len(groups) > 1
+    assert all(2 * more <= less for less, more in pairwise(groups))
+    assert len(pc.unique(table["community"])) < groups[-1]
+    assert delegraph.validate(edges, out)["valid"]
+
+
+def test_a_hierarchy_that_does_not_nest(edge_list, tmp_path):
+    """Groups that lie in several of the next level, or that edges do not connect, are found."""
+    src, dst = random_edges(6, 600, 900)
+    edges, out = edge_list(src, dst), tmp_path / "out"
+    delegraph.leiden(edges, output=out, hierarchy=True)
+    (file,) = out.glob("*.parquet")
+    table = pq.read_table(file)
+    for name, other, broken in (("level_0", "community", {4, 5}), ("level_1", "vertex", {4, 5})):
+        changed = table.set_column(table.column_names.index(name), name, table[other])
+        pq.write_table(changed.replace_schema_metadata(table.schema.metadata), file)
+        rules = {rule["rule"] for rule in delegraph.validate(edges, out)["rules"]}
+        assert broken <= rules
 
 
 @pytest.mark.parametrize("text", [False, True])
