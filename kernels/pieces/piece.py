@@ -6,6 +6,7 @@ A subgraph numbers its rows and its targets. A *segment* holds the state of vert
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,13 @@ class Piece(NamedTuple):
     def unweighted(self) -> Piece:
         """Return the piece without weights."""
         return self._replace(weights=NO_WEIGHTS)
+
+    def parts(self, edges: int) -> Iterator[Piece]:
+        """Yield pieces of so many edges each, or fewer, that together have all edges at hand."""
+        for first in range(0, len(self.targets), edges):
+            at = slice(first, first + edges)
+            targets, begin = self.targets[at], self.begin + first
+            yield Piece(self.offsets, targets, begin, begin + len(targets), self.weights[at])
 
 
 class Start(NamedTuple):

@@ -299,6 +299,8 @@ class _Search:
         seconds: float,
     ) -> None:
         inside = int(within.sum(dtype=np.uint64)) + int(level.inside.sum(dtype=np.uint64))
+        is_community = np.zeros(level.count, np.bool_)
+        is_community[level.label] = True
         totals = np.zeros(level.count, np.uint64)
         np.add.at(totals, level.label, level.mass)
         self.levels.append(
@@ -307,7 +309,7 @@ class _Search:
                 level=depth,
                 vertices=level.count,
                 on_disk=level.on_disk,
-                communities=int(np.count_nonzero(np.bincount(level.label))),
+                communities=int(np.count_nonzero(is_community)),
                 quality=self._quality(inside, totals.astype(np.float64)),
                 rounds=rounds,
                 moves=moves,
@@ -317,15 +319,18 @@ class _Search:
 
     def _quality(self, inside: int, totals: NDArray[np.float64]) -> float | None:
         """Return the quality of communities. inside: what the edges inside them amount to, in both
-        directions. totals: their masses. None if no edge has a weight.
+        directions. totals: their masses, which are overwritten. None if no edge has a weight.
         """
         program = self._program
         if program.objective == "cpm":
-            pairs = float((totals * (totals - 1)).sum()) / 2
+            totals *= totals - 1
+            pairs = float(totals.sum()) / 2
             return inside / self._scale / 2 - program.resolution * pairs
         if not self._total:
             return None
-        expected = float(((totals / self._total) ** 2).sum())
+        totals /= self._total
+        totals *= totals
+        expected = float(totals.sum())
         return inside / self._total - program.resolution * expected
 
     def _quality_of_all(self, level: Level) -> float | None:

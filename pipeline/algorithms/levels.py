@@ -45,7 +45,7 @@ from ...kernels.programs.communities import (
     split,
 )
 from ..engines.operations.contract import PairSums, add_pairs
-from ..engines.operations.operations import Operations
+from ..engines.operations.operations import WINDOW, Operations
 from ..engines.operations.spill import Pairs, Spill, write_rows
 from ..engines.operations.tally import Pickers, PlacedRule
 from ..engines.operations.vectors import Vector, VectorType
@@ -141,9 +141,12 @@ class Level(ABC):
         that are tied to their communities may join others: their edges into the community amount to
         what the masses make one expect, at least. within: what these edges amount to.
         """
-        others = (self._totals[self.label] - self.mass).astype(np.float64)
-        expected = self.mass.astype(np.float64) * self.factor * others
-        self._alone = (within > 0) & (within.astype(np.float64) >= expected)
+        self._alone = np.empty(self.count, np.bool_)
+        for first in range(0, self.count, WINDOW):  # so that little memory is taken
+            at = slice(first, first + WINDOW)
+            others = (self._totals[self.label[at]] - self.mass[at]).astype(np.float64)
+            expected = self.mass[at].astype(np.float64) * self.factor * others
+            self._alone[at] = (within[at] > 0) & (within[at].astype(np.float64) >= expected)
         self.refined = np.arange(len(self.label), dtype=np.uint32)
         self._totals = self.mass.copy()
         self._set_labels(self.refined)

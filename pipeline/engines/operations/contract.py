@@ -46,6 +46,9 @@ _WAITING = 4
 LEAST_PAIRS = 1 << 18
 """Number of pairs that a rank may always hold."""
 
+_EDGES_AT_ONCE = 1 << 16
+"""The most edges that a thread makes pairs of at once."""
+
 _PAIRS_AT_ONCE = 1 << 18
 """The most pairs that ranks send at once."""
 
@@ -177,10 +180,11 @@ def add_pairs(
     """
 
     def collect(piece: Piece, *_: Any) -> None:
-        room = len(piece.targets)
-        keys, sums = np.empty(room, np.uint64), np.empty(room, np.uint64)
-        count = collect_pairs(amounts, piece, *ends, *other_ends, directed, loops, keys, sums)
-        found.add(keys[:count], sums[:count])
+        for part in piece.parts(_EDGES_AT_ONCE):
+            room = len(part.targets)
+            keys, sums = np.empty(room, np.uint64), np.empty(room, np.uint64)
+            count = collect_pairs(amounts, part, *ends, *other_ends, directed, loops, keys, sums)
+            found.add(keys[:count], sums[:count])
 
     return rows.every(team, collect).read
 
