@@ -210,8 +210,8 @@ class _Search:
             above, level = number[above], contracted
         moves = sum(level["moves"] for level in self.levels if level["iteration"] == first + 1)
         partition, (moves,) = self._from_first([partition, np.array([moves])])
-        self.is_stable = not moves
         partition = _named_by_least(partition)
+        self.is_stable = not moves and np.array_equal(partition, self.partition)
         self.hierarchy.end(len(np.unique(partition)))
         return partition
 
@@ -526,6 +526,7 @@ class Communities:
         of_levels = {f"{LEVELS}{i}": one for i, one in enumerate(given.record["qualities"])}
         qualities = {"quality": record["quality"], **of_levels}
         measured = {name: one for name, one in qualities.items() if one is not None}
+        measured |= {"stable": 1.0} if record["stable"] else {}
         return Answer(columns, facts, group_sizes=group_sizes, measured=measured)
 
 
