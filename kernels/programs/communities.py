@@ -18,7 +18,7 @@ from ..base.compiled import i64s, inlined, kernel, u8s, u32s, u64, u64s
 from ..base.intrinsics import prefetch
 from ..base.turns import come, take
 from ..pieces.operators import BEST_GAIN, LISTED_AMOUNTS, SCALED_WEIGHTS, UNIT_AMOUNTS, amount
-from ..pieces.piece import PIECE
+from ..pieces.piece import PIECE, WIDE_PIECE
 from ..pieces.tally import (
     NO_LABEL,
     TABLE,
@@ -163,7 +163,7 @@ def _fetch_ahead(rule, piece, label, listed, i):
 
 @kernel(BEST_GAIN, UNIT_AMOUNTS, PIECE, u32s, u32s, u8s, u32s, TABLE, i64s)
 @kernel(BEST_GAIN, SCALED_WEIGHTS, PIECE, u32s, u32s, u8s, u32s, TABLE, i64s)
-@kernel(BEST_GAIN, LISTED_AMOUNTS, PIECE, u32s, u32s, u8s, u32s, TABLE, i64s, allocates=False)
+@kernel(BEST_GAIN, LISTED_AMOUNTS, WIDE_PIECE, u32s, u32s, u8s, u32s, TABLE, i64s, allocates=False)
 def pick_moves(rule, amounts, piece, listed, label, marked, picks, table, taken):
     """Pick a community for each listed vertex, by several threads at once: see turns.py. Returns
     how many edges the thread looked at.
@@ -239,7 +239,7 @@ def mark_neighbours(piece, moved, marked, taken):
 
 @kernel(UNIT_AMOUNTS, PIECE, u32s, u64s, i64s)
 @kernel(SCALED_WEIGHTS, PIECE, u32s, u64s, i64s)
-@kernel(LISTED_AMOUNTS, PIECE, u32s, u64s, i64s, allocates=False)
+@kernel(LISTED_AMOUNTS, WIDE_PIECE, u32s, u64s, i64s, allocates=False)
 def add_inside(amounts, piece, label, inside, taken):
     """Add up, for each vertex, its edges to vertices with the same label, by several threads at
     once. inside: uint64, receives the sums.
@@ -322,7 +322,7 @@ def _add_members(amounts, piece, members, first, stop, label, keys, sums, used):
 
 @kernel(UNIT_AMOUNTS, PIECE, u32s, i64s, u32s, i64s, TABLE, i64s)
 @kernel(SCALED_WEIGHTS, PIECE, u32s, i64s, u32s, i64s, TABLE, i64s)
-@kernel(LISTED_AMOUNTS, PIECE, u32s, i64s, u32s, i64s, TABLE, i64s, allocates=False)
+@kernel(LISTED_AMOUNTS, WIDE_PIECE, u32s, i64s, u32s, i64s, TABLE, i64s, allocates=False)
 def count_contracted(amounts, piece, label, bounds, members, degrees, table, taken):
     """Count the other labels that vertices of each label have edges to, by several threads at once.
 
@@ -349,7 +349,18 @@ def count_contracted(amounts, piece, label, bounds, members, degrees, table, tak
 @kernel(UNIT_AMOUNTS, PIECE, u32s, i64s, u32s, i64s, u32s, u64s, u64s, TABLE, i64s)
 @kernel(SCALED_WEIGHTS, PIECE, u32s, i64s, u32s, i64s, u32s, u64s, u64s, TABLE, i64s)
 @kernel(
-    LISTED_AMOUNTS, PIECE, u32s, i64s, u32s, i64s, u32s, u64s, u64s, TABLE, i64s, allocates=False
+    LISTED_AMOUNTS,
+    WIDE_PIECE,
+    u32s,
+    i64s,
+    u32s,
+    i64s,
+    u32s,
+    u64s,
+    u64s,
+    TABLE,
+    i64s,
+    allocates=False,
 )
 def fill_contracted(
     amounts, piece, label, bounds, members, into, targets, of_edges, inside, table, taken

@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from ...kernels.pieces.operators import (
     AmountsWithin,
     BestGain,
     LeastWithin,
+    ListedAmounts,
     Or,
     ScaledWeights,
     UnitAmounts,
@@ -36,6 +38,7 @@ from ...partition.store.manifest import GraphInfo
 from ..engines.operations.contract import CONTRACTING, contraction_bytes
 from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import ProgramResult, Tell
+from ..engines.operations.spill import Spill
 from ..engines.operations.tally import tally_bytes
 from ..engines.operations.vectors import Counts, Vector, links_bytes, vectors_bytes
 from ..questions.communities import (
@@ -59,6 +62,7 @@ from .levels import (
     TABLES_BYTES,
     TURNS,
     WORDS,
+    Contractions,
     Level,
     MemoryLevel,
     SpreadLevel,
@@ -113,8 +117,9 @@ class CommunitiesProgram:
         return communities_bytes(counts) + (hierarchy_bytes(counts) if self.hierarchy else 0)
 
     def run(self, operations: Operations, tell: Tell) -> ProgramResult:
-        search = _Search(self, operations, tell)
-        search.run()
+        with Spill(operations.scratch, partial(operations.note, 0)) as spill:
+            search = _Search(self, operations, tell, spill)
+            search.run()
         labels = search.order[search.partition]  # global ids, by number
         community = operations.vector(NUMBERS)
         operations.put(community, search.order, labels)
@@ -152,8 +157,11 @@ class _Search:
     Only level 0 is saved: the levels above it are small, and found again.
     """
 
-    def __init__(self, program: CommunitiesProgram, operations: Operations, tell: Tell) -> None:
+    def __init__(
+        self, program: CommunitiesProgram, operations: Operations, tell: Tell, spill: Spill
+    ) -> None:
         self._program, self._operations, self._tell = program, operations, tell
+        self._contractions = Contractions(operations, spill)
         self.order = operations.id_order()
         n = operations.graph.vertices
         self._saved = {
@@ -298,6 +306,7 @@ class _Search:
                 iteration=self._at.iteration + 1,
                 level=depth,
                 vertices=level.count,
+                on_disk=level.on_disk,
                 communities=int(np.count_nonzero(np.bincount(level.label))),
                 quality=self._quality(inside, totals.astype(np.float64)),
                 rounds=rounds,
@@ -349,12 +358,11 @@ class _Search:
 
     def _level_of_graph(self) -> Level:
         operations, rows = self._operations, self._operations.whole
-        if rows is None:
-            return SpreadLevel(operations, UnitAmounts(), self.order)
         inside = np.zeros(operations.graph.vertices, np.uint64)
-        room = operations.extra_bytes + ROOM
-        given = operations.team, rows.piece, UnitAmounts(), inside, room, self.order
-        return MemoryLevel(*given, operations.note)
+        if rows is None:
+            given = operations, UnitAmounts(), self.order, inside
+            return SpreadLevel(self._contractions, *given)
+        return MemoryLevel(self._contractions, rows.piece, UnitAmounts(), inside, self.order)
 
     @property
     def weight_unit(self) -> float | None:
@@ -414,8 +422,8 @@ def _named_by_least(label: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def calls_of(amounts: type) -> Calls:
-    spread = BestGain, amounts, AmountsWithin, LeastWithin, Or
-    return Calls(spread, (kernels, *CONTRACTING, tree_sizes), whole=(amounts,))
+    spread = BestGain, amounts, ListedAmounts, AmountsWithin, LeastWithin, Or
+    return Calls(spread, (kernels, *CONTRACTING, tree_sizes), whole=(amounts,), spills=True)
 
 
 def communities_bytes(counts: Counts) -> int:

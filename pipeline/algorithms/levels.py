@@ -2,20 +2,20 @@
 between communities that each is contracted to.
 
 Arrays of a level are by number. At level 0 numbers follow the user's ids, and all ranks hold the
-arrays; the levels above are in the memory of one rank. So whatever is decided is the same on every
-engine (kernels/programs/communities.py).
+arrays; the first rank alone has the levels above, in memory, or on disk where their edges do not
+fit. So whatever is decided is the same on every engine (kernels/programs/communities.py).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
+from ...kernels.base.numbering import by_rule
 from ...kernels.base.team import Team
 from ...kernels.base.turns import no_turns
 from ...kernels.pieces.operators import (
@@ -44,11 +44,15 @@ from ...kernels.programs.communities import (
     pick_moves,
     split,
 )
-from ...partition.disk.memory import format_bytes
-from ...partition.errors import LimitError
+from ..engines.operations.contract import PairSums, add_pairs
 from ..engines.operations.operations import Operations
+from ..engines.operations.spill import Pairs, Spill, write_rows
 from ..engines.operations.tally import Pickers, PlacedRule
 from ..engines.operations.vectors import Vector, VectorType
+from ..engines.ranks.edges import Rows, RowsOnDisk
+from ..engines.ranks.graph import graph_of_rows
+from ..ranks.communicator import SingleCommunicator
+from ..run import ending
 
 NUMBERS = VectorType(np.uint32)
 LABELS = VectorType(np.uint32, ghosts=True)
@@ -58,7 +62,10 @@ TURNS = VectorType(np.uint8, ghosts=True)
 _MARKED = Or(np.uint64(0), np.uint64(1))
 
 ROOM = 16 << 20
-"""Bytes that a graph between communities may always take."""
+"""Bytes that the edges of a graph between communities may always take in memory."""
+
+MOST_READERS = 16
+"""The most threads that read a level on disk."""
 
 _ALONE = Team(1)
 _NO_BOUNDS = np.empty(0, np.uint32)
@@ -80,10 +87,12 @@ class Level(ABC):
     amounts: what its edges amount to. inside: uint64, what the edges inside each vertex amount to,
     in both directions. mass: uint64, of each vertex. factor: as in BestGain. label: uint32, the
     community of each vertex: the number of some vertex. refined: the same, of parts of communities.
+    on_disk: whether the edges are read from disk.
     """
 
     mass: NDArray[np.uint64]
     factor: float
+    on_disk: bool
 
     def __init__(self, amounts: Amounts, inside: NDArray[np.uint64]) -> None:
         self.amounts, self.inside = amounts, inside
@@ -188,9 +197,10 @@ class Level(ABC):
         """
 
     @abstractmethod
-    def contract(self, label: NDArray[np.uint32], labels: int) -> MemoryLevel | None:
+    def contract(self, label: NDArray[np.uint32], labels: int) -> Level | None:
         """Return the graph between labels, which are the numbers below ``labels``; None on ranks
-        other than the first. Raises LimitError if it does not fit memory.
+        other than the first. Of this level, the labels and masses are left; ``begin`` renews level
+        0.
         """
 
     @abstractmethod
@@ -232,27 +242,95 @@ class Level(ABC):
         """
 
 
-class MemoryLevel(Level):
-    """A level in memory. piece: its rows, by place. room: bytes that the graph which this one is
-    contracted to may take. order: the place of each number; None where they are the same. note:
-    called with numbers of edges that were looked at.
+class Contractions(NamedTuple):
+    """What contractions have in common. ground: the operations of level 0. spill: for the files of
+    levels on disk.
     """
+
+    ground: Operations
+    spill: Spill
+
+    @property
+    def room(self) -> int:
+        """Return the bytes that the edges of levels above level 0 may take in memory."""
+        return self.ground.extra_bytes + ROOM
+
+    def pair_sums(self, labels: int, extra_bytes: int) -> PairSums:
+        """Return sums of pairs of labels that make a level, of which there are none yet. labels:
+        their number. extra_bytes: as in PairSums.
+        """
+        is_first = self.ground.communicator.rank == 0
+        return PairSums(labels, extra_bytes, spill=self.spill, both_ways=is_first)
+
+    def level_of(self, found: PairSums, labels: int, room: int) -> Level:
+        """Return the level whose edges are pairs of labels, of which those inside a label count
+        twice. room: bytes that its edges may take in memory.
+        """
+        pairs = found.held()
+        if pairs is None or 2 * _EDGE_BYTES * len(pairs.keys) > room:
+            return self._level_on_disk(found, labels)
+        level = self._level_in_memory(pairs, labels)
+        self.spill.clear()
+        return level
+
+    def _level_in_memory(self, pairs: Pairs, labels: int) -> MemoryLevel:
+        is_inside = pairs.keys >> np.uint64(32) == pairs.keys & np.uint64(0xFFFFFFFF)
+        inside = np.zeros(labels, np.uint64)
+        inside[pairs.keys[is_inside].astype(np.uint32)] = pairs.sums[is_inside]
+        keys, pair_sums = pairs.keys[~is_inside], pairs.sums[~is_inside]
+        first, other = (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
+        degrees = np.bincount(first, minlength=labels) + np.bincount(other, minlength=labels)
+        offsets, edges = _offsets(degrees), 2 * len(first)
+        targets, sums = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
+        fill_rows(first, other, pair_sums, offsets[:-1].astype(np.int64), targets, sums)
+        piece = Piece(offsets, targets, 0, edges, sums)
+        return MemoryLevel(self, piece, ListedAmounts(), inside)
+
+    def _level_on_disk(self, found: PairSums, labels: int) -> SpreadLevel:
+        ground, runs = self.ground, found.put_away()
+        self.spill.clear(keep=runs.folder)
+        offsets = [a.rows.offsets.dtype for a in ground.graph.adjacencies]
+        widest = max(offsets, key=lambda dtype: dtype.itemsize)  # kernels are compiled for it
+        rows, inside = write_rows(runs.folder, labels, runs.merged(), widest, self._check)
+        operations = Operations(
+            graph_of_rows(rows),
+            SingleCommunicator(),
+            Team(min(ground.team.threads, MOST_READERS)),
+            directed=False,
+            extra_bytes=ground.extra_bytes,
+            note=ground.note,
+        )
+        order = np.arange(labels, dtype=np.uint32)
+        return SpreadLevel(self, operations, ListedAmounts(), order, inside)
+
+    def _check(self) -> None:
+        """Raise an error if the run has to end: a level on disk may take long, and is not saved."""
+        communicator = self.ground.communicator
+        communicator.check()
+        if communicator.size == 1 and ending.asked():
+            raise KeyboardInterrupt
+
+
+class MemoryLevel(Level):
+    """A level in memory. piece: its rows, by place. order: the place of each number at level 0;
+    None at other levels, where they are the same.
+    """
+
+    on_disk = False
 
     def __init__(
         self,
-        team: Team,
+        contractions: Contractions,
         piece: Piece,
         amounts: Amounts,
         inside: NDArray[np.uint64],
-        room: int,
         order: NDArray[np.uint32] | None = None,
-        note: Callable[[int], None] = lambda edges: None,
     ) -> None:
         super().__init__(amounts, inside)
+        team = contractions.ground.team
         self._team = team if len(piece.targets) > _SERIAL_EDGES else Team(1)
-        self._all_threads = team
+        self._contractions, self._note = contractions, contractions.ground.note
         self._piece = piece
-        self._room, self._note = room, note
         self._is_ground = order is not None
         self._order = self._numbers = np.arange(self.count, dtype=np.uint32)
         if order is not None:
@@ -265,9 +343,10 @@ class MemoryLevel(Level):
         self._tables: list[Table] = []
 
     @property
-    def bytes(self) -> int:
-        """Return the bytes of the edges."""
-        return _EDGE_BYTES * len(self._piece.targets)
+    def _room(self) -> int:
+        """Return the bytes that may be held beside this level."""
+        bytes_here = 0 if self._is_ground else _EDGE_BYTES * len(self._piece.targets)
+        return self._contractions.room - bytes_here
 
     def sums_within(self) -> NDArray[np.uint64]:
         return self._add_inside(self._labels)
@@ -278,10 +357,10 @@ class MemoryLevel(Level):
     def split(self) -> NDArray[np.uint32]:
         self._set_labels(self.label)
         part, queue = np.empty((2, self.count), np.uint32)
-        split(self._piece, self._labels, part, queue)
+        split(self._piece.unweighted, self._labels, part, queue)
         return self._numbers[part][self._order]
 
-    def contract(self, label: NDArray[np.uint32], labels: int) -> MemoryLevel:
+    def contract(self, label: NDArray[np.uint32], labels: int) -> Level:
         self._tables.clear()
         by_place = label[self._numbers]
         bounds, members = np.empty(labels + 1, np.int64), np.empty(self.count, np.uint32)
@@ -292,16 +371,25 @@ class MemoryLevel(Level):
         self._run(tables, count_contracted, *lists, degrees)
         offsets = _offsets(degrees)
         edges = int(offsets[-1])
-        check_room(edges, self._room)
-        targets, of_edges = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
+        if _EDGE_BYTES * edges > self._room:
+            tables.clear()
+            return self._contract_by_pairs(by_place, labels)
+        targets, sums = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
         inside = np.zeros(labels, np.uint64)
         into = offsets[:-1].astype(np.int64)
-        self._run(tables, fill_contracted, *lists, into, targets, of_edges, inside)
+        self._run(tables, fill_contracted, *lists, into, targets, sums, inside)
         np.add.at(inside, label, self.inside)
-        piece = Piece(offsets, targets, 0, edges)
-        room = self._room - _EDGE_BYTES * edges + (0 if self._is_ground else self.bytes)
-        amounts = ListedAmounts(of_edges)
-        return MemoryLevel(self._all_threads, piece, amounts, inside, room, None, self._note)
+        piece = Piece(offsets, targets, 0, edges, sums)
+        return MemoryLevel(self._contractions, piece, ListedAmounts(), inside)
+
+    def _contract_by_pairs(self, by_place: NDArray[np.uint32], labels: int) -> Level:
+        found = self._contractions.pair_sums(labels, self._room - ROOM)
+        offsets, targets, _, _, weights = self._piece
+        rows, ends = Rows(offsets, targets, weights), (by_rule(), by_place)
+        add_pairs(found, rows, self._contractions.ground.team, self.amounts, ends, ends)
+        level = self._contractions.level_of(found, labels, self._room)
+        np.add.at(level.inside, by_place[self._order], self.inside)
+        return level
 
     def _add_inside(self, by_place: NDArray[np.uint32]) -> NDArray[np.uint64]:
         sums = np.empty(self.count, np.uint64)
@@ -330,7 +418,9 @@ class MemoryLevel(Level):
         places = self._order[vertices]
         team = self._team if len(places) > VERTICES_A_TURN else _ALONE
         taken = no_turns(team.threads)
-        self._note(sum(team.run(mark_neighbours, self._piece, places, self._marked, taken)))
+        self._note(
+            sum(team.run(mark_neighbours, self._piece.unweighted, places, self._marked, taken))
+        )
 
     def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:
         marked = self._marked if chosen is None else chosen[self._numbers].view(np.uint8)
@@ -370,18 +460,46 @@ class MemoryLevel(Level):
 
 
 class SpreadLevel(Level):
-    """Level 0 by operations: on disk, in several subgraphs, or of several ranks. order: the global
-    id of each number.
+    """A level by operations: on disk, or level 0 in several subgraphs, or of several ranks. order:
+    the global id of each number.
     """
 
-    def __init__(self, operations: Operations, amounts: Amounts, order: NDArray[np.uint32]) -> None:
-        super().__init__(amounts, np.zeros(operations.graph.vertices, np.uint64))
+    def __init__(
+        self,
+        contractions: Contractions,
+        operations: Operations,
+        amounts: Amounts,
+        order: NDArray[np.uint32],
+        inside: NDArray[np.uint64],
+    ) -> None:
+        super().__init__(amounts, inside)
+        self._contractions = contractions
         self._operations, self._order = operations, order
+        adjacencies = operations.graph.adjacencies
+        self.on_disk = any(isinstance(a.rows, RowsOnDisk) for a in adjacencies)
+        self._is_freed = True
+        self._make_vectors()
+
+    def _make_vectors(self) -> None:
+        if not self._is_freed:
+            return
+        operations, self._is_freed = self._operations, False
         self._numbers, self._picked = (operations.vector(NUMBERS) for _ in range(2))
         self._labels = operations.vector(LABELS)
         self._word, self._marks = operations.vector(WORDS), operations.vector(WORDS)
         self._turns = operations.vector(TURNS)
-        operations.put_numbers(self._numbers, order)
+        operations.put_numbers(self._numbers, self._order)
+
+    def _free(self) -> None:
+        """Free what the levels above may need room for."""
+        del self._numbers, self._picked, self._labels, self._word, self._marks, self._turns
+        self._is_freed = True
+        self._operations.forget_tallies()
+        self.refined, self._totals = self.refined[:0], self._totals[:0]
+
+    def begin(self, label: NDArray[np.uint32]) -> None:
+        self._make_vectors()
+        super().begin(label)
 
     def sums_within(self) -> NDArray[np.uint64]:
         def set_word(word: Any, label: Any) -> None:
@@ -417,24 +535,18 @@ class SpreadLevel(Level):
         self._marks.fill(0)
         return part
 
-    def contract(self, label: NDArray[np.uint32], labels: int) -> MemoryLevel | None:
-        operations, team = self._operations, self._operations.team
+    def contract(self, label: NDArray[np.uint32], labels: int) -> Level | None:
+        operations, contractions = self._operations, self._contractions
         self._set_labels(label)
-        pairs = operations.contract(self._labels, self.amounts, loops=True)
+        found = contractions.pair_sums(labels, operations.extra_bytes)
+        operations.add_pairs(found, self._labels, self.amounts, loops=True)
+        self._free()
         if operations.communicator.rank:
             return None
-        is_inside = pairs.first == pairs.other
-        inside = np.zeros(labels, np.uint64)
-        inside[pairs.first[is_inside]] = pairs.sums[is_inside] * np.uint64(2)
-        first, other, sums = (part[~is_inside] for part in pairs)
-        check_room(2 * len(first), operations.extra_bytes + ROOM)
-        degrees = np.bincount(first, minlength=labels) + np.bincount(other, minlength=labels)
-        offsets, edges = _offsets(degrees), 2 * len(first)
-        targets, of_edges = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
-        fill_rows(first, other, sums, offsets[:-1].astype(np.int64), targets, of_edges)
-        piece, amounts = Piece(offsets, targets, 0, edges), ListedAmounts(of_edges)
-        room = operations.extra_bytes + ROOM - _EDGE_BYTES * edges
-        return MemoryLevel(team, piece, amounts, inside, room, None, operations.note)
+        level = contractions.level_of(found, labels, contractions.room)
+        if self.inside.any():
+            np.add.at(level.inside, label, self.inside)
+        return level
 
     def _add_within(self) -> NDArray[np.uint64]:
         self._marks.fill(0)
@@ -461,6 +573,8 @@ class SpreadLevel(Level):
         self._operations.put(self._labels, self._order[vertices], labels)
 
     def marks(self) -> NDArray[np.uint8]:
+        if self._is_freed:  # no vertex was marked any more
+            return np.zeros(self.count, np.uint8)
         return self._by_number(self._marks).astype(np.uint8)
 
     def set_marks(self, marks: NDArray[np.uint8]) -> None:
@@ -526,15 +640,6 @@ def _is_other(numbers: Any, picked: Any, label: Any) -> Any:
 def _make_tables(labels: int, count: int) -> list[Table]:
     room = min(_TABLE_BYTES, TABLES_BYTES // count)
     return [make_table(labels, room) for _ in range(count)]
-
-
-def check_room(edges: int, room: int) -> None:
-    """Check that the edges of a contracted graph, in both directions, fit some bytes."""
-    if _EDGE_BYTES * edges > room:
-        more = format_bytes(_EDGE_BYTES * edges - room)
-        raise LimitError(
-            f"the graph between communities does not fit the memory limit: give {more} more"
-        )
 
 
 def _offsets(degrees: NDArray[np.int64]) -> NDArray[np.unsignedinteger]:

@@ -45,13 +45,14 @@ class CommunitiesRecord(TypedDict):
 
 
 class LevelRecord(TypedDict):
-    """A level of an iteration. vertices: of the level's graph. communities, quality: after the last
-    round of moves.
+    """A level of an iteration. vertices: of the level's graph. on_disk: whether its edges were read
+    from disk. communities, quality: after the last round of moves.
     """
 
     iteration: int
     level: int
     vertices: int
+    on_disk: bool
     communities: int
     quality: float | None
     rounds: int

@@ -23,7 +23,6 @@ from delegraph.kernels.base.team import Team
 from delegraph.kernels.pieces import tally as kernels
 from delegraph.kernels.reference_communities import Weighted, communities
 from delegraph.partition.disk.outputs import facts_of, mark
-from delegraph.partition.errors import LimitError
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms import levels
@@ -35,7 +34,7 @@ from delegraph.pipeline.algorithms.communities import (
 )
 from delegraph.pipeline.algorithms.hierarchy import columns_of
 from delegraph.pipeline.build.prepare import BuildOptions
-from delegraph.pipeline.engines.operations import tally
+from delegraph.pipeline.engines.operations import contract, spill, tally
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import edges_of, graphs, random_edges, store_options
@@ -109,9 +108,10 @@ def check(
     ranks: int = 1,
     on_disk: bool = False,
     **options,
-) -> None:
+) -> dict[str, Any]:
+    """Check the communities, and return the record of the run."""
     program = program_of(store, question)
-    columns, _ = run_program(store, program, folder, ranks, on_disk, **options)
+    columns, results = run_program(store, program, folder, ranks, on_disk, **options)
     wanted, *hierarchy = wanted_communities(store, question)
     assert np.array_equal(columns["community"], wanted)
     if question.hierarchy:
@@ -119,6 +119,7 @@ def check(
         assert [column.name for column in levels] == [f"level_{i}" for i in range(len(hierarchy))]
         for column, groups in zip(levels, hierarchy, strict=True):
             assert np.array_equal(column.values[:], groups)
+    return results[0].record
 
 
 questions = st.builds(
@@ -141,8 +142,9 @@ questions = st.builds(
     on_disk=st.booleans(),
     kind=st.sampled_from([None, *WEIGHTS]),
     narrowed=st.booleans(),
+    spilled=st.booleans(),
 )
-def test_against_the_definition(graph, options, question, ranks, on_disk, kind, narrowed):
+def test_against_the_definition(graph, options, question, ranks, on_disk, kind, narrowed, spilled):
     src, dst, _, _ = graph
     if not len(src):
         return
@@ -154,6 +156,8 @@ def test_against_the_definition(graph, options, question, ranks, on_disk, kind, 
             monkeypatch.setattr(levels, "_TABLE_BYTES", 0)
             monkeypatch.setattr(kernels, "_LEAST_SLOTS", 16)
             monkeypatch.setattr(tally, "_SHORT", 50)
+        if spilled:
+            without_room(monkeypatch)
         undirected = dataclasses.replace(options, directed=False)
         store = stored(Path(place), src, dst, undirected, weight)
         check(store, question, Path(place) / "out", min(ranks, store.info.partitions), on_disk)
@@ -271,13 +275,37 @@ def test_resolution_0_gives_components(edge_list):
         assert found["community"].to_pylist() == wanted["component"].to_pylist()
 
 
-def test_a_graph_of_communities_that_does_not_fit(tmp_path, monkeypatch):
-    """A graph between communities that does not fit is told with the bytes that are missing."""
-    monkeypatch.setattr(levels, "ROOM", 1000)
-    src, dst = random_edges(1, 400, 3000)
-    store = stored(tmp_path, src, dst, BuildOptions(partitions=3))
-    with pytest.raises((LimitError, RankError), match=r"give .* more"):
-        check(store, Communities("leiden"), tmp_path / "out")
+def without_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave no memory for levels above level 0, and little for the pairs that make them."""
+    monkeypatch.setattr(levels, "ROOM", 0)
+    monkeypatch.setattr(contract, "LEAST_PAIRS", 20)
+    monkeypatch.setattr(spill, "_RUNS_AT_ONCE", 3)
+
+
+@pytest.mark.parametrize("name", mostly_slow(LAYOUTS, "memory", "disk", "delegates"))
+def test_levels_on_disk(tmp_path, monkeypatch, name):
+    """Levels that do not fit memory are read from disk, each made from the one below."""
+    without_room(monkeypatch)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    options, ranks, on_disk = LAYOUTS[name]
+    src, dst = random_edges(2, 150, 300)
+    store = stored(tmp_path, src, dst, options, np.arange(300) % 3)
+    before = {path.name for path in tmp_path.iterdir()}
+    record = check(store, Communities("leiden"), tmp_path / "out", ranks, on_disk)
+    assert [level["on_disk"] for level in record["levels"]] == [on_disk, True, True, True]
+    assert record["read"] > 0
+    assert {path.name for path in tmp_path.iterdir()} == before | {"out"}
+
+
+def test_levels_on_disk_and_in_memory(tmp_path, monkeypatch):
+    """A level that does not fit memory is contracted to one that does, and that one to another."""
+    monkeypatch.setattr(levels, "ROOM", 2500)
+    store = stored(tmp_path, *random_edges(2, 150, 300), BuildOptions())
+    for on_disk in (False, True):
+        out = tmp_path / str(on_disk)
+        record = check(store, Communities("louvain"), out, on_disk=on_disk)
+        places = [level["on_disk"] for level in record["levels"]]
+        assert places[:3] == [on_disk, True, False]
 
 
 @pytest.mark.parametrize("seed", [1, slow(2)])
