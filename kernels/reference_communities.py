@@ -50,7 +50,7 @@ def communities(
     """
     found, hierarchy = list(range(len(graph.mass))), []
     for iteration in range(iterations):
-        level, label, up, moves = graph, found, list(range(len(found))), 0
+        before, level, label, up, moves = found, graph, found, list(range(len(found))), 0
         hierarchy = []
         for depth in range(max_levels):
             n = len(level.mass)
@@ -85,7 +85,7 @@ def communities(
         found = _least(dict(enumerate(found)))
         if hierarchy and len(set(hierarchy[-1])) == len(set(found)):
             hierarchy.pop()
-        if not moves:
+        if not moves and found == before:
             break
     return found, hierarchy
 

@@ -137,11 +137,13 @@ class CommunitiesProgram:
 
 
 class _Place(NamedTuple):
-    """The place of a search at level 0. phase: "begin", "move" or "join". rounds, moves: of the
-    level so far. joins: rounds of joining.
+    """The place of a search. level: the number of the level, and vertices: of its graph. phase:
+    "begin", "move" or "join". rounds, moves: of the level so far. joins: rounds of joining.
     """
 
     iteration: int = 0
+    level: int = 0
+    vertices: int = 0
     phase: str = "begin"
     rounds: int = 0
     moves: int = 0
@@ -151,10 +153,12 @@ class _Place(NamedTuple):
 class _Search:
     """The search for communities. order: the global id of each number. partition: uint32, by
     number: the community of each vertex, which has the least of its numbers. levels: a record for
-    each level so far, on rank 0. is_stable: whether nothing has moved in the last iteration.
+    each level so far, on rank 0. is_stable: whether the last iteration has changed nothing.
     hierarchy: of the last iteration, on rank 0.
 
-    Only level 0 is saved: the levels above it are small, and found again.
+    What is saved does not name the graph of a level. above: uint32, by number, the vertex of the
+    level that each vertex is in; so the graph is made again by one contraction. label, refined,
+    marks: of the level's vertices, which come first.
     """
 
     def __init__(
@@ -163,21 +167,29 @@ class _Search:
         self._program, self._operations, self._tell = program, operations, tell
         self._contractions = Contractions(operations, spill)
         self.order = operations.id_order()
-        n = operations.graph.vertices
-        self._saved = {
-            "label": np.arange(n, dtype=np.uint32),
-            "refined": np.zeros(n, np.uint32),
-            "marks": np.zeros(n, np.uint8),
-        }
-        saved = operations.load(self._saved)
         self._done, self._at, self.is_stable = 0, _Place(), False
         self.levels: list[LevelRecord] = []
         self.hierarchy = Hierarchy()
-        if saved is not None:
-            self._done, (at, self.levels, self.is_stable) = saved.done, saved.facts
-            self._at = _Place(*at)
-        self.partition = self._saved["label"]
+        self._saved: dict[str, NDArray] = {}
+        self.partition = np.arange(operations.graph.vertices, dtype=np.uint32)
+        self._load()
         self._ground = self._make_ground()
+
+    def _load(self) -> None:
+        """Go on from what was saved, if anything was."""
+        facts, n = self._operations.saved_facts(), len(self.partition)
+        sizes = (n, n, n, n, 0) if facts is None else (n, n, n, n, facts[-1]["entries"])
+        types = np.uint32, np.uint32, np.uint32, np.uint8, np.uint32
+        names = "above", "label", "refined", "marks", "hierarchy"
+        arrays = {name: np.zeros(*how) for name, *how in zip(names, sizes, types, strict=True)}
+        saved = self._operations.load(arrays)
+        if saved is None:
+            return
+        at, self.levels, self.is_stable, hierarchy = saved.facts
+        self._done, self._at, self._saved = saved.done, _Place(*at), arrays
+        self.hierarchy = Hierarchy.of(arrays["hierarchy"], n, hierarchy)
+        label = arrays["label"]
+        self.partition = _named_by_least(label[arrays["above"]]) if self._at.level else label
 
     def run(self) -> None:
         most = self._program.iterations or MOST_ITERATIONS
@@ -185,117 +197,127 @@ class _Search:
             self.partition = self._run_iteration()
             self._at = _Place(self._at.iteration + 1)
             if self._at.iteration < most and not self.is_stable:
-                self._save_if_due(self.partition, self.partition, self._ground.marks)
+                self._save_if_due(None, self.partition)
 
     def _run_iteration(self) -> NDArray[np.uint32]:
         """Return the communities after one more iteration."""
-        level, first = self._ground, self._at.iteration
-        level.begin(self.partition)
-        self.hierarchy = Hierarchy()
-        if self._at.phase == "move":
-            level.set_marks(self._saved["marks"])
-        above = partition = np.arange(level.count, dtype=np.uint32)
-        for depth in range(self._program.max_levels):
+        iteration = self._at.iteration
+        partition, above = self.partition, np.arange(len(self.partition), dtype=np.uint32)
+        level: Level | None = self._ground
+        if self._at.level:
+            above, labels = self._saved["above"], self._at.vertices
+            level = self._contract(self._ground, above, labels)
+            if level is not None:
+                level.begin(self._saved["label"][:labels])
+        else:
+            self.hierarchy = Hierarchy()
+            self._ground.begin(self.partition)
+        if level is not None and self._at.phase == "move":
+            level.set_marks(self._saved["marks"][: level.count])
+        while level is not None:  # only rank 0 goes on beyond the graph itself
             started = time.perf_counter()
-            rounds, moves = self._move(level, depth)
+            self._move(level, above)
             within = level.sums_within()
-            label = self._join(level, depth, within) if self._program.refines else level.label
+            label = self._join(level, above, within) if self._program.refines else level.label
+            self._saved = {}
             number, labels = _numbered(label)
-            is_last = labels == level.count or depth + 1 == self._program.max_levels
+            is_last = labels == level.count or self._at.level + 1 == self._program.max_levels
             if is_last and self._program.refines:
                 level.label = level.split()
-            seconds = time.perf_counter() - started
-            self._note_level(level, depth, within, rounds, moves, seconds)
+            self._note_level(level, within, time.perf_counter() - started)
             partition = level.label[above]
-            contracted = None if is_last else level.contract(number, labels)
-            if contracted is None:  # rank 0 has gone on alone, if it is not the last
+            if is_last:
                 break
-            contracted.factor, contracted.mass = level.factor, np.zeros(labels, np.uint64)
-            np.add.at(contracted.mass, number, level.mass)
+            contracted = self._contract(level, number, labels)
+            if contracted is None:
+                break
             if self._program.hierarchy:
                 self.hierarchy.add(number, labels, self._quality_of_all(contracted))
             contracted.begin(_communities_above(level.label, number, labels))
             above, level = number[above], contracted
-        moves = sum(level["moves"] for level in self.levels if level["iteration"] == first + 1)
-        partition, (moves,) = self._from_first([partition, np.array([moves])])
-        self.is_stable = not moves
+            self._at = _Place(iteration, self._at.level + 1, labels)
+        moves = sum(told["moves"] for told in self.levels if told["iteration"] == iteration + 1)
+        partition, (moves,) = self._operations.end_alone([partition, np.array([moves])])
         partition = _named_by_least(partition)
+        self.is_stable = not moves and np.array_equal(partition, self.partition)
         self.hierarchy.end(len(np.unique(partition)))
         return partition
 
-    def _from_first(self, told: list[NDArray]) -> list[NDArray]:
-        """Return what rank 0 tells, on all ranks."""
-        communicator = self._operations.communicator
-        if communicator.size == 1:
-            return told
-        told = [] if communicator.rank else told
-        self._operations.note_sent((communicator.size - 1) * sum(part.nbytes for part in told))
-        return communicator.exchange([told] * communicator.size)[0]
+    def _contract(self, level: Level, label: NDArray[np.uint32], labels: int) -> Level | None:
+        """Return the graph between labels; None on ranks other than the first."""
+        contracted = level.contract(label, labels)
+        if contracted is not None:
+            contracted.factor, contracted.mass = level.factor, np.zeros(labels, np.uint64)
+            np.add.at(contracted.mass, label, level.mass)
+        return contracted
 
-    def _move(self, level: Level, depth: int) -> tuple[int, int]:
-        """Do rounds of moves, until one moves few vertices. Returns the numbers of rounds and of
-        moves.
-        """
-        rounds, moves = (self._at.rounds, self._at.moves) if depth == 0 else (0, 0)
-        if depth == 0 and self._at.phase == "join":
-            return rounds, moves
-        while rounds < MOST_ROUNDS:
-            moved = level.move(self._stamp(depth, "move", rounds))
-            rounds, moves = rounds + 1, moves + moved
-            self._end_round(depth, f"moved {moved}")
+    def _move(self, level: Level, above: NDArray[np.uint32]) -> None:
+        """Do rounds of moves, until one moves few vertices."""
+        if self._at.phase == "join":
+            return
+        while self._at.rounds < MOST_ROUNDS:
+            moved = level.move(self._stamp("move", self._at.rounds))
+            rounds, moves = self._at.rounds + 1, self._at.moves + moved
+            self._at = self._at._replace(phase="move", rounds=rounds, moves=moves)
+            self._end_round(f"moved {moved}")
             if moved * FEW <= level.count:
                 break
-            if depth == 0:
-                self._at = self._at._replace(phase="move", rounds=rounds, moves=moves)
-                self._save_if_due(level.label, level.label, level.marks)
-        if depth == 0:
-            self._at = self._at._replace(rounds=rounds, moves=moves)
-        return rounds, moves
+            self._save_if_due(above, level.label, level.label, level.marks)
 
-    def _join(self, level: Level, depth: int, within: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    def _join(
+        self, level: Level, above: NDArray[np.uint32], within: NDArray[np.uint64]
+    ) -> NDArray[np.uint32]:
         """Divide communities into parts. Returns the part of each vertex."""
-        joins = 0
         level.begin_joining(within)
-        if depth == 0 and self._at.phase == "join":
-            joins = self._at.joins
-            level.take_up_joining(self._saved["refined"], self._saved["marks"])
-        while joins < MOST_JOINS:
-            joined = level.join(self._stamp(depth, "join", joins))
-            joins += 1
-            self._end_round(depth, f"joined {joined}")
+        if self._at.phase == "join":
+            saved = self._saved["refined"], self._saved["marks"]
+            level.take_up_joining(*(values[: level.count] for values in saved))
+        while self._at.joins < MOST_JOINS:
+            joined = level.join(self._stamp("join", self._at.joins))
+            self._at = self._at._replace(phase="join", joins=self._at.joins + 1)
+            self._end_round(f"joined {joined}")
             if not joined:
                 break
-            if depth == 0:
-                self._at = self._at._replace(phase="join", joins=joins)
-                self._save_if_due(level.label, level.refined, level.alone)
+            self._save_if_due(above, level.label, level.refined, level.alone)
         return level.refined
 
-    def _stamp(self, depth: int, phase: str, round: int) -> np.uint64:
-        return stamp_of(self._program.seed, self._at.iteration, depth, phase, round)
+    def _stamp(self, phase: str, round: int) -> np.uint64:
+        return stamp_of(self._program.seed, self._at.iteration, self._at.level, phase, round)
 
-    def _end_round(self, depth: int, told: str) -> None:
+    def _end_round(self, told: str) -> None:
         self._operations.communicator.check()
-        if depth == 0:
-            self._done += 1
+        self._done += 1
+        if self._at.level == 0:
             self._operations.total(0)  # rank 0 tells the others whether to save
-            self._tell(self._done, 0, f"iteration {self._at.iteration + 1}, {told}")
+        place = f"iteration {self._at.iteration + 1}, level {self._at.level}"
+        self._tell(self._done, 0, f"{place}, {told}")
 
     def _save_if_due(
-        self, label: NDArray, refined: NDArray, marks: Callable[[], NDArray[np.uint8]]
+        self,
+        above: NDArray[np.uint32] | None,
+        label: NDArray[np.uint32],
+        refined: NDArray[np.uint32] | None = None,
+        marks: Callable[[], NDArray[np.uint8]] | None = None,
     ) -> None:
-        """Save if it is due. marks: called on all ranks then."""
-        if self._operations.due():
-            values = {"label": label, "refined": refined, "marks": marks()}
-            facts = [self._at, self.levels, self.is_stable]
-            self._operations.save(self._done, values, facts)
+        """Save if it is due. marks: called on all ranks that have the level."""
+        operations, is_alone = self._operations, self._at.level > 0
+        if not (operations.due_alone() if is_alone else operations.due()):
+            return
+        n, hierarchy = len(self.partition), self.hierarchy.saved()
+        values = {
+            "above": np.zeros(n, np.uint32) if above is None else above,
+            "label": _filled_up(label, n),
+            "refined": _filled_up(label if refined is None else refined, n),
+            "marks": np.zeros(n, np.uint8) if marks is None else _filled_up(marks(), n),
+            "hierarchy": hierarchy.entries,
+        }
+        facts = [self._at, self.levels, self.is_stable, hierarchy.facts]
+        (operations.save_alone if is_alone else operations.save)(self._done, values, facts)
 
     def _note_level(
         self,
         level: Level,
-        depth: int,
         within: NDArray[np.uint64],
-        rounds: int,
-        moves: int,
         seconds: float,
     ) -> None:
         inside = int(within.sum(dtype=np.uint64)) + int(level.inside.sum(dtype=np.uint64))
@@ -306,13 +328,13 @@ class _Search:
         self.levels.append(
             LevelRecord(
                 iteration=self._at.iteration + 1,
-                level=depth,
+                level=self._at.level,
                 vertices=level.count,
                 on_disk=level.on_disk,
                 communities=int(np.count_nonzero(is_community)),
                 quality=self._quality(inside, totals.astype(np.float64)),
-                rounds=rounds,
-                moves=moves,
+                rounds=self._at.rounds,
+                moves=self._at.moves,
                 seconds=seconds,
             )
         )
@@ -404,6 +426,15 @@ def _numbered(label: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
     return number[label], labels
 
 
+def _filled_up(values: NDArray, count: int) -> NDArray:
+    """Return an array of ``count`` values, of which the first are given."""
+    if len(values) == count:
+        return values
+    whole = np.zeros(count, values.dtype)
+    whole[: len(values)] = values
+    return whole
+
+
 def _communities_above(
     label: NDArray[np.uint32], number: NDArray[np.uint32], labels: int
 ) -> NDArray[np.uint32]:
@@ -435,11 +466,13 @@ def communities_bytes(counts: Counts) -> int:
     """Return the bytes that a search holds beside its edges, and least room for contracted ones."""
     vectors = vectors_bytes(counts, (*[NUMBERS] * 2, LABELS, *[WORDS] * 2, TURNS))
     by_number = (4 * 8 + 5 * 4 + 4) * counts.vertices
+    saved = (3 * 4 + 1) * counts.vertices
     moves = 4 * 16 * counts.vertices // 4
     return (
         vectors
         + links_bytes(counts.ghosts)
         + by_number
+        + saved
         + moves
         + TABLES_BYTES
         + tally_bytes(counts.vertices)
@@ -539,6 +572,7 @@ class Communities:
         of_levels = {f"{LEVELS}{i}": one for i, one in enumerate(given.record["qualities"])}
         qualities = {"quality": record["quality"], **of_levels}
         measured = {name: one for name, one in qualities.items() if one is not None}
+        measured |= {"stable": 1.0} if record["stable"] else {}
         return Answer(columns, facts, group_sizes=group_sizes, measured=measured)
 
 

@@ -8,7 +8,7 @@ above it: so all levels together take little more than the first one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,15 @@ Hierarchy describes, of all levels one after the other.
 _SHRINKS = 2
 _MOST_LEVELS = 33  # each has half as many groups as the one before, of less than 2^32 vertices
 _COLUMN_BYTES = 1 << 20  # measured bytes that a column takes while it is written
+
+
+class SavedHierarchy(NamedTuple):
+    """A hierarchy as it is saved. entries: uint32, all arrays one after the other. facts: that JSON
+    holds; ``entries`` is how many entries there are.
+    """
+
+    entries: NDArray[np.uint32]
+    facts: dict[str, Any]
 
 
 class Hierarchy:
@@ -62,6 +71,24 @@ class Hierarchy:
         if self._groups and self._groups[-1] == communities:
             for of_levels in (self.group_above, self.qualities, self._groups):
                 of_levels.pop()
+
+    def saved(self) -> SavedHierarchy:
+        """Return what ``of`` makes it of."""
+        left_out = [] if self._left_out is None else [self._left_out]
+        entries = _joined([*self.group_above, *left_out])
+        facts = {"entries": len(entries), "groups": self._groups, "qualities": self.qualities}
+        return SavedHierarchy(entries, facts)
+
+    @classmethod
+    def of(cls, entries: NDArray[np.uint32], vertices: int, facts: Mapping[str, Any]) -> Hierarchy:
+        """Make it of what was saved. vertices: how many there are."""
+        made, groups = cls(), facts["groups"]
+        made._groups, made.qualities = [*groups], [*facts["qualities"]]
+        ends = np.cumsum([vertices, *groups])
+        parts = np.split(entries, ends[: len(groups)])
+        made.group_above = parts[: len(groups)]
+        made._left_out = parts[-1] if groups and len(parts[-1]) else None
+        return made
 
     def arrays(self, order: NDArray[np.uint32]) -> dict[str, NDArray]:
         """Return what ARRAYS says. order: uint32, the place of each vertex: what is told by vertex

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypedDict
 
 from ...partition.numbers import GREATEST_SEED
-from .facts import elsewhere, several
+from .facts import elsewhere, several, tell_number
 from .parameters import UNWEIGHTED, Choice, Flag, Parameter, Real, Whole
 from .question import Form
 
@@ -135,6 +135,10 @@ def _tell_verdict(verdict: Any) -> str:
         told += f", {_QUALITIES[verdict['objective']]} {verdict['quality']:.6g}"
     if verdict["disconnected"]:
         told += f"; {verdict['disconnected']:,} of them are not connected"
+    if verdict["best_move"] is not None:
+        move = verdict["best_move"]
+        gain = tell_number(move["gain"])
+        told += f"; moving {move['vertex']} to community {move['community']} would add {gain}"
     return told
 
 

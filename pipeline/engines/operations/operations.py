@@ -8,7 +8,7 @@ the engine, but never on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -50,7 +50,7 @@ from ....kernels.pieces.operators import (
 )
 from ....kernels.pieces.piece import Piece
 from ....kernels.pieces.vertices import add_all, numbers_in
-from ...ranks.communicator import Communicator
+from ...ranks.communicator import Communicator, Message
 from ...results.checkpoint import Checkpoint
 from ..ranks.edges import Active, AnyRows, Chosen, Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
@@ -438,6 +438,25 @@ class Operations:
         has been asked to end.
         """
         self._saving.save(done, values, facts)
+
+    def due_alone(self) -> bool:
+        """Return whether to save, on rank 0, which does something alone."""
+        return self._saving.due()
+
+    def save_alone(self, done: int, arrays: Mapping[str, NDArray], facts: Any = None) -> None:
+        """Save arrays as ``save`` does, on rank 0, which does something alone: the others wait for
+        it in ``end_alone``.
+        """
+        self._saving.save_alone(done, arrays, facts)
+
+    def end_alone(self, told: Message) -> Message:
+        """End what rank 0 does alone, while the others wait for it here. Returns what it tells, on
+        all ranks. Raises KeyboardInterrupt as ``save`` does.
+        """
+        told = [] if self.communicator.rank else told
+        others = self.communicator.size - 1
+        self.note_sent(others * sum(np.asarray(part).nbytes for part in told))
+        return self._saving.end_alone(told)
 
     def degrees(self, along: bool = True) -> Vector:
         """Return the number of edges that enter each vertex (``along``) or leave it: uint32,

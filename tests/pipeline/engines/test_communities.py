@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import tempfile
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ import delegraph
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.pieces import tally as kernels
 from delegraph.kernels.reference_communities import Weighted, communities
+from delegraph.partition.disk.outputs import facts_of, mark
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms import levels
@@ -199,13 +202,13 @@ class CutOff(Checkpoint):
 
 
 def test_each_round_goes_on_from_the_one_before(tmp_path):
-    """A search that is cut off after each round goes on, each time on another engine, to the same
-    communities.
+    """A search that is cut off after each round of each level goes on, each time on another engine,
+    to the same communities.
     """
     src, dst = random_edges(1, 300, 600)
     store = stored(tmp_path, src, dst, BuildOptions(partitions=3, threshold=8))
     question = Communities("leiden", iterations=2, hierarchy=True)
-    cuts, is_whole = 0, False
+    cuts, is_whole, levels = 0, False, set()
     engines = itertools.cycle([(1, False), (3, False), (2, True)])
     while not is_whole:
         ranks, on_disk = next(engines)
@@ -216,7 +219,10 @@ def test_each_round_goes_on_from_the_one_before(tmp_path):
             is_whole = True
         except (KeyboardInterrupt, RankError):
             cuts += 1
-    assert cuts > 5
+            at, *_ = json.loads((tmp_path / "saved" / "search.json").read_text())["facts"]
+            levels.add(tuple(at[:2]))
+    assert cuts > 20
+    assert levels >= {(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)}
 
 
 # Bad input, and extremes
@@ -347,7 +353,7 @@ def test_the_quality_of_another_graph(edge_list, tmp_path, other):
     path = tmp_path / "other.parquet"
     pq.write_table(pa.table({"src": src, "dst": dst, "weight": weight}), path)
     verdict = delegraph.validate(path, tmp_path / "out", weight="weight")
-    assert [rule["rule"] for rule in verdict["rules"]] == [4]
+    assert [rule["rule"] for rule in verdict["rules"]] == ([4] if other == "nothing" else [4, 7])
     assert delegraph.validate(edges, tmp_path / "out", weight="weight")["valid"]
 
 
@@ -379,6 +385,58 @@ def test_a_hierarchy_that_does_not_nest(edge_list, tmp_path):
         pq.write_table(changed.replace_schema_metadata(table.schema.metadata), file)
         rules = {rule["rule"] for rule in delegraph.validate(edges, out)["rules"]}
         assert broken <= rules
+
+
+def qualities_of(edges: pa.Table, community: dict[int, int], objective: str) -> float:
+    """Return the quality of communities at resolution 1, by its definition."""
+    rows = zip(*(edges[name].to_pylist() for name in ("src", "dst", "weight")), strict=True)
+    weights = {(*sorted((u, v)),): w for u, v, w in rows if u != v}
+    inside = sum(w for (u, v), w in weights.items() if community[u] == community[v])
+    if objective == "cpm":
+        sizes = Counter(community.values()).values()
+        return inside - sum(n * (n - 1) / 2 for n in sizes)
+    total, strength = sum(weights.values()), Counter()
+    for (u, v), w in weights.items():
+        strength[community[u]] += w
+        strength[community[v]] += w
+    return inside / total - sum((s / total / 2) ** 2 for s in strength.values())
+
+
+@pytest.mark.parametrize("objective", ["modularity", "cpm"])
+def test_the_best_move(edge_list, tmp_path, objective):
+    """The best move is the one of all moves to a neighbour's community; where a result says that
+    it is stable, one that is left is an error.
+    """
+    rng, (src, dst) = np.random.default_rng(7), random_edges(7, 60, 150)
+    pairs = np.unique(np.sort([src, dst], axis=0), axis=1)
+    weight = rng.integers(1, 9, pairs.shape[1])
+    edges, out = edge_list(*pairs, weight=weight), tmp_path / "out"
+    delegraph.louvain(edges, output=out, objective=objective, weight="weight")
+    (file,) = out.glob("*.parquet")
+    table = pq.read_table(file)
+    community = {v: v % 5 for v in table["vertex"].to_pylist()}
+
+    def write(**measured: float) -> None:
+        """Write other communities, of which the run has measured something."""
+        facts = facts_of(table.schema.metadata, "result") | {"measured": measured}
+        other = table.set_column(1, "community", [[community[v] for v in sorted(community)]])
+        pq.write_table(other.replace_schema_metadata(mark(**facts, kind="result")), file)
+
+    write()
+    before, gains = qualities_of(pq.read_table(edges), community, objective), {}
+    for u, v in [*zip(*pairs, strict=True), *zip(*pairs[::-1], strict=True)]:
+        moved = community | {int(u): community[int(v)]}
+        gain = qualities_of(pq.read_table(edges), moved, objective) - before
+        gains[int(u), community[int(v)]] = gain
+    verdict = delegraph.validate(edges, out, weight="weight")
+    move, best = verdict["best_move"], max(gains.values())
+    assert best > 0
+    assert verdict["valid"]
+    assert move["gain"] == pytest.approx(best)
+    assert gains[move["vertex"], move["community"]] == pytest.approx(best)
+    write(stable=1.0)
+    verdict = delegraph.validate(edges, out, weight="weight")
+    assert [rule["rule"] for rule in verdict["rules"]] == [7]
 
 
 @pytest.mark.parametrize("text", [False, True])
