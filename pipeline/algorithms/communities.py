@@ -21,17 +21,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.operators import (
     AmountsWithin,
     BestGain,
-    LeastWithin,
     ListedAmounts,
     Or,
     ScaledWeights,
     UnitAmounts,
 )
 from ...kernels.programs import communities as kernels
+from ...kernels.programs import forest
 from ...kernels.programs.forest import tree_sizes
 from ...partition.errors import InputError
 from ...partition.store.manifest import GraphInfo
@@ -66,6 +65,7 @@ from .levels import (
     Level,
     MemoryLevel,
     SpreadLevel,
+    named_by_least,
 )
 from .run import Answer
 
@@ -131,6 +131,7 @@ class CommunitiesProgram:
             "stable": search.is_stable,
             "weight_unit": search.weight_unit,
             "qualities": search.hierarchy.qualities,
+            "disconnected": 0 if self.refines else search.disconnected(),
             **operations.edge_counts()._asdict(),
         }
         return ProgramResult(values, record)
@@ -189,7 +190,7 @@ class _Search:
         self._done, self._at, self._saved = saved.done, _Place(*at), arrays
         self.hierarchy = Hierarchy.of(arrays["hierarchy"], n, hierarchy)
         label = arrays["label"]
-        self.partition = _named_by_least(label[arrays["above"]]) if self._at.level else label
+        self.partition = named_by_least(label[arrays["above"]]) if self._at.level else label
 
     def run(self) -> None:
         most = self._program.iterations or MOST_ITERATIONS
@@ -238,10 +239,17 @@ class _Search:
             self._at = _Place(iteration, self._at.level + 1, labels)
         moves = sum(told["moves"] for told in self.levels if told["iteration"] == iteration + 1)
         partition, (moves,) = self._operations.end_alone([partition, np.array([moves])])
-        partition = _named_by_least(partition)
+        partition = named_by_least(partition)
         self.is_stable = not moves and np.array_equal(partition, self.partition)
         self.hierarchy.end(len(np.unique(partition)))
         return partition
+
+    def disconnected(self) -> int:
+        """Return, on rank 0, how many communities the edges inside them do not connect."""
+        self._ground.label = self.partition
+        part = self._ground.split()
+        firsts = self.partition[part == np.arange(len(part), dtype=np.uint32)]
+        return int(np.count_nonzero(np.bincount(firsts) > 1))
 
     def _contract(self, level: Level, label: NDArray[np.uint32], labels: int) -> Level | None:
         """Return the graph between labels; None on ranks other than the first."""
@@ -443,23 +451,12 @@ def _communities_above(
     """
     community = np.empty(labels, np.uint32)
     community[number] = label
-    return _named_by_least(community)
-
-
-def _named_by_least(label: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return labels of which each is the least place that it stands at.
-
-    >>> _named_by_least(np.array([4, 1, 4, 1, 1], np.uint32))
-    array([0, 1, 0, 1, 1], dtype=uint32)
-    """
-    names = np.full(int(label.max(initial=0)) + 1, UNREACHED, np.uint32)
-    np.minimum.at(names, label, np.arange(len(label), dtype=np.uint32))
-    return names[label]
+    return named_by_least(community)
 
 
 def calls_of(amounts: type) -> Calls:
-    spread = BestGain, amounts, ListedAmounts, AmountsWithin, LeastWithin, Or
-    return Calls(spread, (kernels, *CONTRACTING, tree_sizes), whole=(amounts,), spills=True)
+    spread = BestGain, amounts, ListedAmounts, AmountsWithin, Or
+    return Calls(spread, (kernels, *CONTRACTING, forest), whole=(amounts,), spills=True)
 
 
 def communities_bytes(counts: Counts) -> int:
@@ -553,6 +550,7 @@ class Communities:
             communities=int(np.count_nonzero(sizes)),
             largest=int(sizes.max(initial=0)),
             alone=int(np.count_nonzero(sizes == 1)),
+            disconnected=given.record["disconnected"],
             objective=self.objective,
             quality=levels[-1]["quality"],
             iterations=iterations,

@@ -22,7 +22,6 @@ from ...kernels.pieces.operators import (
     Amounts,
     AmountsWithin,
     BestGain,
-    LeastWithin,
     ListedAmounts,
     Or,
 )
@@ -42,9 +41,9 @@ from ...kernels.programs.communities import (
     list_moves,
     mark_neighbours,
     pick_moves,
-    split,
 )
 from ..engines.operations.contract import PairSums, add_pairs
+from ..engines.operations.forests import join_in_rows
 from ..engines.operations.operations import WINDOW, Operations
 from ..engines.operations.spill import Pairs, Spill, write_rows
 from ..engines.operations.tally import Pickers, PlacedRule
@@ -195,9 +194,7 @@ class Level(ABC):
 
     @abstractmethod
     def split(self) -> NDArray[np.uint32]:
-        """Return the communities, each divided into its connected parts. No vertex is marked
-        afterwards.
-        """
+        """Return, on rank 0, the communities, each divided into its connected parts."""
 
     @abstractmethod
     def contract(self, label: NDArray[np.uint32], labels: int) -> Level | None:
@@ -359,9 +356,10 @@ class MemoryLevel(Level):
 
     def split(self) -> NDArray[np.uint32]:
         self._set_labels(self.label)
-        part, queue = np.empty((2, self.count), np.uint32)
-        split(self._piece.unweighted, self._labels, part, queue)
-        return self._numbers[part][self._order]
+        offsets, targets, *_ = self._piece
+        trees = join_in_rows(offsets, targets, self._team, self._labels)
+        self._note(len(targets))
+        return named_by_least(trees[self._order])
 
     def contract(self, label: NDArray[np.uint32], labels: int) -> Level:
         self._tables.clear()
@@ -517,26 +515,9 @@ class SpreadLevel(Level):
         return self._add_within()
 
     def split(self) -> NDArray[np.uint32]:
-        part, changed = np.arange(self.count, dtype=np.uint32), True
-        while changed:
-
-            def set_word(
-                word: Any, marks: Any, numbers: Any, part: NDArray[np.uint32] = part
-            ) -> None:
-                word[:] = self.label[numbers]
-                word <<= np.uint64(32)
-                word |= part[numbers]
-                marks[:] = part[numbers]
-
-            vectors = self._word, self._marks
-            self._operations.each(set_word, *vectors, reads=[self._numbers])
-            self._operations.gather_across(LeastWithin(), *vectors)
-            least = self._by_number(self._marks).astype(np.uint32)
-            changed = not np.array_equal(part, least)
-            part = least
-        self._word.fill(0)
-        self._marks.fill(0)
-        return part
+        groups = np.empty(self.count, np.uint32)
+        groups[self._order] = self.label
+        return named_by_least(self._operations.join(groups)[self._order])
 
     def contract(self, label: NDArray[np.uint32], labels: int) -> Level | None:
         operations, contractions = self._operations, self._contractions
@@ -630,6 +611,17 @@ class SpreadLevel(Level):
         vectors = self._numbers, self._picked, self._labels
         numbers, picks, _ = self._operations.list_where(_is_other, *vectors)
         return numbers, picks
+
+
+def named_by_least(label: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return labels of which each is the least place that it stands at.
+
+    >>> named_by_least(np.array([4, 1, 4, 1, 1], np.uint32))
+    array([0, 1, 0, 1, 1], dtype=uint32)
+    """
+    names = np.full(int(label.max(initial=0)) + 1, UNREACHED, np.uint32)
+    np.minimum.at(names, label, np.arange(len(label), dtype=np.uint32))
+    return names[label]
 
 
 def _all(numbers: Any, marks: Any) -> Any:

@@ -370,7 +370,10 @@ def test_a_hierarchy(edge_list, tmp_path, method):
     assert len(groups) > 1
     assert all(2 * more <= less for less, more in pairwise(groups))
     assert len(pc.unique(table["community"])) < groups[-1]
-    assert delegraph.validate(edges, out)["valid"]
+    verdict = delegraph.validate(edges, out)
+    assert verdict["valid"]
+    record = json.loads(out.with_suffix(".run.json").read_text())
+    assert record[method]["disconnected"] == verdict["disconnected"]
 
 
 def test_a_hierarchy_that_does_not_nest(edge_list, tmp_path):
