@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.operators import (
     AmountsWithin,
     BestGain,
@@ -33,6 +34,7 @@ from ...kernels.programs import communities as kernels
 from ...kernels.programs import forest
 from ...kernels.programs.forest import tree_sizes
 from ...partition.errors import InputError
+from ...partition.input.id_types import shown_id
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.contract import CONTRACTING, contraction_bytes
 from ..engines.operations.operations import Calls, Operations
@@ -42,16 +44,18 @@ from ..engines.operations.tally import tally_bytes
 from ..engines.operations.vectors import Counts, Vector, links_bytes, vectors_bytes
 from ..questions.communities import (
     ITERATIONS,
+    LARGEST,
     LEVELS,
     MAX_LEVELS,
     MOST_RESOLUTION,
     UNTIL_STABLE,
     CommunitiesRecord,
     LevelRecord,
+    TieRecord,
 )
 from ..results.columns import Column
 from ..results.findings import SIZE
-from ..results.names import Names
+from ..results.names import Names, ids_at
 from ..results.result import Option
 from .hierarchy import ARRAYS, Hierarchy, columns_of, hierarchy_bytes
 from .levels import (
@@ -131,6 +135,7 @@ class CommunitiesProgram:
             "stable": search.is_stable,
             "weight_unit": search.weight_unit,
             "qualities": search.hierarchy.qualities,
+            "ties": search.ties(),
             "disconnected": 0 if self.refines else search.disconnected(),
             **operations.edge_counts()._asdict(),
         }
@@ -171,6 +176,7 @@ class _Search:
         self._done, self._at, self.is_stable = 0, _Place(), False
         self.levels: list[LevelRecord] = []
         self.hierarchy = Hierarchy()
+        self._last: tuple[Level, NDArray[np.uint32]] | None = None
         self._saved: dict[str, NDArray] = {}
         self.partition = np.arange(operations.graph.vertices, dtype=np.uint32)
         self._load()
@@ -228,6 +234,7 @@ class _Search:
             self._note_level(level, within, time.perf_counter() - started)
             partition = level.label[above]
             if is_last:
+                self._last = level, above
                 break
             contracted = self._contract(level, number, labels)
             if contracted is None:
@@ -243,6 +250,29 @@ class _Search:
         self.is_stable = not moves and np.array_equal(partition, self.partition)
         self.hierarchy.end(len(np.unique(partition)))
         return partition
+
+    def ties(self) -> list[tuple[int, int, float]]:
+        """Return, on rank 0, which of the LARGEST communities edges join: vertices that name them,
+        and the sum of the edges' weights, or their number. None if the graph between communities
+        does not fit memory.
+        """
+        if self._last is None:
+            return []
+        level, above = self._last
+        number, labels = _numbered(level.label)
+        community = number[above]
+        names, sizes = np.full(labels, UNREACHED, np.uint32), np.bincount(community)
+        np.minimum.at(names, community, np.arange(len(above), dtype=np.uint32))
+        largest = np.lexsort([names, -sizes])[:LARGEST].tolist()
+        contracted = level.contract(number, labels)
+        if not isinstance(contracted, MemoryLevel):
+            return []
+        return [
+            (int(self.order[names[one]]), int(self.order[names[other]]), amount / self._scale)
+            for one in largest
+            for other, amount in zip(*(part.tolist() for part in contracted.row(one)), strict=True)
+            if one < other and other in largest
+        ]
 
     def disconnected(self) -> int:
         """Return, on rank 0, how many communities the edges inside them do not connect."""
@@ -434,6 +464,15 @@ def _numbered(label: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
     return number[label], labels
 
 
+def _named(ties: list[tuple[int, int, float]], names: Names) -> list[TieRecord]:
+    """Return ties between communities. names: of the vertices that name these."""
+    ids = [shown_id(value) for value in ids_at(names, [end for tie in ties for end in tie[:2]])]
+    return [
+        TieRecord(communities=ids[2 * i : 2 * i + 2], weight=weight)
+        for i, (_, _, weight) in enumerate(ties)
+    ]
+
+
 def _filled_up(values: NDArray, count: int) -> NDArray:
     """Return an array of ``count`` values, of which the first are given."""
     if len(values) == count:
@@ -566,7 +605,7 @@ class Communities:
         if self.hierarchy:
             columns += columns_of(given.values, len(community))
         group_sizes = Column(SIZE, sizes, missing=0)
-        facts = {self.method: record, "levels": levels}
+        facts = {self.method: record, "levels": levels, "ties": _named(given.record["ties"], names)}
         of_levels = {f"{LEVELS}{i}": one for i, one in enumerate(given.record["qualities"])}
         qualities = {"quality": record["quality"], **of_levels}
         measured = {name: one for name, one in qualities.items() if one is not None}

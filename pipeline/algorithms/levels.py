@@ -348,6 +348,13 @@ class MemoryLevel(Level):
         bytes_here = 0 if self._is_ground else _EDGE_BYTES * len(self._piece.targets)
         return self._contractions.room - bytes_here
 
+    def row(self, number: int) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        """Return the neighbours of a vertex, and what its edges to them amount to, of a level above
+        level 0.
+        """
+        first, last = self._piece.offsets[number : number + 2].tolist()
+        return self._piece.targets[first:last], self._piece.weights[first:last]
+
     def sums_within(self) -> NDArray[np.uint64]:
         return self._add_inside(self._labels)
 

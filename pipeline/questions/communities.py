@@ -61,6 +61,18 @@ class LevelRecord(TypedDict):
     seconds: float
 
 
+class TieRecord(TypedDict):
+    """Edges between two of the LARGEST communities, which are named. weight: the sum of the edges'
+    weights, or their number.
+    """
+
+    communities: list[int | str | None]
+    weight: float
+
+
+LARGEST = 10
+"""The number of communities of which a record tells how they are joined."""
+
 MOST_RESOLUTION = 1e12
 """The greatest resolution: from far less on, each vertex is a community."""
 
@@ -150,7 +162,7 @@ def form_of(method: str, title: str) -> Form:
         title=title,
         columns={"community": "id"},
         numbered=LEVELS,
-        facts={method: CommunitiesRecord, "levels": list[LevelRecord]},
+        facts={method: CommunitiesRecord, "levels": list[LevelRecord], "ties": list[TieRecord]},
         algorithm=f"algorithms.communities:{method}_of",
         program=f"algorithms.communities:{method}",
         judge=f"judging.communities:{method.upper()}",
