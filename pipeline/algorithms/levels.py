@@ -51,7 +51,6 @@ from ..engines.operations.vectors import Vector, VectorType
 from ..engines.ranks.edges import Rows, RowsOnDisk
 from ..engines.ranks.graph import graph_of_rows
 from ..ranks.communicator import SingleCommunicator
-from ..run import ending
 
 NUMBERS = VectorType(np.uint32)
 LABELS = VectorType(np.uint32, ghosts=True)
@@ -147,7 +146,7 @@ class Level(ABC):
             expected = self.mass[at].astype(np.float64) * self.factor * others
             self._alone[at] = (within[at] > 0) & (within[at].astype(np.float64) >= expected)
         self.refined = np.arange(len(self.label), dtype=np.uint32)
-        self._totals = self.mass.copy()
+        self._totals[:] = self.mass
         self._set_labels(self.refined)
 
     def join(self, stamp: np.uint64) -> int:
@@ -291,7 +290,8 @@ class Contractions(NamedTuple):
         self.spill.clear(keep=runs.folder)
         offsets = [a.rows.offsets.dtype for a in ground.graph.adjacencies]
         widest = max(offsets, key=lambda dtype: dtype.itemsize)  # kernels are compiled for it
-        rows, inside = write_rows(runs.folder, labels, runs.merged(), widest, self._check)
+        check = ground.communicator.check
+        rows, inside = write_rows(runs.folder, labels, runs.merged(), widest, check)
         operations = Operations(
             graph_of_rows(rows),
             SingleCommunicator(),
@@ -302,13 +302,6 @@ class Contractions(NamedTuple):
         )
         order = np.arange(labels, dtype=np.uint32)
         return SpreadLevel(self, operations, ListedAmounts(), order, inside)
-
-    def _check(self) -> None:
-        """Raise an error if the run has to end: a level on disk may take long, and is not saved."""
-        communicator = self.ground.communicator
-        communicator.check()
-        if communicator.size == 1 and ending.asked():
-            raise KeyboardInterrupt
 
 
 class MemoryLevel(Level):
@@ -550,6 +543,13 @@ class SpreadLevel(Level):
     def _by_number(self, vector: Vector) -> NDArray[Any]:
         """Return the values of all vertices, on all ranks."""
         values = np.empty(self.count, vector.own.dtype)
+        if self._operations.communicator.size == 1:  # no list of all of them is held
+
+            def take(numbers: Any, told: Any) -> None:
+                values[numbers] = told
+
+            self._operations.each(take, reads=[self._numbers, vector])
+            return values
         numbers, told = self._operations.list_where(_all, self._numbers, vector)
         values[numbers] = told
         return values
@@ -564,8 +564,6 @@ class SpreadLevel(Level):
         self._operations.put(self._labels, self._order[vertices], labels)
 
     def marks(self) -> NDArray[np.uint8]:
-        if self._is_freed:  # no vertex was marked any more
-            return np.zeros(self.count, np.uint8)
         return self._by_number(self._marks).astype(np.uint8)
 
     def set_marks(self, marks: NDArray[np.uint8]) -> None:
