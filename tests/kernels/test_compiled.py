@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import subprocess
 import sys
 
@@ -128,6 +129,11 @@ table.StoreRows = lambda store, subject, threads, place, *more: (
 )
 """
 
+LEVELS_ON_DISK = """
+from delegraph.pipeline.algorithms import levels
+levels.Contractions.room = 0
+"""
+
 QUESTIONS = {
     "components": {},
     "pagerank": {},
@@ -182,6 +188,19 @@ def test_a_question_calls_what_it_has_compiled(edge_list, tmp_path, name, direct
 @pytest.mark.parametrize("name", LATER)
 def test_later_questions_call_what_they_have_compiled(edge_list, tmp_path, name, directed, place):
     test_a_question_calls_what_it_has_compiled(edge_list, tmp_path, name, directed, place)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("weighted", [False, True])
+def test_levels_on_disk_call_what_is_compiled(edge_list, tmp_path, weighted):
+    """Levels of communities on disk call operations, also where the graph itself is in memory."""
+    src, dst = random_edges(3, 3000, 20_000)
+    graph, columns = edge_list(src, dst, weight=np.arange(len(src)) % 9), "weight" * weighted
+    code = [sys.executable, "-c", LEVELS_ON_DISK + CALLED, "leiden", graph, tmp_path / "out"]
+    run = subprocess.run([*code, repr({"weight": columns or None})], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    record = json.loads((tmp_path / "out.run.json").read_text())
+    assert record["levels"][1]["on_disk"]
 
 
 def test_each_type_is_a_variant():
