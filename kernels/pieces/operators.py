@@ -118,9 +118,11 @@ class MostCommon(NamedTuple):
 
 
 class ListedAmounts(NamedTuple):
-    """Amounts of edges in a tally: a whole number each. of_edges: uint64, by edge."""
+    """Amounts of edges in a tally that stand in place of their weights: uint64, a whole number each
+    (Piece.weights). least: 0, the least amount. (Numba needs a field.)
+    """
 
-    of_edges: NDArray[np.uint64]
+    least: np.uint64 = np.uint64(0)
 
 
 class BestGain(NamedTuple):
@@ -149,7 +151,7 @@ class BestGain(NamedTuple):
 
 UNIT_AMOUNTS = Struct(UnitAmounts, (types.uint64,))
 SCALED_WEIGHTS = Struct(ScaledWeights, (types.float64, types.boolean))
-LISTED_AMOUNTS = Struct(ListedAmounts, (u64s,))
+LISTED_AMOUNTS = Struct(ListedAmounts, (types.uint64,))
 MOST_COMMON = Struct(MostCommon, (types.uint64,))
 BEST_GAIN = Struct(BestGain, (types.float64, u32s, u32s, u64s, u64s, u32s, u32s))
 
@@ -163,6 +165,7 @@ Operator = AnySum | Spread
 
 WITHIN = Struct(AmountsWithin, (UNIT_AMOUNTS, types.uint64))
 WEIGHTED_WITHIN = Struct(AmountsWithin, (SCALED_WEIGHTS, types.uint64))
+LISTED_WITHIN = Struct(AmountsWithin, (LISTED_AMOUNTS, types.uint64))
 
 LEAST_WITHIN = Struct(LeastWithin, (types.uint64,))
 
@@ -182,8 +185,15 @@ FOLDS = {
 """The NumPy function by which each operator combines arrays of values."""
 
 
-TALLIED = {MostCommon, BestGain, UnitAmounts, ScaledWeights}
+TALLIED = {MostCommon, BestGain, UnitAmounts, ScaledWeights, ListedAmounts}
 """The types of amounts and rules, by which tallies are compiled."""
+
+
+def reads_weights(operator: Any) -> bool:
+    """Return whether what an edge gives depends on its weight."""
+    amounts = getattr(operator, "amounts", None)
+    weighted = WeightedSum | LeastLeaving | ScaledWeights | ListedAmounts
+    return isinstance(operator, weighted) or isinstance(amounts, weighted)
 
 
 def combine(operator: Any, left: Any, right: Any) -> Any:
@@ -302,7 +312,7 @@ def _amount(amounts, weights, edge):
     if amounts.instance_class is UnitAmounts:
         return lambda amounts, weights, edge: amounts.each
     if amounts.instance_class is ListedAmounts:
-        return lambda amounts, weights, edge: amounts.of_edges[edge]
+        return lambda amounts, weights, edge: weights[edge]
 
     def scaled(amounts, weights, edge):
         return np.uint64(np.rint(weight_of(weights[edge], amounts.floats) * amounts.scale))

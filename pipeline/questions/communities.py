@@ -6,12 +6,17 @@ from collections.abc import Callable
 from typing import Any, TypedDict
 
 from ...partition.numbers import GREATEST_SEED
-from .facts import elsewhere, several
-from .parameters import UNWEIGHTED, Choice, Parameter, Real, Whole
+from .facts import elsewhere, several, tell_number
+from .parameters import UNWEIGHTED, Choice, Flag, Parameter, Real, Whole
 from .question import Form
 
 ITERATIONS = 2
 MAX_LEVELS = 100
+
+LEVELS = "level_"
+"""The columns of a hierarchy are named by it and a number from 0 on: ``level_0`` has the smallest
+groups.
+"""
 
 
 class CommunitiesRecord(TypedDict):
@@ -40,13 +45,14 @@ class CommunitiesRecord(TypedDict):
 
 
 class LevelRecord(TypedDict):
-    """A level of an iteration. vertices: of the level's graph. communities, quality: after the last
-    round of moves.
+    """A level of an iteration. vertices: of the level's graph. on_disk: whether its edges were read
+    from disk. communities, quality: after the last round of moves.
     """
 
     iteration: int
     level: int
     vertices: int
+    on_disk: bool
     communities: int
     quality: float | None
     rounds: int
@@ -95,6 +101,13 @@ PARAMETERS = (
         1,
         "Seed that decides which vertices move before others.",
     ),
+    Parameter(
+        "hierarchy",
+        Flag(),
+        False,
+        "Also write the groups of each level: columns level_0, level_1 and so on.",
+        "also give the groups of each level: columns ``level_0``, ``level_1`` and so on.",
+    ),
     UNWEIGHTED,
 )
 
@@ -122,6 +135,10 @@ def _tell_verdict(verdict: Any) -> str:
         told += f", {_QUALITIES[verdict['objective']]} {verdict['quality']:.6g}"
     if verdict["disconnected"]:
         told += f"; {verdict['disconnected']:,} of them are not connected"
+    if verdict["best_move"] is not None:
+        move = verdict["best_move"]
+        gain = tell_number(move["gain"])
+        told += f"; moving {move['vertex']} to community {move['community']} would add {gain}"
     return told
 
 
@@ -131,6 +148,7 @@ def form_of(method: str, title: str) -> Form:
         name=method,
         title=title,
         columns={"community": "id"},
+        numbered=LEVELS,
         facts={method: CommunitiesRecord, "levels": list[LevelRecord]},
         algorithm=f"algorithms.communities:{method}_of",
         program=f"algorithms.communities:{method}",
