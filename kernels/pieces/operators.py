@@ -78,14 +78,6 @@ class AmountsWithin(NamedTuple):
     unit: np.uint64 = np.uint64(0)
 
 
-class LeastWithin(NamedTuple):
-    """The least number of a vertex's neighbours in its group. Words are those of LeastLeaving.
-    unit: the greatest word.
-    """
-
-    unit: np.uint64 = np.uint64((1 << 64) - 1)
-
-
 SUM = Struct(Sum, (types.float64,))
 WEIGHTED_SUM = Struct(WeightedSum, (types.float64, types.boolean))
 INTEGER_SUM = Struct(IntegerSum, (types.uint64,))
@@ -167,9 +159,7 @@ WITHIN = Struct(AmountsWithin, (UNIT_AMOUNTS, types.uint64))
 WEIGHTED_WITHIN = Struct(AmountsWithin, (SCALED_WEIGHTS, types.uint64))
 LISTED_WITHIN = Struct(AmountsWithin, (LISTED_AMOUNTS, types.uint64))
 
-LEAST_WITHIN = Struct(LeastWithin, (types.uint64,))
-
-Across = LeastLeaving | LeastWithin | AmountsWithin
+Across = LeastLeaving | AmountsWithin
 """The operators whose values depend on both ends of an edge. Threads can combine them at once."""
 
 FOLDS = {
@@ -179,7 +169,6 @@ FOLDS = {
     Or: np.bitwise_or,
     Min: np.minimum,
     LeastLeaving: np.minimum,
-    LeastWithin: np.minimum,
     AmountsWithin: np.add,
 }
 """The NumPy function by which each operator combines arrays of values."""
@@ -243,7 +232,7 @@ def prefers(rule: Any, place: Any, label: Any, total: Any, other: Any, other_tot
 def _combine(operator, left, right):
     if operator.instance_class is Or:
         return lambda operator, left, right: left | right
-    if operator.instance_class in (Min, LeastLeaving, LeastWithin):
+    if operator.instance_class in (Min, LeastLeaving):
         return lambda operator, left, right: min(left, right)
     return lambda operator, left, right: left + right
 
@@ -265,15 +254,10 @@ def _across(operator, here, there, weights, edge):
         bits = np.uint64(weights[edge]) if weights.shape[0] else np.uint64(0)
         return bits << _HALF | there & _LOW
 
-    def least_within(operator, here, there, weights, edge):
-        return there & _LOW if here >> _HALF == there >> _HALF else operator.unit
-
     def within(operator, here, there, weights, edge):
         return amount(operator.amounts, weights, edge) if here == there else operator.unit
 
-    if operator.instance_class is LeastLeaving:
-        return leaving
-    return least_within if operator.instance_class is LeastWithin else within
+    return leaving if operator.instance_class is LeastLeaving else within
 
 
 @overload(finished)
@@ -287,7 +271,7 @@ def _finished(operator, value):
 
 @overload(merge)
 def _merge(operator, values, place, value):
-    if operator.instance_class in (Min, LeastLeaving, LeastWithin):
+    if operator.instance_class in (Min, LeastLeaving):
 
         def least(operator, values, place, value):
             return value < values[place] and value < fetch_min(values, place, value)

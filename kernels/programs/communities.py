@@ -259,31 +259,6 @@ def add_inside(amounts, piece, label, inside, taken):
         turn = take(taken, thread, turns)
 
 
-@kernel(PIECE, u32s, u32s, u32s)
-def split(piece, label, part, queue):
-    """Find the connected parts of each label. part: uint32, receives one place of its part for each
-    vertex. queue: uint32, room for all vertices.
-    """
-    offsets, targets, _, _, _ = piece
-    part[:] = NO_LABEL
-    for place in range(label.shape[0]):
-        if part[place] != NO_LABEL:
-            continue
-        part[place] = place
-        queue[0] = place
-        first = 0
-        last = 1
-        while first < last:
-            u = queue[first]
-            first += 1
-            for e in range(np.uintp(offsets[u]), np.uintp(offsets[u + 1])):
-                v = targets[e]
-                if label[v] == label[u] and part[v] == NO_LABEL:
-                    part[v] = place
-                    queue[last] = v
-                    last += 1
-
-
 @kernel(u32s, i64s, u32s)
 def list_members(label, bounds, members):
     """List the vertices of each label. bounds: int64 (labels + 1,), receives the bounds of the

@@ -25,15 +25,16 @@ from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.operators import (
     AmountsWithin,
     BestGain,
-    LeastWithin,
     ListedAmounts,
     Or,
     ScaledWeights,
     UnitAmounts,
 )
 from ...kernels.programs import communities as kernels
+from ...kernels.programs import forest
 from ...kernels.programs.forest import tree_sizes
 from ...partition.errors import InputError
+from ...partition.input.id_types import shown_id
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.contract import CONTRACTING, contraction_bytes
 from ..engines.operations.operations import Calls, Operations
@@ -43,16 +44,18 @@ from ..engines.operations.tally import tally_bytes
 from ..engines.operations.vectors import Counts, Vector, links_bytes, vectors_bytes
 from ..questions.communities import (
     ITERATIONS,
+    LARGEST,
     LEVELS,
     MAX_LEVELS,
     MOST_RESOLUTION,
     UNTIL_STABLE,
     CommunitiesRecord,
     LevelRecord,
+    TieRecord,
 )
 from ..results.columns import Column
 from ..results.findings import SIZE
-from ..results.names import Names
+from ..results.names import Names, ids_at
 from ..results.result import Option
 from .hierarchy import ARRAYS, Hierarchy, columns_of, hierarchy_bytes
 from .levels import (
@@ -66,6 +69,7 @@ from .levels import (
     Level,
     MemoryLevel,
     SpreadLevel,
+    named_by_least,
 )
 from .run import Answer
 
@@ -131,6 +135,8 @@ class CommunitiesProgram:
             "stable": search.is_stable,
             "weight_unit": search.weight_unit,
             "qualities": search.hierarchy.qualities,
+            "ties": search.ties(),
+            "disconnected": 0 if self.refines else search.disconnected(),
             **operations.edge_counts()._asdict(),
         }
         return ProgramResult(values, record)
@@ -170,6 +176,7 @@ class _Search:
         self._done, self._at, self.is_stable = 0, _Place(), False
         self.levels: list[LevelRecord] = []
         self.hierarchy = Hierarchy()
+        self._last: tuple[Level, NDArray[np.uint32]] | None = None
         self._saved: dict[str, NDArray] = {}
         self.partition = np.arange(operations.graph.vertices, dtype=np.uint32)
         self._load()
@@ -189,7 +196,7 @@ class _Search:
         self._done, self._at, self._saved = saved.done, _Place(*at), arrays
         self.hierarchy = Hierarchy.of(arrays["hierarchy"], n, hierarchy)
         label = arrays["label"]
-        self.partition = _named_by_least(label[arrays["above"]]) if self._at.level else label
+        self.partition = named_by_least(label[arrays["above"]]) if self._at.level else label
 
     def run(self) -> None:
         most = self._program.iterations or MOST_ITERATIONS
@@ -227,6 +234,7 @@ class _Search:
             self._note_level(level, within, time.perf_counter() - started)
             partition = level.label[above]
             if is_last:
+                self._last = level, above
                 break
             contracted = self._contract(level, number, labels)
             if contracted is None:
@@ -238,10 +246,40 @@ class _Search:
             self._at = _Place(iteration, self._at.level + 1, labels)
         moves = sum(told["moves"] for told in self.levels if told["iteration"] == iteration + 1)
         partition, (moves,) = self._operations.end_alone([partition, np.array([moves])])
-        partition = _named_by_least(partition)
+        partition = named_by_least(partition)
         self.is_stable = not moves and np.array_equal(partition, self.partition)
         self.hierarchy.end(len(np.unique(partition)))
         return partition
+
+    def ties(self) -> list[tuple[int, int, float]]:
+        """Return, on rank 0, which of the LARGEST communities edges join: vertices that name them,
+        and the sum of the edges' weights, or their number. None if the graph between communities
+        does not fit memory.
+        """
+        if self._last is None:
+            return []
+        level, above = self._last
+        number, labels = _numbered(level.label)
+        community = number[above]
+        names, sizes = np.full(labels, UNREACHED, np.uint32), np.bincount(community)
+        np.minimum.at(names, community, np.arange(len(above), dtype=np.uint32))
+        largest = np.lexsort([names, -sizes])[:LARGEST].tolist()
+        contracted = level.contract(number, labels)
+        if not isinstance(contracted, MemoryLevel):
+            return []
+        return [
+            (int(self.order[names[one]]), int(self.order[names[other]]), amount / self._scale)
+            for one in largest
+            for other, amount in zip(*(part.tolist() for part in contracted.row(one)), strict=True)
+            if one < other and other in largest
+        ]
+
+    def disconnected(self) -> int:
+        """Return, on rank 0, how many communities the edges inside them do not connect."""
+        self._ground.label = self.partition
+        part = self._ground.split()
+        firsts = self.partition[part == np.arange(len(part), dtype=np.uint32)]
+        return int(np.count_nonzero(np.bincount(firsts) > 1))
 
     def _contract(self, level: Level, label: NDArray[np.uint32], labels: int) -> Level | None:
         """Return the graph between labels; None on ranks other than the first."""
@@ -426,6 +464,15 @@ def _numbered(label: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
     return number[label], labels
 
 
+def _named(ties: list[tuple[int, int, float]], names: Names) -> list[TieRecord]:
+    """Return ties between communities. names: of the vertices that name these."""
+    ids = [shown_id(value) for value in ids_at(names, [end for tie in ties for end in tie[:2]])]
+    return [
+        TieRecord(communities=ids[2 * i : 2 * i + 2], weight=weight)
+        for i, (_, _, weight) in enumerate(ties)
+    ]
+
+
 def _filled_up(values: NDArray, count: int) -> NDArray:
     """Return an array of ``count`` values, of which the first are given."""
     if len(values) == count:
@@ -443,23 +490,12 @@ def _communities_above(
     """
     community = np.empty(labels, np.uint32)
     community[number] = label
-    return _named_by_least(community)
-
-
-def _named_by_least(label: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return labels of which each is the least place that it stands at.
-
-    >>> _named_by_least(np.array([4, 1, 4, 1, 1], np.uint32))
-    array([0, 1, 0, 1, 1], dtype=uint32)
-    """
-    names = np.full(int(label.max(initial=0)) + 1, UNREACHED, np.uint32)
-    np.minimum.at(names, label, np.arange(len(label), dtype=np.uint32))
-    return names[label]
+    return named_by_least(community)
 
 
 def calls_of(amounts: type) -> Calls:
-    spread = BestGain, amounts, ListedAmounts, AmountsWithin, LeastWithin, Or
-    return Calls(spread, (kernels, *CONTRACTING, tree_sizes), whole=(amounts,), spills=True)
+    spread = BestGain, amounts, ListedAmounts, AmountsWithin, Or
+    return Calls(spread, (kernels, *CONTRACTING, forest), whole=(amounts,), spills=True)
 
 
 def communities_bytes(counts: Counts) -> int:
@@ -553,6 +589,7 @@ class Communities:
             communities=int(np.count_nonzero(sizes)),
             largest=int(sizes.max(initial=0)),
             alone=int(np.count_nonzero(sizes == 1)),
+            disconnected=given.record["disconnected"],
             objective=self.objective,
             quality=levels[-1]["quality"],
             iterations=iterations,
@@ -568,7 +605,7 @@ class Communities:
         if self.hierarchy:
             columns += columns_of(given.values, len(community))
         group_sizes = Column(SIZE, sizes, missing=0)
-        facts = {self.method: record, "levels": levels}
+        facts = {self.method: record, "levels": levels, "ties": _named(given.record["ties"], names)}
         of_levels = {f"{LEVELS}{i}": one for i, one in enumerate(given.record["qualities"])}
         qualities = {"quality": record["quality"], **of_levels}
         measured = {name: one for name, one in qualities.items() if one is not None}

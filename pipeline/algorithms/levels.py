@@ -22,7 +22,6 @@ from ...kernels.pieces.operators import (
     Amounts,
     AmountsWithin,
     BestGain,
-    LeastWithin,
     ListedAmounts,
     Or,
 )
@@ -42,9 +41,9 @@ from ...kernels.programs.communities import (
     list_moves,
     mark_neighbours,
     pick_moves,
-    split,
 )
 from ..engines.operations.contract import PairSums, add_pairs
+from ..engines.operations.forests import join_in_rows
 from ..engines.operations.operations import WINDOW, Operations
 from ..engines.operations.spill import Pairs, Spill, write_rows
 from ..engines.operations.tally import Pickers, PlacedRule
@@ -52,7 +51,6 @@ from ..engines.operations.vectors import Vector, VectorType
 from ..engines.ranks.edges import Rows, RowsOnDisk
 from ..engines.ranks.graph import graph_of_rows
 from ..ranks.communicator import SingleCommunicator
-from ..run import ending
 
 NUMBERS = VectorType(np.uint32)
 LABELS = VectorType(np.uint32, ghosts=True)
@@ -148,7 +146,7 @@ class Level(ABC):
             expected = self.mass[at].astype(np.float64) * self.factor * others
             self._alone[at] = (within[at] > 0) & (within[at].astype(np.float64) >= expected)
         self.refined = np.arange(len(self.label), dtype=np.uint32)
-        self._totals = self.mass.copy()
+        self._totals[:] = self.mass
         self._set_labels(self.refined)
 
     def join(self, stamp: np.uint64) -> int:
@@ -195,9 +193,7 @@ class Level(ABC):
 
     @abstractmethod
     def split(self) -> NDArray[np.uint32]:
-        """Return the communities, each divided into its connected parts. No vertex is marked
-        afterwards.
-        """
+        """Return, on rank 0, the communities, each divided into its connected parts."""
 
     @abstractmethod
     def contract(self, label: NDArray[np.uint32], labels: int) -> Level | None:
@@ -294,7 +290,8 @@ class Contractions(NamedTuple):
         self.spill.clear(keep=runs.folder)
         offsets = [a.rows.offsets.dtype for a in ground.graph.adjacencies]
         widest = max(offsets, key=lambda dtype: dtype.itemsize)  # kernels are compiled for it
-        rows, inside = write_rows(runs.folder, labels, runs.merged(), widest, self._check)
+        check = ground.communicator.check
+        rows, inside = write_rows(runs.folder, labels, runs.merged(), widest, check)
         operations = Operations(
             graph_of_rows(rows),
             SingleCommunicator(),
@@ -305,13 +302,6 @@ class Contractions(NamedTuple):
         )
         order = np.arange(labels, dtype=np.uint32)
         return SpreadLevel(self, operations, ListedAmounts(), order, inside)
-
-    def _check(self) -> None:
-        """Raise an error if the run has to end: a level on disk may take long, and is not saved."""
-        communicator = self.ground.communicator
-        communicator.check()
-        if communicator.size == 1 and ending.asked():
-            raise KeyboardInterrupt
 
 
 class MemoryLevel(Level):
@@ -351,6 +341,13 @@ class MemoryLevel(Level):
         bytes_here = 0 if self._is_ground else _EDGE_BYTES * len(self._piece.targets)
         return self._contractions.room - bytes_here
 
+    def row(self, number: int) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        """Return the neighbours of a vertex, and what its edges to them amount to, of a level above
+        level 0.
+        """
+        first, last = self._piece.offsets[number : number + 2].tolist()
+        return self._piece.targets[first:last], self._piece.weights[first:last]
+
     def sums_within(self) -> NDArray[np.uint64]:
         return self._add_inside(self._labels)
 
@@ -359,9 +356,10 @@ class MemoryLevel(Level):
 
     def split(self) -> NDArray[np.uint32]:
         self._set_labels(self.label)
-        part, queue = np.empty((2, self.count), np.uint32)
-        split(self._piece.unweighted, self._labels, part, queue)
-        return self._numbers[part][self._order]
+        offsets, targets, *_ = self._piece
+        trees = join_in_rows(offsets, targets, self._team, self._labels)
+        self._note(len(targets))
+        return named_by_least(trees[self._order])
 
     def contract(self, label: NDArray[np.uint32], labels: int) -> Level:
         self._tables.clear()
@@ -517,26 +515,9 @@ class SpreadLevel(Level):
         return self._add_within()
 
     def split(self) -> NDArray[np.uint32]:
-        part, changed = np.arange(self.count, dtype=np.uint32), True
-        while changed:
-
-            def set_word(
-                word: Any, marks: Any, numbers: Any, part: NDArray[np.uint32] = part
-            ) -> None:
-                word[:] = self.label[numbers]
-                word <<= np.uint64(32)
-                word |= part[numbers]
-                marks[:] = part[numbers]
-
-            vectors = self._word, self._marks
-            self._operations.each(set_word, *vectors, reads=[self._numbers])
-            self._operations.gather_across(LeastWithin(), *vectors)
-            least = self._by_number(self._marks).astype(np.uint32)
-            changed = not np.array_equal(part, least)
-            part = least
-        self._word.fill(0)
-        self._marks.fill(0)
-        return part
+        groups = np.empty(self.count, np.uint32)
+        groups[self._order] = self.label
+        return named_by_least(self._operations.join(groups)[self._order])
 
     def contract(self, label: NDArray[np.uint32], labels: int) -> Level | None:
         operations, contractions = self._operations, self._contractions
@@ -562,6 +543,13 @@ class SpreadLevel(Level):
     def _by_number(self, vector: Vector) -> NDArray[Any]:
         """Return the values of all vertices, on all ranks."""
         values = np.empty(self.count, vector.own.dtype)
+        if self._operations.communicator.size == 1:  # no list of all of them is held
+
+            def take(numbers: Any, told: Any) -> None:
+                values[numbers] = told
+
+            self._operations.each(take, reads=[self._numbers, vector])
+            return values
         numbers, told = self._operations.list_where(_all, self._numbers, vector)
         values[numbers] = told
         return values
@@ -576,8 +564,6 @@ class SpreadLevel(Level):
         self._operations.put(self._labels, self._order[vertices], labels)
 
     def marks(self) -> NDArray[np.uint8]:
-        if self._is_freed:  # no vertex was marked any more
-            return np.zeros(self.count, np.uint8)
         return self._by_number(self._marks).astype(np.uint8)
 
     def set_marks(self, marks: NDArray[np.uint8]) -> None:
@@ -630,6 +616,17 @@ class SpreadLevel(Level):
         vectors = self._numbers, self._picked, self._labels
         numbers, picks, _ = self._operations.list_where(_is_other, *vectors)
         return numbers, picks
+
+
+def named_by_least(label: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return labels of which each is the least place that it stands at.
+
+    >>> named_by_least(np.array([4, 1, 4, 1, 1], np.uint32))
+    array([0, 1, 0, 1, 1], dtype=uint32)
+    """
+    names = np.full(int(label.max(initial=0)) + 1, UNREACHED, np.uint32)
+    np.minimum.at(names, label, np.arange(len(label), dtype=np.uint32))
+    return names[label]
 
 
 def _all(numbers: Any, marks: Any) -> Any:

@@ -21,17 +21,18 @@ groups.
 
 class CommunitiesRecord(TypedDict):
     """communities: how many there are. largest: the number of vertices in the largest one. alone:
-    the number of communities that have one vertex. objective: "modularity" or "cpm". quality: the
-    modularity, or the value of the constant Potts model; None where no edge counts. iterations: how
-    many were done. moves: how often a vertex of any level has moved. stable: whether none has moved
-    in the last iteration. weight_unit: the sums of weights are multiples of it, to which each
-    weight is rounded; None if
-    weights do not count.
+    the number of communities that have one vertex. disconnected: the number of those that edges
+    inside them do not connect; 0 for Leiden's method. objective: "modularity" or "cpm". quality:
+    the modularity, or the value of the constant Potts model; None where no edge counts. iterations:
+    how many were done. moves: how often a vertex of any level has moved. stable: whether the last
+    iteration has changed nothing. weight_unit: the sums of weights are multiples of it, to which
+    each weight is rounded; None if weights do not count.
     """
 
     communities: int
     largest: int
     alone: int
+    disconnected: int
     objective: str
     quality: float | None
     iterations: int
@@ -59,6 +60,18 @@ class LevelRecord(TypedDict):
     moves: int
     seconds: float
 
+
+class TieRecord(TypedDict):
+    """Edges between two of the LARGEST communities, which are named. weight: the sum of the edges'
+    weights, or their number.
+    """
+
+    communities: list[int | str | None]
+    weight: float
+
+
+LARGEST = 10
+"""The number of communities of which a record tells how they are joined."""
 
 MOST_RESOLUTION = 1e12
 """The greatest resolution: from far less on, each vertex is a community."""
@@ -149,7 +162,7 @@ def form_of(method: str, title: str) -> Form:
         title=title,
         columns={"community": "id"},
         numbered=LEVELS,
-        facts={method: CommunitiesRecord, "levels": list[LevelRecord]},
+        facts={method: CommunitiesRecord, "levels": list[LevelRecord], "ties": list[TieRecord]},
         algorithm=f"algorithms.communities:{method}_of",
         program=f"algorithms.communities:{method}",
         judge=f"judging.communities:{method.upper()}",

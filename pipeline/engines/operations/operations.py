@@ -56,7 +56,7 @@ from ..ranks.edges import Active, AnyRows, Chosen, Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts
 from .contract import Contracted, PairSums, contract
-from .forests import EdgeCounts, join_vertices
+from .forests import NO_GROUPS, EdgeCounts, join_vertices
 from .intersect import Intersections
 from .marks import Marks, VertexPlaces, places_where
 from .saving import SavedSteps, Values, VectorSaving
@@ -796,9 +796,12 @@ class Operations:
         sent = contract(found, *place, self._note, labels, amounts, loops)
         self._labels_sent += sent
 
-    def join(self) -> NDArray[np.uint32]:
-        """Join the ends of edges, and return the trees, as forests.join_vertices does."""
-        trees, edge_counts = join_vertices(self.graph, self.communicator, self.team, self.directed)
+    def join(self, groups: NDArray[np.uint32] = NO_GROUPS) -> NDArray[np.uint32]:
+        """Join the ends of edges, and return the trees, as forests.join_vertices does. groups: by
+        global id; if given, only edges inside a group are followed.
+        """
+        place = self.graph, self.communicator, self.team, self.directed
+        trees, edge_counts = join_vertices(*place, groups)
         self._note(edge_counts.edges, edge_counts.read)
         self._labels_sent += edge_counts.sent
         return trees

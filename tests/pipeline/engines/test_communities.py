@@ -357,6 +357,26 @@ def test_the_quality_of_another_graph(edge_list, tmp_path, other):
     assert delegraph.validate(edges, tmp_path / "out", weight="weight")["valid"]
 
 
+def test_what_joins_the_largest_communities(edge_list):
+    """The record tells the edges between the ten largest communities, by weight."""
+    rng, (src, dst) = np.random.default_rng(8), random_edges(8, 300, 450)
+    ends = np.unique(np.sort([src, dst], axis=0), axis=1)
+    weight = rng.random(ends.shape[1]).astype(np.float32)
+    result = delegraph.leiden(edge_list(*ends, weight=weight), weight="weight", iterations=1)
+    table = result.table
+    community = dict(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
+    sizes = Counter(community.values())
+    largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:10]
+    wanted: Counter[frozenset[int]] = Counter()
+    for u, v, w in zip(*ends.tolist(), weight.tolist(), strict=True):
+        pair = frozenset((community[u], community[v]))
+        if len(pair) == 2 and pair <= {*largest}:
+            wanted[pair] += w
+    told = {frozenset(tie["communities"]): tie["weight"] for tie in result.record["ties"]}
+    assert len(told) > 1
+    assert told == {pair: pytest.approx(total) for pair, total in wanted.items()}
+
+
 @pytest.mark.parametrize("method", ["leiden", slow("louvain")])
 def test_a_hierarchy(edge_list, tmp_path, method):
     """Each level has at most half as many groups as the one below it, and no level stands twice."""
@@ -370,7 +390,10 @@ def test_a_hierarchy(edge_list, tmp_path, method):
     assert len(groups) > 1
     assert all(2 * more <= less for less, more in pairwise(groups))
     assert len(pc.unique(table["community"])) < groups[-1]
-    assert delegraph.validate(edges, out)["valid"]
+    verdict = delegraph.validate(edges, out)
+    assert verdict["valid"]
+    record = json.loads(out.with_suffix(".run.json").read_text())
+    assert record[method]["disconnected"] == verdict["disconnected"]
 
 
 def test_a_hierarchy_that_does_not_nest(edge_list, tmp_path):
