@@ -38,6 +38,7 @@ def communities(
     max_levels: int,
     stamp: Callable[[int, int, str, int], int],
     few: int = 1000,
+    growth: int = 2,
     most_rounds: int = 100,
     most_joins: int = 20,
 ) -> tuple[list[int], list[list[int]]]:
@@ -55,11 +56,13 @@ def communities(
         for depth in range(max_levels):
             n = len(level.mass)
             label, marked = list(label), [bool(edges) for edges in level.edges]
+            fewest = n + 1
             for number in range(most_rounds):
                 moved = _move(level, factor, label, marked, stamp(iteration, depth, "move", number))
                 moves += moved
-                if moved * few <= n:
+                if moved * few <= n or moved >= growth * fewest:
                     break
+                fewest = min(fewest, moved)
             parts = label
             if refines:
                 parts, alone = list(range(n)), _tied(level, factor, label)

@@ -82,6 +82,11 @@ MOST_ITERATIONS = 100
 FEW = 1000
 """A level ends with a round in which not more than one of so many vertices moves."""
 
+GROWTH = 2
+"""A level also ends with a round that moves so many times as many vertices as an earlier one: the
+communities have settled, and now a few grow by swallowing the others.
+"""
+
 _WEIGHT_BITS = 62
 
 
@@ -145,7 +150,8 @@ class CommunitiesProgram:
 
 class _Place(NamedTuple):
     """The place of a search. level: the number of the level, and vertices: of its graph. phase:
-    "begin", "move" or "join". rounds, moves: of the level so far. joins: rounds of joining.
+    "begin", "move" or "join". rounds, moves: of the level so far. fewest: moves of a round of the
+    level. joins: rounds of joining.
     """
 
     iteration: int = 0
@@ -154,6 +160,7 @@ class _Place(NamedTuple):
     phase: str = "begin"
     rounds: int = 0
     moves: int = 0
+    fewest: int = 1 << 32
     joins: int = 0
 
 
@@ -291,15 +298,16 @@ class _Search:
         return contracted
 
     def _move(self, level: Level, above: NDArray[np.uint32]) -> None:
-        """Do rounds of moves, until one moves few vertices."""
+        """Do rounds of moves, until one moves few vertices, or many more than before."""
         if self._at.phase == "join":
             return
         while self._at.rounds < MOST_ROUNDS:
             moved = level.move(self._stamp("move", self._at.rounds))
-            rounds, moves = self._at.rounds + 1, self._at.moves + moved
-            self._at = self._at._replace(phase="move", rounds=rounds, moves=moves)
+            rounds, moves, before = self._at.rounds + 1, self._at.moves + moved, self._at.fewest
+            fewest = min(before, moved)
+            self._at = self._at._replace(phase="move", rounds=rounds, moves=moves, fewest=fewest)
             self._end_round(f"moved {moved}")
-            if moved * FEW <= level.count:
+            if moved * FEW <= level.count or moved >= GROWTH * before:
                 break
             self._save_if_due(above, level.label, level.label, level.marks)
 

@@ -31,6 +31,9 @@ COMMANDS = {
     "katz": [],
     "cores": [],
     "degree": ["--weight", "weight"],
+    "path": ["--source", "1", "--target", "2"],
+    "leiden": [],
+    "louvain": ["--weight", "weight"],
     "build": [],
 }
 
