@@ -16,7 +16,7 @@ from delegraph.kernels.base import bitmap, compiled
 from delegraph.kernels.base.compiled import OFFSETS, compile_kernels, kernel, u32s, u64s, variants
 from delegraph.pipeline.questions import FORMS
 from support.graphs import random_edges
-from support.marks import mostly_slow, slow
+from support.marks import drawn, partly_nightly
 
 CALLS = """
 import sys
@@ -86,8 +86,9 @@ assert after == before, {name: n for name, n in after.items() if n != before[nam
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("id_type", ["int32", "int64", "uint16", "string"])
+@pytest.mark.parametrize(
+    "id_type", partly_nightly(["int32", "int64", "uint16", "string"], "int32", "uint16")
+)
 def test_nothing_is_compiled_later(edge_list, tmp_path, id_type):
     rng = np.random.default_rng(1)
     src, dst = rng.integers(0, 300, (2, 3000))
@@ -159,9 +160,15 @@ LATER = {
 """Questions that are asked nightly only."""
 
 
-@pytest.mark.parametrize("place", mostly_slow(["edges", "one", "several", "disk"], "edges"))
-@pytest.mark.parametrize("directed", [False, slow(True)])
-@pytest.mark.parametrize("name", mostly_slow(QUESTIONS, "pagerank"))
+PLACES = ["edges", "one", "several", "disk"]
+
+
+@pytest.mark.parametrize(
+    ("name", "directed", "place"),
+    drawn(
+        28, QUESTIONS, [False, True], PLACES, usual=lambda *of: of == ("pagerank", False, "edges")
+    ),
+)
 def test_a_question_calls_what_it_has_compiled(edge_list, tmp_path, name, directed, place):
     """The kernels that a question says it calls are all that it calls, wherever its graph is."""
     src, dst = random_edges(3, 3000, 20_000)
@@ -183,7 +190,7 @@ def test_a_question_calls_what_it_has_compiled(edge_list, tmp_path, name, direct
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("place", ["edges", "one", "several", "disk"])
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", LATER)
 def test_later_questions_call_what_they_have_compiled(edge_list, tmp_path, name, directed, place):
