@@ -267,7 +267,9 @@ class _Search:
         if self._last is None:
             return []
         level, above = self._last
-        number, labels = _numbered(level.label)
+        # All ranks know the partition; only the first has divided communities into parts.
+        label = self.partition if level is self._ground else level.label
+        number, labels = _numbered(label)
         community = number[above]
         names, sizes = np.full(labels, UNREACHED, np.uint32), np.bincount(community)
         np.minimum.at(names, community, np.arange(len(above), dtype=np.uint32))
