@@ -114,7 +114,7 @@ With ``condense``, the result has a row for each pair of components with edges b
             tell=_tell,
             finding=("groups", "component"),
             tell_verdict=_tell_verdict,
-            on_gpus=False,
+            on_several_gpus=False,
         ),
         Form(
             name="condensation",

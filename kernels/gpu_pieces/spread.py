@@ -1,0 +1,126 @@
+"""The operation ``spread`` on a device (cuda/pieces/spread.cu)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..gpu.device import pack, without_fields
+from ..gpu.graph import Array
+from ..gpu_programs.rows import CutRows, ProgramGraph, kernel_of
+from ..gpu_programs.shortest_paths import items_of
+from ..pieces.operators import IntegerSum, Spread
+
+PUSHED_FOR_PULLED = 8
+"""Number of edges that a pull, which stops early, passes in the time that a push follows one
+edge.
+"""
+
+PUSHED_FOR_SUMMED = 2
+"""The same number for a pull of sums, which passes every edge."""
+
+ALL_FOR_LISTED = 8
+"""Number of values that are visited in order in the time that one is picked by a list of places."""
+
+WORDS = np.dtype([("unit", "u8"), ("full", "u8")], align=True)
+COUNTS = np.dtype([("edges", "u8"), ("items", "u4"), ("changed", "u4")], align=True)
+
+_SOURCE = "pieces/spread.cu"
+_ITEM = np.dtype([("vertex", "u4"), ("part", "u4")])
+
+
+class Spreading:
+    """The operation along the edges of a graph."""
+
+    def __init__(self, graph: ProgramGraph) -> None:
+        self._graph = graph
+        n, ways = graph.vertices, [graph.cut] if graph.back is None else [graph.cut, graph.back]
+        with graph.device.use() as cupy:
+            self._queue = cupy.empty(max(items_of(n, way.rows.edges) for way in ways), np.uint64)
+            self._marks = cupy.zeros(-(-n // 32), np.uint32)
+            self._changed = cupy.empty(n, np.uint32)
+            self._counts = cupy.zeros(COUNTS.itemsize // 8, np.uint64)
+
+    def run(
+        self, operator: Spread, x: Array, y: Array, along: bool, places: Array
+    ) -> tuple[Array | None, int]:
+        """Combine ``x[u]`` of every edge u -> v into ``y[v]``: uint64 (n,), by vertex.
+
+        along: whether edges are followed in their direction, or against it. places: uint32, all
+        vertices whose ``x`` is not the unit. Returns the vertices whose ``y`` has changed, in any
+        order, None if any may have changed, or so many that a list of them does not pay; and the
+        number of edges that were looked at.
+        """
+        with self._graph.device.use():
+            if len(places) == 0:
+                return places, 0
+            pulls, pushes = self._ways(along)
+            packed = without_fields(pack(WORDS, unit=operator.unit, full=_full(operator)))
+            counts = self._queue_up(pushes, places)
+            paid = PUSHED_FOR_SUMMED if isinstance(operator, IntegerSum) else PUSHED_FOR_PULLED
+            if int(counts["edges"]) * paid >= pulls.rows.edges:
+                pull = _pull(self._graph, pulls, type(operator))
+                pull(without_fields(pulls.packed()), packed, x, y)
+                return None, pulls.rows.edges
+            changed = self._push(pushes, operator, packed, int(counts["items"]), x, y)
+            few = len(changed) * ALL_FOR_LISTED < self._graph.vertices
+            return (changed if few else None), int(counts["edges"])
+
+    def _ways(self, along: bool) -> tuple[CutRows, CutRows]:
+        """Return the rows that a pull goes through, and those that a push does. (``graph.cut`` has
+        rows of the vertices that edges enter, if there are rows of both kinds.)
+        """
+        graph = self._graph
+        if graph.twice:
+            return graph.cut, graph.cut
+        assert graph.back is not None
+        return (graph.cut, graph.back) if along else (graph.back, graph.cut)
+
+    def _queue_up(self, rows: CutRows, places: Array) -> np.ndarray:
+        """Put vertices into the queue. Returns what was counted, with the fields of COUNTS."""
+        count = len(places)
+        self._counts.fill(0)
+        arguments = rows.rows.offsets, places, np.uint32(count), self._queue, self._counts
+        name = f"queue_places<{rows.rows.offset_type}>"
+        self._graph.device.launch(_SOURCE, name, -(-count // 32) * 32, arguments)
+        return self._counts.get().view(COUNTS)[0]
+
+    def _push(
+        self, rows: CutRows, operator: Spread, packed: np.ndarray, items: int, x: Array, y: Array
+    ) -> Array:
+        lists = self._marks, self._changed, self._counts
+        arguments = without_fields(rows.packed()), packed, self._queue, x, y, *lists
+        name = _push_name(rows, type(operator))
+        self._graph.device.launch(_SOURCE, name, 32 * items, arguments)
+        count = int(self._counts.get().view(COUNTS)["changed"][0])
+        self._marks.fill(0)
+        return self._changed[:count].copy()
+
+
+def _full(operator: Spread) -> np.uint64:
+    return operator.unit if isinstance(operator, IntegerSum) else operator.full
+
+
+def _push_name(rows: CutRows, operator: type) -> str:
+    return f"push_words<{rows.rows.offset_type}, {rows.tiered}, {operator.__name__}>"
+
+
+def _pull(graph: ProgramGraph, rows: CutRows, operator: type) -> Any:
+    kinds = rows.rows.offset_type, rows.tiered, operator.__name__
+    return kernel_of(graph.device, _SOURCE, "pull_words", kinds)
+
+
+def warm_up(graph: ProgramGraph, operators: Iterable[type]) -> None:
+    """Compile, or load from the cache, the kernels of some operators."""
+    for rows in filter(None, (graph.cut, graph.back)):
+        graph.device.kernel(_SOURCE, f"queue_places<{rows.rows.offset_type}>")
+        for operator in operators:
+            graph.device.kernel(_SOURCE, _push_name(rows, operator))
+            _pull(graph, rows, operator)
+
+
+def spreading_bytes(vertices: int, entries: int) -> int:
+    """Return the bytes that a spreading holds: a queue, marks, two lists."""
+    return _ITEM.itemsize * items_of(vertices, entries) + vertices // 8 + 2 * 4 * vertices
