@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ class Spreading:
 
     def __init__(self, graph: ProgramGraph) -> None:
         self._graph = graph
+        self._packed = {
+            id(rows): without_fields(rows.packed())
+            for rows in (graph.cut, graph.back)
+            if rows is not None
+        }
         n, ways = graph.vertices, [graph.cut] if graph.back is None else [graph.cut, graph.back]
         with graph.device.use() as cupy:
             self._queue = cupy.empty(max(items_of(n, way.rows.edges) for way in ways), np.uint64)
@@ -57,12 +63,12 @@ class Spreading:
             if len(places) == 0:
                 return places, 0
             pulls, pushes = self._ways(along)
-            packed = without_fields(pack(WORDS, unit=operator.unit, full=_full(operator)))
+            packed = _words(operator)
             counts = self._queue_up(pushes, places)
             paid = PUSHED_FOR_SUMMED if isinstance(operator, IntegerSum) else PUSHED_FOR_PULLED
             if int(counts["edges"]) * paid >= pulls.rows.edges:
                 pull = _pull(self._graph, pulls, type(operator))
-                pull(without_fields(pulls.packed()), packed, x, y)
+                pull(self._packed[id(pulls)], packed, x, y)
                 return None, pulls.rows.edges
             changed = self._push(pushes, operator, packed, int(counts["items"]), x, y)
             few = len(changed) * ALL_FOR_LISTED < self._graph.vertices
@@ -91,7 +97,7 @@ class Spreading:
         self, rows: CutRows, operator: Spread, packed: np.ndarray, items: int, x: Array, y: Array
     ) -> Array:
         lists = self._marks, self._changed, self._counts
-        arguments = without_fields(rows.packed()), packed, self._queue, x, y, *lists
+        arguments = self._packed[id(rows)], packed, self._queue, x, y, *lists
         name = _push_name(rows, type(operator))
         self._graph.device.launch(_SOURCE, name, 32 * items, arguments)
         count = int(self._counts.get().view(COUNTS)["changed"][0])
@@ -99,8 +105,11 @@ class Spreading:
         return self._changed[:count].copy()
 
 
-def _full(operator: Spread) -> np.uint64:
-    return operator.unit if isinstance(operator, IntegerSum) else operator.full
+@lru_cache(16)
+def _words(operator: Spread) -> np.ndarray:
+    """Return the operator's structure. (Operators that are equal may be of several types.)"""
+    full = getattr(operator, "full", operator.unit)
+    return without_fields(pack(WORDS, unit=operator.unit, full=full))
 
 
 def _push_name(rows: CutRows, operator: type) -> str:

@@ -18,6 +18,7 @@ from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu import search as gpu_search
 from delegraph.kernels.gpu import slices as gpu_slices
 from delegraph.kernels.gpu_pieces import tally as gpu_tally
+from delegraph.kernels.gpu_pieces import tracing
 from delegraph.kernels.gpu_programs import betweenness as gpu_betweenness
 from delegraph.kernels.gpu_programs import gather as gpu_gather
 from delegraph.kernels.gpu_programs import meeting, shared_paths, shared_walks, stored_rows
@@ -210,6 +211,9 @@ def instances(architecture: int) -> dict[str, list[str]]:
                 f"pull_words<{offset}, {tiered}, {operator}, {together}>"
                 for offset, tiered, operator in itertools.product(OFFSETS, BOOLS, WORDS)
             ),
+        ],
+        "pieces/vertices.cu": [
+            f"list_others<{kind}>" for kind in sorted({*tracing.TYPES.values()})
         ],
         "pieces/tally.cu": [
             f"{function}<{gpu_tally._of(function, ', '.join(kinds))}>"

@@ -19,6 +19,8 @@ from ....kernels.gpu.graph import Array
 from ....kernels.gpu_pieces import spread, tally
 from ....kernels.gpu_pieces.spread import Spreading, spreading_bytes
 from ....kernels.gpu_pieces.tally import Tallying, tallying_bytes
+from ....kernels.gpu_pieces.tracing import call_traced
+from ....kernels.gpu_pieces.vertices import list_others
 from ....kernels.gpu_programs import gather
 from ....kernels.gpu_programs.components import components
 from ....kernels.gpu_programs.gather import Gathering, gathering_bytes
@@ -90,7 +92,8 @@ class DeviceOperations:
         reads: Sequence[Vector] = (),
         places: VertexPlaces | None = None,
     ) -> NDArray[np.float64]:
-        return self._agreed(self._call(function, vectors, reads, places))
+        with self._graph.device.use():
+            return self._agreed(self._call_plain(function, vectors, reads, places))
 
     def _call(
         self,
@@ -99,18 +102,32 @@ class DeviceOperations:
         reads: Sequence[Vector],
         places: VertexPlaces | None,
     ) -> Any:
-        """Call a function with the values of vectors, at some places or all, and return its
-        result.
+        """Call a function with the values of vectors, at some places or all, and return its result.
+        It is one kernel if that can be made of it.
         """
         with self._graph.device.use():
             arrays = [vector.own for vector in (*vectors, *reads)]
-            if places is None:
-                return function(*arrays)
-            picked = [array[places.own] for array in arrays]
-            given = function(*picked)
-            for array, values in zip(arrays[: len(vectors)], picked, strict=False):
-                array[places.own] = values
-            return given
+            at = None if places is None else places.own
+            sums = call_traced(self._graph.device, function, arrays, len(vectors), at)
+            if sums is not None:
+                return tuple(sums)
+            return self._call_plain(function, vectors, reads, places)
+
+    def _call_plain(
+        self,
+        function: Callable[..., Any],
+        vectors: Sequence[Vector],
+        reads: Sequence[Vector],
+        places: VertexPlaces | None,
+    ) -> Any:
+        arrays = [vector.own for vector in (*vectors, *reads)]
+        if places is None:
+            return function(*arrays)
+        picked = [array[places.own] for array in arrays]
+        given = function(*picked)
+        for array, values in zip(arrays[: len(vectors)], picked, strict=False):
+            array[places.own] = values
+        return given
 
     def _agreed(self, given: Any) -> NDArray[np.float64]:
         """Return the numbers that a function of vectors gave, on all ranks those of rank 0: devices
@@ -186,10 +203,8 @@ class DeviceOperations:
     def where(
         self, values: Vector, other_than: Any = 0, among: VertexPlaces | None = None
     ) -> VertexPlaces:
-        with self._graph.device.use() as cupy:
-            if among is None:
-                return _places(cupy.flatnonzero(values.own != other_than).astype(np.uint32))
-            return _places(among.own[values.own[among.own] != other_than])
+        among_own = None if among is None else among.own
+        return _places(list_others(self._graph.device, values.own, other_than, among_own))
 
     def id_order(self) -> Array:
         """Return the vertices by rising user id, on the device: uint32 (n,)."""

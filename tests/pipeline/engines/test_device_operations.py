@@ -6,7 +6,7 @@ import itertools
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 import delegraph
 from delegraph.kernels import reference
 from delegraph.kernels.gpu.device import Device
-from delegraph.kernels.gpu_pieces import spread, tally
+from delegraph.kernels.gpu_pieces import spread, tally, tracing
 from delegraph.kernels.gpu_programs import rows as cut_rows
 from delegraph.kernels.pieces.operators import IntegerSum, Min, Or, Spread
 from delegraph.partition.store.store import Store
-from delegraph.pipeline.algorithms import cores
+from delegraph.pipeline.algorithms import cores, labels, strong
 from delegraph.pipeline.algorithms.cores import CoresProgram
 from delegraph.pipeline.algorithms.labels import Labels
 from delegraph.pipeline.algorithms.strong import StrongProgram
@@ -42,7 +42,7 @@ from delegraph.pipeline.engines.operations.program import (
 from delegraph.pipeline.engines.operations.vectors import Counts, VectorType
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, edges_of, graphs, store_options
-from support.marks import mostly_nightly, nightly, slow
+from support.marks import mostly_nightly, mostly_slow, nightly, slow
 from support.programs import run_program, stored
 from support.wanted import LABEL_WEIGHTS, least_of, wanted_cores, wanted_labels
 
@@ -196,6 +196,107 @@ def test_spread(device, stores, monkeypatch, way, shape, operator, directed, alo
         assert listed == 1 if way == "pull" else listed > 1  # (that of no word is always listed)
 
 
+# Functions of vectors
+
+FUNCTIONS: dict[str, tuple[Any, str, int]] = {
+    "copy": (cores._copy, "uint64 uint32", 1),
+    "take counts": (cores._take, "uint64 uint64", 2),
+    "count": (partial(cores._count, True), "uint64 uint64", 0),
+    "remove": (partial(cores._remove, 2, True), "uint64 uint64 int32 uint64", 4),
+    "count left": (partial(strong._count_left, True), "uint32", 0),
+    "set left": (strong._set_left, "uint64 uint32", 1),
+    "trim": (partial(strong._take, True), "uint32 uint64 uint64 uint64 uint32", 4),
+    "colour one": (partial(strong._colour, 1, 3), "uint64 uint64 uint32", 2),
+    "take colours": (partial(strong._take_colours, True), "uint64 uint64 uint64", 3),
+    "find firsts": (strong._find_firsts, "uint32 uint64 uint64 uint32", 2),
+    "complete": (partial(strong._complete, True), "uint32 uint64 uint64 uint64", 3),
+    "changes": (partial(labels._count_changes, True), "uint32 uint32", 0),
+}
+"""Functions of programs, the types of vectors, and the number of those that may change."""
+
+
+def check_function(device: Device, name: str, some: bool) -> None:
+    """Check that the kernel of a function gives what the function gives of NumPy's arrays. some:
+    whether it is called with some places.
+    """
+    function, kinds, changing = FUNCTIONS[name]
+    rng, n = np.random.default_rng(1), 3000
+    for greatest in (False, True):
+        before = [rng.integers(0, 4, n).astype(kind) for kind in kinds.split()]
+        for values in before:
+            if greatest and values.dtype.kind == "u":
+                values[rng.random(n) < 0.3] = np.iinfo(values.dtype).max
+        at = rng.permutation(n)[:700].astype(np.uint32) if some else np.arange(n)
+        picked = [values[at] for values in before]
+        wanted = function(*picked)
+        with device.use() as cupy:
+            arrays = [cupy.asarray(values) for values in before]
+            places = cupy.asarray(at) if some else None
+            sums = tracing.call_traced(device, function, arrays, changing, places)
+            after = [array.get() for array in arrays]
+        assert sums == ([] if wanted is None else np.ravel(wanted).tolist())
+        for values, changed in zip(before[:changing], picked, strict=False):
+            values[at] = changed
+        assert all(map(np.array_equal, after, before))
+
+
+@pytest.mark.parametrize("some", [False, True])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(device, name, some):
+    check_function(device, name, some)
+
+
+def _by_sum(counted: Any, x: Any) -> Any:
+    return x / x.sum()
+
+
+def _by_size(x: Any) -> None:
+    x[:] = len(x)
+
+
+def _by_place(x: Any) -> None:
+    x[np.arange(3)] = 0
+
+
+def _of_floats(counted: Any, x: Any) -> Any:
+    return x.astype(np.float64).sum()
+
+
+def _other_masks(x: Any) -> None:
+    x[x > 1] = x[x > 2]
+
+
+def _masks_that_change(x: Any) -> None:
+    mask = x > 1
+    some = x[mask]
+    mask &= x > 2
+    x[mask] = some
+
+
+UNTRACEABLE = {
+    _by_sum: (True,),
+    _by_size: (),
+    _by_place: (),
+    _of_floats: (True,),
+    _other_masks: (),
+    _masks_that_change: (),
+}
+
+
+def check_untraceable(device: Device) -> None:
+    with device.use() as cupy:
+        x = cupy.arange(5, dtype=np.uint64)
+        for function, first in UNTRACEABLE.items():
+            assert tracing.call_traced(device, partial(function, *first), [x], 1, None) is None
+        floats = cupy.arange(5, dtype=np.float64)
+        assert tracing.call_traced(device, cores._take, [floats, floats], 2, None) is None
+        assert x.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_functions_that_are_not_traced(device):
+    check_untraceable(device)
+
+
 # Questions
 
 
@@ -315,9 +416,9 @@ def test_random_graphs(device, graph, options, kind, way):
 
 
 class CutOff(Checkpoint):
-    """A checkpoint that cuts the run off at its third save."""
+    """A checkpoint that cuts the run off at its second save."""
 
-    left = 3
+    left = 2
 
     def save_state(self, *state: Any, **others: Any) -> None:
         super().save_state(*state, **others)
@@ -330,7 +431,8 @@ class CutOff(Checkpoint):
 @pytest.mark.parametrize("name", CHECKS)
 def test_going_on(device, stores, tmp_path, monkeypatch, name, first):
     """A run goes on, on a device, from what a device or a CPU has saved."""
-    monkeypatch.setattr(cores, "_EDGES_AT_ONCE", 1)
+    for module in (cores, strong):
+        monkeypatch.setattr(module, "_EDGES_AT_ONCE", 1)
     store, done = stores("hubs", True), list[int]()
     cut = CutOff(tmp_path / "saved", 0, "this")
     with (
@@ -343,7 +445,7 @@ def test_going_on(device, stores, tmp_path, monkeypatch, name, first):
         else:
             run(store, PROGRAMS[name](store), device, cut)
     CHECKS[name](store, device, Checkpoint(tmp_path / "saved", 1000, "this", loaded=done.append))
-    assert done == [3]
+    assert done == [2]
 
 
 # Commands
@@ -386,7 +488,7 @@ def test_a_device_is_not_used_for_all(edge_list, tmp_path):
     assert outcome.record["device"] == "cpu"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_several_devices_are_not_used_for_all(edge_list, tmp_path):
     edges = edge_list(*SHAPES["path"])
     delegraph.build(edges, tmp_path / "graph.dg", partitions=2, device="cpu")
@@ -405,6 +507,16 @@ def test_several_devices_are_not_used_for_all(edge_list, tmp_path):
 def test_emulated_spread(emulated, stores, monkeypatch, way, operator, directed):
     choose_way(monkeypatch, way)
     test_spread(emulated[0], stores, monkeypatch, way, "path", operator, directed, True, 4)
+
+
+@pytest.mark.parametrize("some", [False, True])
+@pytest.mark.parametrize("name", mostly_slow(FUNCTIONS, "remove"))
+def test_emulated_functions(emulated, name, some):
+    check_function(emulated[0], name, some)
+
+
+def test_emulated_functions_that_are_not_traced(emulated):
+    check_untraceable(emulated[0])
 
 
 @pytest.mark.parametrize(
