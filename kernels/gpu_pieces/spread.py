@@ -29,6 +29,7 @@ WORDS = np.dtype([("unit", "u8"), ("full", "u8")], align=True)
 COUNTS = np.dtype([("edges", "u8"), ("items", "u4"), ("changed", "u4")], align=True)
 
 _SOURCE = "pieces/spread.cu"
+_MANY = 1 << 30  # items, for as many blocks as are launched at most: the host does not know them
 _ITEM = np.dtype([("vertex", "u4"), ("part", "u4")])
 
 
@@ -46,7 +47,6 @@ class Spreading:
         with graph.device.use() as cupy:
             self._queue = cupy.empty(max(items_of(n, way.rows.edges) for way in ways), np.uint64)
             self._marks = cupy.zeros(-(-n // 32), np.uint32)
-            self._changed = cupy.empty(n, np.uint32)
             self._counts = cupy.zeros(COUNTS.itemsize // 8, np.uint64)
 
     def run(
@@ -64,15 +64,15 @@ class Spreading:
                 return places, 0
             pulls, pushes = self._ways(along)
             packed = _words(operator)
-            counts = self._queue_up(pushes, places)
             paid = PUSHED_FOR_SUMMED if isinstance(operator, IntegerSum) else PUSHED_FOR_PULLED
-            if int(counts["edges"]) * paid >= pulls.rows.edges:
-                pull = _pull(self._graph, pulls, type(operator))
-                pull(self._packed[id(pulls)], packed, x, y)
+            most = max(0, -(-pulls.rows.edges // paid) - 1) if paid else (1 << 64) - 1
+            counts, changed = self._push(pushes, operator, packed, places, x, y, most)
+            edges, count = int(counts["edges"]), int(counts["changed"])
+            if edges > most:
+                _pull(self._graph, pulls, type(operator))(self._packed[id(pulls)], packed, x, y)
                 return None, pulls.rows.edges
-            changed = self._push(pushes, operator, packed, int(counts["items"]), x, y)
-            few = len(changed) * ALL_FOR_LISTED < self._graph.vertices
-            return (changed if few else None), int(counts["edges"])
+            few = count * ALL_FOR_LISTED < self._graph.vertices
+            return (changed[:count] if few else None), edges
 
     def _ways(self, along: bool) -> tuple[CutRows, CutRows]:
         """Return the rows that a pull goes through, and those that a push does. (``graph.cut`` has
@@ -84,25 +84,32 @@ class Spreading:
         assert graph.back is not None
         return (graph.cut, graph.back) if along else (graph.back, graph.cut)
 
-    def _queue_up(self, rows: CutRows, places: Array) -> np.ndarray:
-        """Put vertices into the queue. Returns what was counted, with the fields of COUNTS."""
-        count = len(places)
+    def _push(
+        self,
+        rows: CutRows,
+        operator: Spread,
+        packed: np.ndarray,
+        places: Array,
+        x: Array,
+        y: Array,
+        most: int,
+    ) -> tuple[np.ndarray, Array]:
+        """Push from the vertices in ``places``, if they have ``most`` edges at most. Returns what
+        was counted, with the fields of COUNTS, and the list of changed vertices.
+        """
+        device, count = self._graph.device, len(places)
+        changed = device.cupy.empty(self._graph.vertices, np.uint32)
         self._counts.fill(0)
         arguments = rows.rows.offsets, places, np.uint32(count), self._queue, self._counts
         name = f"queue_places<{rows.rows.offset_type}>"
-        self._graph.device.launch(_SOURCE, name, -(-count // 32) * 32, arguments)
-        return self._counts.get().view(COUNTS)[0]
-
-    def _push(
-        self, rows: CutRows, operator: Spread, packed: np.ndarray, items: int, x: Array, y: Array
-    ) -> Array:
-        lists = self._marks, self._changed, self._counts
+        device.launch(_SOURCE, name, -(-count // 32) * 32, arguments)
+        lists = self._marks, changed, self._counts, np.uint64(most)
         arguments = self._packed[id(rows)], packed, self._queue, x, y, *lists
-        name = _push_name(rows, type(operator))
-        self._graph.device.launch(_SOURCE, name, 32 * items, arguments)
-        count = int(self._counts.get().view(COUNTS)["changed"][0])
-        self._marks.fill(0)
-        return self._changed[:count].copy()
+        device.launch(_SOURCE, _push_name(rows, type(operator)), _MANY, arguments)
+        counts = self._counts.get().view(COUNTS)[0]
+        if counts["changed"]:
+            self._marks.fill(0)
+        return counts, changed
 
 
 @lru_cache(16)

@@ -26,6 +26,11 @@ WAY = np.dtype(
 )
 NEIGHBOURS = np.dtype([("ways", WAY, 2), ("count", "u4")], align=True)
 
+MORE = (1 << 13, 1 << 16, (1 << 32) - 1)
+"""Most edges of other vertices, whose labels are in tables in device memory: as many tables as have
+room, and so more of small ones.
+"""
+
 _SOURCE = "pieces/tally.cu"
 _THREADS, _BLOCK = 256, 1024
 _SLOT_BYTES = 4 + 8
@@ -48,16 +53,18 @@ class Tallying:
             degree = cupy.zeros(graph.vertices, np.uint32)
             for way in ways:
                 degree += (way.rows.offsets[1:] - way.rows.offsets[:-1]).astype(np.uint32)
-            bounds = [0, *(1 << bit for bit in range(6)), SOME, MANY, (1 << 32) - 1]
-            *few, self._some, self._many, most = (
-                _listed(cupy, degree, *ends) for ends in pairwise(bounds)
-            )
+            bounds = [0, *(1 << bit for bit in range(6)), SOME, MANY, *MORE]
+            lists = [_listed(cupy, degree, *ends) for ends in pairwise(bounds)]
+            *few, self._some, self._many = lists[: -len(MORE)]
             self._few = list(zip(bounds[1:], few, strict=False))
-            self._most = most[cupy.argsort(~degree[most])]  # the longest ones begin first
-            longest = min(int(degree.max()) if len(degree) else 0, graph.vertices)
-            self._bits = max(1, 2 * longest - 1).bit_length()
-            self._blocks = _tables(graph, len(most), self._bits)
-            slots = self._blocks << self._bits
+            self._more: list[tuple[Array, int, int]] = []  # vertices, bits of their tables, tables
+            for most in lists[-len(MORE) :]:
+                if len(most):
+                    longest = min(int(degree[most].max()), graph.vertices)
+                    bits = max(1, 2 * longest - 1).bit_length()
+                    in_turn = most[cupy.argsort(~degree[most])]  # the longest ones begin first
+                    self._more.append((in_turn, bits, _tables(graph, len(most), bits)))
+            slots = max((tables << bits for _, bits, tables in self._more), default=0)
             self._labels = cupy.empty(slots, np.uint32)
             self._totals = cupy.empty(slots, np.uint64)
 
@@ -74,8 +81,8 @@ class Tallying:
             some = self._some
             blocks = -(-32 * len(some) // _THREADS)
             self._launch("tally_some", blocks, _THREADS, some, np.uint32(len(some)), *ends)
-            for some, blocks in ((self._many, len(self._many)), (self._most, self._blocks)):
-                tables = np.uint32(self._bits), self._labels, self._totals
+            for some, bits, blocks in ((self._many, 1, len(self._many)), *self._more):
+                tables = np.uint32(bits), self._labels, self._totals
                 arguments = some, np.uint32(len(some)), *tables, *ends
                 self._launch("tally_many", blocks, _BLOCK, *arguments)
 

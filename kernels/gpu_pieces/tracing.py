@@ -20,7 +20,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from ..gpu.device import Device
 from ..gpu.graph import Array
 
-TYPES = {
+_NAMES = {
     "bool": "bool",
     "uint8": "u8",
     "int32": "int",
@@ -28,6 +28,9 @@ TYPES = {
     "int64": "long long",
     "uint64": "u64",
 }
+TYPES = {np.dtype(name).char: of_c for name, of_c in _NAMES.items()}
+"""Names in C++ of the types of whole numbers, by NumPy's character for them."""
+
 _NUMBERS = {
     "add": "{} + {}",
     "subtract": "{} - {}",
@@ -65,11 +68,11 @@ class _Trace:
 
     def new(self, kind: np.dtype, expression: str, chosen: str = "") -> _Value:
         """Return a new variable. chosen: as of ``_Value``."""
-        if kind.name not in TYPES:
+        if kind.char not in TYPES:
             raise TracingError
         name = f"v{self._names}"
         self._names += 1
-        self.lines.append(f"{TYPES[kind.name]} {name} = {expression};")
+        self.lines.append(f"{TYPES[kind.char]} {name} = {expression};")
         return _Value(self, name, kind, chosen)
 
 
@@ -126,7 +129,7 @@ class _Value(NDArrayOperatorsMixin):
         return self.trace.new(np.dtype(kind), _text(self, np.dtype(kind)), self.chosen)
 
     def sum(self) -> _Sum:
-        if self.kind is None or self.kind.name not in TYPES:
+        if self.kind is None or self.kind.char not in TYPES:
             raise TracingError
         text = f"(u64){self.name}"
         if self.chosen:
@@ -177,9 +180,9 @@ class _Sum:
 
 
 def _c(kind: np.dtype) -> str:
-    if kind.name not in TYPES:
+    if kind.char not in TYPES:
         raise TracingError
-    return TYPES[kind.name]
+    return TYPES[kind.char]
 
 
 def _common(inputs: Sequence[Any]) -> str:
@@ -292,7 +295,7 @@ def call_traced(
         fixed, function = (*function.args, *fixed), function.func
     if not isinstance(function, FunctionType) or function.__closure__ is not None:
         return None
-    kinds = tuple(array.dtype.name for array in arrays)
+    kinds = tuple(array.dtype.char for array in arrays)
     if any(type(some) is int and not -(1 << 63) <= some < 1 << 63 for some in fixed):
         return None
     of_fixed = tuple(int if type(some) is int else some for some in fixed)

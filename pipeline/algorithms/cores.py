@@ -23,7 +23,7 @@ from ...kernels.programs import cores as core_kernels
 from ...kernels.programs.cores import Peeling, peel
 from ...partition.store.manifest import GraphInfo
 from ..engines.one_device.operations import SharedOperationsProgram
-from ..engines.operations.marks import VertexPlaces, union
+from ..engines.operations.marks import VertexPlaces
 from ..engines.operations.operations import Calls
 from ..engines.operations.program import EdgeOperations, ProgramResult, ReadRows, Tell
 from ..engines.operations.vectors import Counts, Vector, VectorType, vectors_bytes
@@ -122,9 +122,10 @@ class _Rounds:
         """Add up, in ``came``, the edges from removed vertices. Returns places as
         ``Operations.spread`` does.
         """
-        ways = (True, False) if self._operations.directed else (True,)
+        operations = self._operations
+        ways = (True, False) if operations.directed else (True,)
         counts = IntegerSum(), self._removed, self._came
-        return union([self._operations.spread(*counts, along, places) for along in ways])
+        return operations.union([operations.spread(*counts, along, places) for along in ways])
 
     def _remove(self, places: VertexPlaces) -> None:
         """Take away what came, and remove vertices with degrees of at most k. places: of all

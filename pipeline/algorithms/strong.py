@@ -41,7 +41,7 @@ from ...kernels.programs.strong import COMPLETE, Search, find_components
 from ...partition.store.manifest import GraphInfo
 from ..engines.one_device.operations import OperationsProgram
 from ..engines.operations.contract import CONTRACTING, contraction_bytes
-from ..engines.operations.marks import VertexPlaces, union
+from ..engines.operations.marks import VertexPlaces
 from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import EdgeOperations, ProgramResult, ReadRows, Tell
 from ..engines.operations.vectors import Counts, Vector, VectorType, vectors_bytes
@@ -210,7 +210,7 @@ class _Rounds:
             ends = self._word, self._came
             changed.append(self._operations.spread(IntegerSum(), *ends, along, self._last))
         self._word.fill(0, self._last)
-        return union(changed)
+        return self._operations.union(changed)
 
     def _take(self, places: VertexPlaces | None) -> None:
         """Take what came from the counts, and trim. places: of all vertices that may be concerned;

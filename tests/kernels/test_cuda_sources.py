@@ -42,6 +42,7 @@ from support.marks import mostly_slow
 OFFSETS = ("u32", "u64")
 DISTANCES = ("u8", "int")
 BOOLS = ("false", "true")
+KINDS = tuple(tracing.TYPES.values())
 WORDS = ("IntegerSum", "Or", "Min")
 
 

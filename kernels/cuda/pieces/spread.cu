@@ -26,11 +26,13 @@ __global__ void queue_places(const Offset *offsets, const u32 *places, u32 count
   if (lane_id() == 0 && all) atomicAdd(&counts->edges, all);
 }
 
-// Push the words of the queue's vertices. Vertices whose words change are listed in `changed`, each once: `marks` has
-// a bit for each.
+// Push the words of the queue's vertices, unless these have so many edges that a pull pays. Vertices whose words change
+// are listed in `changed`, each once: `marks` has a bit for each.
 template <class Offset, bool TIERED, class Monoid>
 __global__ void push_words(const __grid_constant__ Rows<Offset> rows, const Monoid monoid, const Item *queue,
-                           const u64 *x, u64 *y, u32 *marks, u32 *changed, Counts *counts) {
+                           const u64 *x, u64 *y, u32 *marks, u32 *changed, Counts *counts,
+                           u64 most) {
+  if (counts->edges > most) return;
   auto begin = [&](u32 vertex) { return x[vertex]; };
   auto look = [&](u64 edge) { return entry_once<TIERED>(rows.targets, edge); };
   auto visit = [&](u64 word, u32 target, bool any) {

@@ -15,12 +15,13 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ....kernels.gpu.device import Device
 from ....kernels.gpu.graph import Array
 from ....kernels.gpu_pieces import spread, tally
 from ....kernels.gpu_pieces.spread import Spreading, spreading_bytes
 from ....kernels.gpu_pieces.tally import Tallying, tallying_bytes
 from ....kernels.gpu_pieces.tracing import call_traced
-from ....kernels.gpu_pieces.vertices import list_others
+from ....kernels.gpu_pieces.vertices import fill_places, list_once, list_others
 from ....kernels.gpu_programs import gather
 from ....kernels.gpu_programs.components import components
 from ....kernels.gpu_programs.gather import Gathering, gathering_bytes
@@ -47,6 +48,20 @@ TEMPORARIES = 3
 _LISTS = 4  # of vertices, that a program over spread holds at once
 
 
+class DeviceVector(Vector):
+    """Values of vertices on a device: a whole array, ``own``."""
+
+    def __init__(self, own: Array, device: Device) -> None:
+        super().__init__(own, np.empty(0))
+        self._device = device
+
+    def fill(self, value: Any, places: VertexPlaces | None = None) -> None:
+        if places is None:
+            self.own[:] = value
+        else:
+            fill_places(self._device, self.own, value, places.own)
+
+
 class DeviceOperations:
     """The operations on one device, or on those of several ranks that share the edges. Ranks have
     whole vectors each; what edges bring is added up over all ranks once a gather.
@@ -64,8 +79,10 @@ class DeviceOperations:
         self._due = False
 
     def vector(self, kind: VectorType, value: Any = 0) -> Vector:
-        with self._graph.device.use() as cupy:
-            return Vector(cupy.full(self._graph.vertices, value, kind.dtype), np.empty(0))
+        device = self._graph.device
+        with device.use() as cupy:
+            own = cupy.full(self._graph.vertices, value, kind.dtype)
+            return DeviceVector(own, device)
 
     def each(
         self,
@@ -150,7 +167,7 @@ class DeviceOperations:
             degree = (offsets[1:] - offsets[:-1]).astype(np.uint32)
             if self._ranks is not None:
                 self._ranks.fold_whole(degree, cupy.add)
-            return Vector(degree, np.empty(0))
+            return DeviceVector(degree, self._graph.device)
 
     def gather(self, operator: AnySum, x: Vector, y: Vector, along: bool = True) -> None:
         back = not along and self._graph.back is not None
@@ -205,6 +222,14 @@ class DeviceOperations:
     ) -> VertexPlaces:
         among_own = None if among is None else among.own
         return _places(list_others(self._graph.device, values.own, other_than, among_own))
+
+    def union(self, sets: Sequence[VertexPlaces | None]) -> VertexPlaces | None:
+        known = [places.own for places in sets if places is not None]
+        if len(known) < len(sets):
+            return None
+        one = known[0] if len(known) == 1 else None
+        n = self._graph.vertices
+        return _places(list_once(self._graph.device, known, n) if one is None else one)
 
     def id_order(self) -> Array:
         """Return the vertices by rising user id, on the device: uint32 (n,)."""

@@ -56,7 +56,7 @@ from ..ranks.state import Ghosts
 from .contract import Contracted, contract
 from .forests import EdgeCounts, join_vertices
 from .intersect import Intersections
-from .marks import Marks, VertexPlaces, places_where
+from .marks import Marks, VertexPlaces, places_where, union
 from .saving import SavedSteps, Values, VectorSaving
 from .tally import How, Pickers, PlacedRule, Tallies, Way
 from .vectors import Links, Vector, VectorType, make_vector
@@ -338,6 +338,10 @@ class Operations:
             return VertexPlaces(*(places_where(part != other_than) for part in parts))
         pairs = zip(parts, among, strict=True)
         return VertexPlaces(*(places[part[places] != other_than] for part, places in pairs))
+
+    def union(self, sets: Sequence[VertexPlaces | None]) -> VertexPlaces | None:
+        """Return the vertices of several sets, each once; None if one of the sets is None."""
+        return union(sets)
 
     def where_any(self, words: Vector, bits: np.uint64) -> VertexPlaces:
         """Return the vertices whose words have any of ``bits``."""
