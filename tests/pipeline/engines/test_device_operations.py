@@ -502,8 +502,17 @@ def test_several_devices_are_not_used_for_all(edge_list, tmp_path):
 # On an emulated device
 
 
-@pytest.mark.parametrize("way", ["push", "pull"])
-@pytest.mark.parametrize(("operator", "directed"), [("sum", True), ("or", False), ("min", True)])
+@pytest.mark.parametrize(
+    ("way", "operator", "directed"),
+    [
+        ("push", "sum", True),
+        slow("pull", "sum", True),
+        slow("push", "or", False),
+        slow("pull", "or", False),
+        slow("push", "min", True),
+        ("pull", "min", True),
+    ],
+)
 def test_emulated_spread(emulated, stores, monkeypatch, way, operator, directed):
     choose_way(monkeypatch, way)
     test_spread(emulated[0], stores, monkeypatch, way, "path", operator, directed, True, 4)
@@ -521,7 +530,7 @@ def test_emulated_functions_that_are_not_traced(emulated):
 
 @pytest.mark.parametrize(
     ("name", "directed"),
-    [("cores", True), ("strong", False), slow("strong", True), ("labels", True)],
+    [slow("cores", True), slow("strong", False), slow("strong", True), ("labels", True)],
 )
 def test_emulated(emulated, stores, monkeypatch, name, directed):
     test_shapes(emulated[0], stores, monkeypatch, name, "two components", directed, 4)
@@ -530,7 +539,7 @@ def test_emulated(emulated, stores, monkeypatch, name, directed):
 @pytest.mark.parametrize(
     ("shape", "kind", "directed", "bounds"),
     [
-        ("two components", "floats", True, "usual"),
+        slow("two components", "floats", True, "usual"),
         slow("hubs", "ties", True, "device memory"),
         nightly("hubs", "great", False, "blocks"),
         nightly("star", "far apart", False, "usual"),
