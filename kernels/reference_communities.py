@@ -40,16 +40,18 @@ def communities(
     few: int = 1000,
     most_rounds: int = 100,
     most_joins: int = 20,
-) -> list[int]:
-    """Return the community of each vertex, by its least vertex (algorithms/communities.py).
+) -> tuple[list[int], list[list[int]]]:
+    """Return the community of each vertex, by its least vertex (algorithms/communities.py), and the
+    same of the groups of each level of its hierarchy.
 
     factor: what is expected of two vertices, by the product of their masses. refines: whether
     communities are divided into parts, as Leiden does. stamp: of an iteration, a level, "move" or
     "join" and a round.
     """
-    found = list(range(len(graph.mass)))
+    found, hierarchy = list(range(len(graph.mass))), []
     for iteration in range(iterations):
-        level, label, up, moves = graph, found, list(range(len(found))), 0
+        before, level, label, up, moves = found, graph, found, list(range(len(found))), 0
+        hierarchy = []
         for depth in range(max_levels):
             n = len(level.mass)
             label, marked = list(label), [bool(edges) for edges in level.edges]
@@ -77,10 +79,15 @@ def communities(
             level = _contracted(level, above, len(names))
             label = _least({above[v]: label[v] for v in range(n)})
             up = [above[v] for v in up]
+            groups = _least(dict(enumerate(up)))
+            if not hierarchy or 2 * len(set(groups)) <= len(set(hierarchy[-1])):
+                hierarchy.append(groups)
         found = _least(dict(enumerate(found)))
-        if not moves:
+        if hierarchy and len(set(hierarchy[-1])) == len(set(found)):
+            hierarchy.pop()
+        if not moves and found == before:
             break
-    return found
+    return found, hierarchy
 
 
 def _least(label: dict[int, int]) -> list[int]:

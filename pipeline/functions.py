@@ -870,6 +870,7 @@ def leiden(
     iterations: int | Literal["until-stable"] = 2,
     max_levels: int = 100,
     seed: int = 1,
+    hierarchy: bool = False,
     unweighted: bool = False,
     **options: Unpack[AskingOptions],
 ) -> Outcome: ...
@@ -885,6 +886,7 @@ def leiden(
     iterations: int | Literal["until-stable"] = 2,
     max_levels: int = 100,
     seed: int = 1,
+    hierarchy: bool = False,
     unweighted: bool = False,
     **options: Unpack[AskingOptions],
 ) -> Result: ...
@@ -900,6 +902,7 @@ def leiden(
     iterations: int | Literal["until-stable"] = 2,
     max_levels: int = 100,
     seed: int = 1,
+    hierarchy: bool = False,
     unweighted: bool = False,
     **options: Unpack[AskingOptions],
 ) -> Any:
@@ -907,7 +910,8 @@ def leiden(
 
     ``community`` is the community's least vertex, and every community is connected. The same
     ``seed`` gives the same communities on every engine. Edges count by their weights, if the graph
-    has any.
+    has any. With ``hierarchy``, ``level_0`` is the least vertex of the smallest group that each
+    vertex is in, ``level_1`` that of a group of these, and so on.
 
     Args:
         graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
@@ -920,6 +924,7 @@ def leiden(
             nothing moves. ``"until-stable"``: until then.
         max_levels: go up to this many levels at most.
         seed: seed that decides which vertices move before others.
+        hierarchy: also give the groups of each level: columns ``level_0``, ``level_1`` and so on.
         unweighted: ignore the weights of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
             duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
@@ -942,6 +947,7 @@ def leiden(
             "iterations": iterations,
             "max_levels": max_levels,
             "seed": seed,
+            "hierarchy": hierarchy,
             "unweighted": unweighted,
         },
         options,
@@ -958,6 +964,7 @@ def louvain(
     iterations: int | Literal["until-stable"] = 1,
     max_levels: int = 100,
     seed: int = 1,
+    hierarchy: bool = False,
     unweighted: bool = False,
     **options: Unpack[AskingOptions],
 ) -> Outcome: ...
@@ -973,6 +980,7 @@ def louvain(
     iterations: int | Literal["until-stable"] = 1,
     max_levels: int = 100,
     seed: int = 1,
+    hierarchy: bool = False,
     unweighted: bool = False,
     **options: Unpack[AskingOptions],
 ) -> Result: ...
@@ -988,6 +996,7 @@ def louvain(
     iterations: int | Literal["until-stable"] = 1,
     max_levels: int = 100,
     seed: int = 1,
+    hierarchy: bool = False,
     unweighted: bool = False,
     **options: Unpack[AskingOptions],
 ) -> Any:
@@ -995,7 +1004,8 @@ def louvain(
 
     ``community`` is the community's least vertex. A community need not be connected, as
     ``leiden``'s are. The same ``seed`` gives the same communities on every engine. Edges count by
-    their weights, if the graph has any.
+    their weights, if the graph has any. With ``hierarchy``, ``level_0`` is the least vertex of the
+    smallest group that each vertex is in, ``level_1`` that of a group of these, and so on.
 
     Args:
         graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
@@ -1008,6 +1018,7 @@ def louvain(
             nothing moves. ``"until-stable"``: until then.
         max_levels: go up to this many levels at most.
         seed: seed that decides which vertices move before others.
+        hierarchy: also give the groups of each level: columns ``level_0``, ``level_1`` and so on.
         unweighted: ignore the weights of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
             duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
@@ -1030,6 +1041,7 @@ def louvain(
             "iterations": iterations,
             "max_levels": max_levels,
             "seed": seed,
+            "hierarchy": hierarchy,
             "unweighted": unweighted,
         },
         options,

@@ -301,13 +301,15 @@ class QuestionMethods:
         iterations: int | Literal["until-stable"] = 2,
         max_levels: int = 100,
         seed: int = 1,
+        hierarchy: bool = False,
         unweighted: bool = False,
     ) -> Result:
         """Find communities by Leiden's method: groups with many edges inside, all connected.
 
         ``community`` is the community's least vertex, and every community is connected. The same
         ``seed`` gives the same communities on every engine. Edges count by their weights, if the
-        graph has any.
+        graph has any. With ``hierarchy``, ``level_0`` is the least vertex of the smallest group
+        that each vertex is in, ``level_1`` that of a group of these, and so on.
 
         Args:
             resolution: the greater it is, the smaller are the communities; from 0 to 1e12.
@@ -317,6 +319,8 @@ class QuestionMethods:
                 once nothing moves. ``"until-stable"``: until then.
             max_levels: go up to this many levels at most.
             seed: seed that decides which vertices move before others.
+            hierarchy: also give the groups of each level: columns ``level_0``, ``level_1`` and so
+                on.
             unweighted: ignore the weights of the graph.
 
         Raises:
@@ -330,6 +334,7 @@ class QuestionMethods:
                 "iterations": iterations,
                 "max_levels": max_levels,
                 "seed": seed,
+                "hierarchy": hierarchy,
                 "unweighted": unweighted,
             },
         )
@@ -342,13 +347,16 @@ class QuestionMethods:
         iterations: int | Literal["until-stable"] = 1,
         max_levels: int = 100,
         seed: int = 1,
+        hierarchy: bool = False,
         unweighted: bool = False,
     ) -> Result:
         """Find communities by Louvain's method: groups with many edges inside.
 
         ``community`` is the community's least vertex. A community need not be connected, as
         ``leiden``'s are. The same ``seed`` gives the same communities on every engine. Edges count
-        by their weights, if the graph has any.
+        by their weights, if the graph has any. With ``hierarchy``, ``level_0`` is the least vertex
+        of the smallest group that each vertex is in, ``level_1`` that of a group of these, and so
+        on.
 
         Args:
             resolution: the greater it is, the smaller are the communities; from 0 to 1e12.
@@ -358,6 +366,8 @@ class QuestionMethods:
                 once nothing moves. ``"until-stable"``: until then.
             max_levels: go up to this many levels at most.
             seed: seed that decides which vertices move before others.
+            hierarchy: also give the groups of each level: columns ``level_0``, ``level_1`` and so
+                on.
             unweighted: ignore the weights of the graph.
 
         Raises:
@@ -371,6 +381,7 @@ class QuestionMethods:
                 "iterations": iterations,
                 "max_levels": max_levels,
                 "seed": seed,
+                "hierarchy": hierarchy,
                 "unweighted": unweighted,
             },
         )

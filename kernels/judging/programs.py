@@ -114,7 +114,10 @@ COMMUNITY_RULES = {
     1: "a community is named after one of its own vertices",
     2: "a community is named after its least vertex",
     3: "edges inside a community connect its vertices",
-    4: "the quality is the one that the run has measured",
+    4: "each quality is the one that the run has measured",
+    5: "a group of a level is named after its least vertex, and in one group of the next level",
+    6: "edges inside a group of a level connect its vertices",
+    7: "no single move of a vertex raises the quality, where the run has called the result stable",
 }
 
 CORE_RULES = {

@@ -10,24 +10,15 @@ import numpy as np
 
 from ..base.compiled import boolean, kernel, u32s, u64s
 from ..base.numbering import NUMBERING, renumber
-from .operators import SCALED_WEIGHTS, UNIT_AMOUNTS, amount
-from .piece import PIECE, row_of
+from .operators import LISTED_AMOUNTS, SCALED_WEIGHTS, UNIT_AMOUNTS, amount
+from .piece import PIECE, WIDE_PIECE, row_of
+
+_EDGES = NUMBERING, u32s, NUMBERING, u32s, boolean, boolean, u64s, u64s
 
 
-@kernel(UNIT_AMOUNTS, PIECE, NUMBERING, u32s, NUMBERING, u32s, boolean, boolean, u64s, u64s)
-@kernel(
-    SCALED_WEIGHTS,
-    PIECE,
-    NUMBERING,
-    u32s,
-    NUMBERING,
-    u32s,
-    boolean,
-    boolean,
-    u64s,
-    u64s,
-    allocates=False,
-)
+@kernel(UNIT_AMOUNTS, PIECE, *_EDGES)
+@kernel(LISTED_AMOUNTS, WIDE_PIECE, *_EDGES)
+@kernel(SCALED_WEIGHTS, PIECE, *_EDGES, allocates=False)
 def collect_pairs(
     amounts, piece, row_places, row_labels, places, labels, directed, loops, keys, sums
 ):

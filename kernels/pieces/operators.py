@@ -78,14 +78,6 @@ class AmountsWithin(NamedTuple):
     unit: np.uint64 = np.uint64(0)
 
 
-class LeastWithin(NamedTuple):
-    """The least number of a vertex's neighbours in its group. Words are those of LeastLeaving.
-    unit: the greatest word.
-    """
-
-    unit: np.uint64 = np.uint64((1 << 64) - 1)
-
-
 SUM = Struct(Sum, (types.float64,))
 WEIGHTED_SUM = Struct(WeightedSum, (types.float64, types.boolean))
 INTEGER_SUM = Struct(IntegerSum, (types.uint64,))
@@ -118,9 +110,11 @@ class MostCommon(NamedTuple):
 
 
 class ListedAmounts(NamedTuple):
-    """Amounts of edges in a tally: a whole number each. of_edges: uint64, by edge."""
+    """Amounts of edges in a tally that stand in place of their weights: uint64, a whole number each
+    (Piece.weights). least: 0, the least amount. (Numba needs a field.)
+    """
 
-    of_edges: NDArray[np.uint64]
+    least: np.uint64 = np.uint64(0)
 
 
 class BestGain(NamedTuple):
@@ -149,7 +143,7 @@ class BestGain(NamedTuple):
 
 UNIT_AMOUNTS = Struct(UnitAmounts, (types.uint64,))
 SCALED_WEIGHTS = Struct(ScaledWeights, (types.float64, types.boolean))
-LISTED_AMOUNTS = Struct(ListedAmounts, (u64s,))
+LISTED_AMOUNTS = Struct(ListedAmounts, (types.uint64,))
 MOST_COMMON = Struct(MostCommon, (types.uint64,))
 BEST_GAIN = Struct(BestGain, (types.float64, u32s, u32s, u64s, u64s, u32s, u32s))
 
@@ -163,10 +157,9 @@ Operator = AnySum | Spread
 
 WITHIN = Struct(AmountsWithin, (UNIT_AMOUNTS, types.uint64))
 WEIGHTED_WITHIN = Struct(AmountsWithin, (SCALED_WEIGHTS, types.uint64))
+LISTED_WITHIN = Struct(AmountsWithin, (LISTED_AMOUNTS, types.uint64))
 
-LEAST_WITHIN = Struct(LeastWithin, (types.uint64,))
-
-Across = LeastLeaving | LeastWithin | AmountsWithin
+Across = LeastLeaving | AmountsWithin
 """The operators whose values depend on both ends of an edge. Threads can combine them at once."""
 
 FOLDS = {
@@ -176,14 +169,20 @@ FOLDS = {
     Or: np.bitwise_or,
     Min: np.minimum,
     LeastLeaving: np.minimum,
-    LeastWithin: np.minimum,
     AmountsWithin: np.add,
 }
 """The NumPy function by which each operator combines arrays of values."""
 
 
-TALLIED = {MostCommon, BestGain, UnitAmounts, ScaledWeights}
+TALLIED = {MostCommon, BestGain, UnitAmounts, ScaledWeights, ListedAmounts}
 """The types of amounts and rules, by which tallies are compiled."""
+
+
+def reads_weights(operator: Any) -> bool:
+    """Return whether what an edge gives depends on its weight."""
+    amounts = getattr(operator, "amounts", None)
+    weighted = WeightedSum | LeastLeaving | ScaledWeights | ListedAmounts
+    return isinstance(operator, weighted) or isinstance(amounts, weighted)
 
 
 def combine(operator: Any, left: Any, right: Any) -> Any:
@@ -233,7 +232,7 @@ def prefers(rule: Any, place: Any, label: Any, total: Any, other: Any, other_tot
 def _combine(operator, left, right):
     if operator.instance_class is Or:
         return lambda operator, left, right: left | right
-    if operator.instance_class in (Min, LeastLeaving, LeastWithin):
+    if operator.instance_class in (Min, LeastLeaving):
         return lambda operator, left, right: min(left, right)
     return lambda operator, left, right: left + right
 
@@ -255,15 +254,10 @@ def _across(operator, here, there, weights, edge):
         bits = np.uint64(weights[edge]) if weights.shape[0] else np.uint64(0)
         return bits << _HALF | there & _LOW
 
-    def least_within(operator, here, there, weights, edge):
-        return there & _LOW if here >> _HALF == there >> _HALF else operator.unit
-
     def within(operator, here, there, weights, edge):
         return amount(operator.amounts, weights, edge) if here == there else operator.unit
 
-    if operator.instance_class is LeastLeaving:
-        return leaving
-    return least_within if operator.instance_class is LeastWithin else within
+    return leaving if operator.instance_class is LeastLeaving else within
 
 
 @overload(finished)
@@ -277,7 +271,7 @@ def _finished(operator, value):
 
 @overload(merge)
 def _merge(operator, values, place, value):
-    if operator.instance_class in (Min, LeastLeaving, LeastWithin):
+    if operator.instance_class in (Min, LeastLeaving):
 
         def least(operator, values, place, value):
             return value < values[place] and value < fetch_min(values, place, value)
@@ -302,7 +296,7 @@ def _amount(amounts, weights, edge):
     if amounts.instance_class is UnitAmounts:
         return lambda amounts, weights, edge: amounts.each
     if amounts.instance_class is ListedAmounts:
-        return lambda amounts, weights, edge: amounts.of_edges[edge]
+        return lambda amounts, weights, edge: weights[edge]
 
     def scaled(amounts, weights, edge):
         return np.uint64(np.rint(weight_of(weights[edge], amounts.floats) * amounts.scale))

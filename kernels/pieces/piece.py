@@ -4,6 +4,9 @@ A subgraph numbers its rows and its targets. A *segment* holds the state of vert
 *place*. ``places`` leads from the subgraph's numbers to places.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -19,15 +22,28 @@ class Piece(NamedTuple):
     """Compressed sparse rows, of whose edges ``begin <= e < end`` are at hand.
 
     offsets: uint32 or uint64 (rows + 1,), of the whole subgraph. targets: uint32 (end - begin,).
-    weights: uint32 (end - begin,), their bits, or (0,). The first and the last row of the edges may
-    be cut: their other edges are in other pieces, which other threads may hold at the same time.
+    weights: uint32 (end - begin,), their bits, or (0,); uint64 for sums of weights. The first and
+    the last row of the edges may be cut: their other edges are in other pieces, which other threads
+    may hold at the same time.
     """
 
     offsets: NDArray[np.unsignedinteger]
     targets: NDArray[np.uint32]
     begin: int
     end: int
-    weights: NDArray[np.uint32] = NO_WEIGHTS
+    weights: NDArray[np.unsignedinteger] = NO_WEIGHTS
+
+    @property
+    def unweighted(self) -> Piece:
+        """Return the piece without weights."""
+        return self._replace(weights=NO_WEIGHTS)
+
+    def parts(self, edges: int) -> Iterator[Piece]:
+        """Yield pieces of so many edges each, or fewer, that together have all edges at hand."""
+        for first in range(0, len(self.targets), edges):
+            at = slice(first, first + edges)
+            targets, begin = self.targets[at], self.begin + first
+            yield Piece(self.offsets, targets, begin, begin + len(targets), self.weights[at])
 
 
 class Start(NamedTuple):
@@ -59,6 +75,7 @@ class Ends(NamedTuple):
 
 
 PIECE = Struct(Piece, (OFFSETS, u32s, i64, i64, u32s))
+WIDE_PIECE = Struct(Piece, (OFFSETS, u32s, i64, i64, u64s))
 START = Struct(Start, (NUMBERING, NUMBERING, u64s))
 ENDS = Struct(Ends, (NUMBERING, u64s, u64s, u32s, u32s))
 

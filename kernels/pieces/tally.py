@@ -22,8 +22,16 @@ from ..base.compiled import Struct, boolean, i64, i64s, inlined, kernel, u8s, u3
 from ..base.graph import UNREACHED
 from ..base.numbering import NUMBERING, renumber
 from ..base.turns import come, take
-from .operators import BEST_GAIN, MOST_COMMON, SCALED_WEIGHTS, UNIT_AMOUNTS, amount, prefers
-from .piece import PIECE, row_of
+from .operators import (
+    BEST_GAIN,
+    LISTED_AMOUNTS,
+    MOST_COMMON,
+    SCALED_WEIGHTS,
+    UNIT_AMOUNTS,
+    amount,
+    prefers,
+)
+from .piece import PIECE, WIDE_PIECE, row_of
 
 NO_LABEL = UNREACHED
 
@@ -448,13 +456,14 @@ def _note(places, labels, noted, done, place, keys, sums, used, count):
 
 
 _PART = i64, i64, AMONG, NUMBERING, u32s, NUMBERING, i64, i64, TABLE, ENTRIES
-_LISTED = PIECE, u32s, i64, i64, boolean, u32s, *_PART
+_LISTED = u32s, i64, i64, boolean, u32s, *_PART
 
 
-@kernel(BEST_GAIN, UNIT_AMOUNTS, *_LISTED)
-@kernel(BEST_GAIN, SCALED_WEIGHTS, *_LISTED)
-@kernel(MOST_COMMON, UNIT_AMOUNTS, *_LISTED)
-@kernel(MOST_COMMON, SCALED_WEIGHTS, *_LISTED, allocates=False)
+@kernel(BEST_GAIN, UNIT_AMOUNTS, PIECE, *_LISTED)
+@kernel(BEST_GAIN, SCALED_WEIGHTS, PIECE, *_LISTED)
+@kernel(BEST_GAIN, LISTED_AMOUNTS, WIDE_PIECE, *_LISTED)
+@kernel(MOST_COMMON, UNIT_AMOUNTS, PIECE, *_LISTED)
+@kernel(MOST_COMMON, SCALED_WEIGHTS, PIECE, *_LISTED, allocates=False)
 def tally_piece(
     rule,
     amounts,

@@ -15,9 +15,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.compiled import i64s, inlined, kernel, u8s, u32s, u64, u64s
+from ..base.intrinsics import prefetch
 from ..base.turns import come, take
 from ..pieces.operators import BEST_GAIN, LISTED_AMOUNTS, SCALED_WEIGHTS, UNIT_AMOUNTS, amount
-from ..pieces.piece import PIECE
+from ..pieces.piece import PIECE, WIDE_PIECE
 from ..pieces.tally import (
     NO_LABEL,
     TABLE,
@@ -31,7 +32,12 @@ from ..pieces.tally import (
 )
 
 CLASSES = 8
-VERTICES_A_TURN = 1 << 8
+VERTICES_A_TURN = 1 << 5
+"""Few, since the first vertices of a graph may have most of its edges."""
+
+_AHEAD = 4
+_ENTRIES_AHEAD = 64
+_ENTRIES_A_LINE = 16
 
 _SHIFTS = np.uint64(33), np.uint64(61)
 _FACTORS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
@@ -77,24 +83,35 @@ def list_by_class(marked, numbers, stamp, bounds, listed):
 
 
 @inlined
+def _float(total):
+    """Return a sum, which is below 2^63, as a float: of signed numbers, this is one instruction."""
+    return np.float64(np.int64(total))
+
+
+@inlined
 def _pick(rule, amounts, piece, place, label, keys, sums, used):
     """Return the community that a vertex prefers, or NO_LABEL for its own, as ``pick_of_row`` does
-    by ``prefers``, but each gain is computed once, and labels out of bounds are not added up.
+    by ``prefers``, but no gain is computed twice, or where the sum alone is less than the best one,
+    and labels out of bounds are not added up.
     """
     offsets, targets, _, _, weights = piece
-    factor, numbers, communities, masses, totals, parts, groups = rule
+    factor, numbers, _, masses, totals, parts, groups = rule
     number = numbers[place]
-    mine = communities[number]
+    mine = label[place]
     mass = masses[number]
-    expected = np.float64(mass) * factor
+    expected = _float(mass) * factor
     begin = np.int64(offsets[place])
     end = np.int64(offsets[place + 1])
     mask = mask_of(keys, end - begin)
     bounded = groups.shape[0] > 0
     part = parts[number] if bounded else np.uint32(0)
+    inside = np.uint64(0)
     count = np.int64(0)
     for e in range(np.uintp(begin), np.uintp(end)):
         other = label[targets[e]]
+        if other == mine:
+            inside += amount(amounts, weights, e)
+            continue
         if bounded and groups[other] != part:
             continue
         more = add_sum(keys, sums, used, mask, count, other, amount(amounts, weights, e))
@@ -105,31 +122,58 @@ def _pick(rule, amounts, piece, place, label, keys, sums, used):
             return pick_of_row(rule, amounts, *row, 0, 1, keys, sums, used)[0]
         count = more
     best = NO_LABEL
-    best_gain = -expected * np.float64(totals[mine] - mass)
+    best_gain = _float(inside) - expected * _float(totals[mine] - mass)
     for i in range(np.uintp(count)):
-        other = label_at(keys, np.uintp(used[i]))
-        total = np.float64(take_sums(sums, used, i))
-        if other == mine:
-            gain = total - expected * np.float64(totals[mine] - mass)
-            if gain >= best_gain:
-                best = NO_LABEL
-                best_gain = gain
-        else:
-            gain = total - expected * np.float64(totals[other])
-            if gain > best_gain or (gain == best_gain and other < best and best != NO_LABEL):
-                best = other
-                best_gain = gain
+        at = np.uintp(used[i])
+        total = _float(take_sums(sums, used, i))
+        if total < best_gain:
+            continue
+        other = label_at(keys, at)
+        gain = total - expected * _float(totals[other])
+        if gain > best_gain or (gain == best_gain and other < best and best != NO_LABEL):
+            best = other
+            best_gain = gain
     return best
 
 
-@kernel(BEST_GAIN, UNIT_AMOUNTS, PIECE, u32s, u32s, u32s, TABLE, i64s)
-@kernel(BEST_GAIN, SCALED_WEIGHTS, PIECE, u32s, u32s, u32s, TABLE, i64s)
-@kernel(BEST_GAIN, LISTED_AMOUNTS, PIECE, u32s, u32s, u32s, TABLE, i64s, allocates=False)
-def pick_moves(rule, amounts, piece, listed, label, picks, table, taken):
-    """Pick a community for each listed vertex, by several threads at once: see turns.py. picks:
-    uint32, receives a label, or NO_LABEL, for each entry of ``listed``. table: of this thread.
+@inlined
+def _fetch_ahead(rule, piece, label, listed, i):
+    """Have the cache fetch what the vertices that are listed soon after the i-th need: their places
+    in memory are at random.
+    """
+    offsets, targets, _, _, _ = piece
+    last = listed.shape[0] - 1
+    place = listed[min(i + 3 * _AHEAD, last)]
+    prefetch(offsets, np.intp(place))
+    prefetch(rule.numbers, np.intp(place))
+    place = listed[min(i + 2 * _AHEAD, last)]
+    number = np.intp(rule.numbers[place])
+    prefetch(label, np.intp(place))
+    prefetch(rule.mass, number)
+    if rule.parts.shape[0]:
+        prefetch(rule.parts, number)
+    begin = np.intp(offsets[place])
+    for e in range(
+        begin, min(begin + _ENTRIES_AHEAD, np.intp(offsets[place + 1])), _ENTRIES_A_LINE
+    ):
+        prefetch(targets, e)
+    place = listed[min(i + _AHEAD, last)]
+    prefetch(rule.totals, np.intp(label[place]))
+
+
+@kernel(BEST_GAIN, UNIT_AMOUNTS, PIECE, u32s, u32s, u8s, u32s, TABLE, i64s)
+@kernel(BEST_GAIN, SCALED_WEIGHTS, PIECE, u32s, u32s, u8s, u32s, TABLE, i64s)
+@kernel(BEST_GAIN, LISTED_AMOUNTS, WIDE_PIECE, u32s, u32s, u8s, u32s, TABLE, i64s, allocates=False)
+def pick_moves(rule, amounts, piece, listed, label, marked, picks, table, taken):
+    """Pick a community for each listed vertex, by several threads at once: see turns.py. Returns
+    how many edges the thread looked at.
+
+    marked: uint8, where the marks of the listed vertices are taken away. picks: uint32, receives a
+    label, or NO_LABEL, for each entry of ``listed``. table: of this thread.
     """
     keys, sums, used = table
+    offsets = piece.offsets
+    edges = np.int64(0)
     thread = come(taken)
     count = listed.shape[0]
     turns = (count + VERTICES_A_TURN - 1) // VERTICES_A_TURN
@@ -137,28 +181,65 @@ def pick_moves(rule, amounts, piece, listed, label, picks, table, taken):
     while turn >= 0:
         for i in range(turn * VERTICES_A_TURN, min((turn + 1) * VERTICES_A_TURN, count)):
             place = np.int64(listed[i])
+            _fetch_ahead(rule, piece, label, listed, i)
+            marked[place] = 0
+            edges += np.int64(offsets[place + 1]) - np.int64(offsets[place])
             picks[i] = _pick(rule, amounts, piece, place, label, keys, sums, used)
         turn = take(taken, thread, turns)
+    return edges
+
+
+@kernel(u32s, u32s, u32s, u32s, u32s, u32s)
+def list_moves(listed, picks, label, numbers, vertices, labels):
+    """List the vertices that move. Returns how many do. picks: as ``pick_moves`` makes them.
+    vertices: uint32, receives their numbers. labels: uint32, receives what they move to.
+    """
+    moves = 0
+    for i in range(listed.shape[0]):
+        if picks[i] != NO_LABEL and picks[i] != label[listed[i]]:
+            vertices[moves] = numbers[listed[i]]
+            labels[moves] = picks[i]
+            moves += 1
+    return moves
+
+
+@kernel(u32s, u32s, u32s, u64s, u64s)
+def do_moves(vertices, labels, label, mass, totals):
+    """Move vertices to communities. label: uint32, the community of each vertex, is changed.
+    totals: uint64, the mass of each community, is changed. All arrays are by number.
+    """
+    for i in range(vertices.shape[0]):
+        v = vertices[i]
+        totals[label[v]] -= mass[v]
+        totals[labels[i]] += mass[v]
+        label[v] = labels[i]
 
 
 @kernel(PIECE, u32s, u8s, i64s, allocates=False)
 def mark_neighbours(piece, moved, marked, taken):
-    """Mark the neighbours of the listed vertices, by several threads at once."""
+    """Mark the neighbours of the listed vertices, by several threads at once. Returns how many
+    edges the thread looked at.
+    """
     offsets, targets, _, _, _ = piece
+    edges = np.int64(0)
     thread = come(taken)
     count = moved.shape[0]
     turns = (count + VERTICES_A_TURN - 1) // VERTICES_A_TURN
     turn = take(taken, thread, turns)
     while turn >= 0:
         for i in range(turn * VERTICES_A_TURN, min((turn + 1) * VERTICES_A_TURN, count)):
-            for e in range(np.uintp(offsets[moved[i]]), np.uintp(offsets[moved[i] + 1])):
+            begin = np.uintp(offsets[moved[i]])
+            end = np.uintp(offsets[moved[i] + 1])
+            edges += np.int64(end - begin)
+            for e in range(begin, end):
                 marked[targets[e]] = 1
         turn = take(taken, thread, turns)
+    return edges
 
 
 @kernel(UNIT_AMOUNTS, PIECE, u32s, u64s, i64s)
 @kernel(SCALED_WEIGHTS, PIECE, u32s, u64s, i64s)
-@kernel(LISTED_AMOUNTS, PIECE, u32s, u64s, i64s, allocates=False)
+@kernel(LISTED_AMOUNTS, WIDE_PIECE, u32s, u64s, i64s, allocates=False)
 def add_inside(amounts, piece, label, inside, taken):
     """Add up, for each vertex, its edges to vertices with the same label, by several threads at
     once. inside: uint64, receives the sums.
@@ -176,31 +257,6 @@ def add_inside(amounts, piece, label, inside, taken):
                     total += amount(amounts, weights, e)
             inside[place] = total
         turn = take(taken, thread, turns)
-
-
-@kernel(PIECE, u32s, u32s, u32s)
-def split(piece, label, part, queue):
-    """Find the connected parts of each label. part: uint32, receives one place of its part for each
-    vertex. queue: uint32, room for all vertices.
-    """
-    offsets, targets, _, _, _ = piece
-    part[:] = NO_LABEL
-    for place in range(label.shape[0]):
-        if part[place] != NO_LABEL:
-            continue
-        part[place] = place
-        queue[0] = place
-        first = 0
-        last = 1
-        while first < last:
-            u = queue[first]
-            first += 1
-            for e in range(np.uintp(offsets[u]), np.uintp(offsets[u + 1])):
-                v = targets[e]
-                if label[v] == label[u] and part[v] == NO_LABEL:
-                    part[v] = place
-                    queue[last] = v
-                    last += 1
 
 
 @kernel(u32s, i64s, u32s)
@@ -241,7 +297,7 @@ def _add_members(amounts, piece, members, first, stop, label, keys, sums, used):
 
 @kernel(UNIT_AMOUNTS, PIECE, u32s, i64s, u32s, i64s, TABLE, i64s)
 @kernel(SCALED_WEIGHTS, PIECE, u32s, i64s, u32s, i64s, TABLE, i64s)
-@kernel(LISTED_AMOUNTS, PIECE, u32s, i64s, u32s, i64s, TABLE, i64s, allocates=False)
+@kernel(LISTED_AMOUNTS, WIDE_PIECE, u32s, i64s, u32s, i64s, TABLE, i64s, allocates=False)
 def count_contracted(amounts, piece, label, bounds, members, degrees, table, taken):
     """Count the other labels that vertices of each label have edges to, by several threads at once.
 
@@ -268,7 +324,18 @@ def count_contracted(amounts, piece, label, bounds, members, degrees, table, tak
 @kernel(UNIT_AMOUNTS, PIECE, u32s, i64s, u32s, i64s, u32s, u64s, u64s, TABLE, i64s)
 @kernel(SCALED_WEIGHTS, PIECE, u32s, i64s, u32s, i64s, u32s, u64s, u64s, TABLE, i64s)
 @kernel(
-    LISTED_AMOUNTS, PIECE, u32s, i64s, u32s, i64s, u32s, u64s, u64s, TABLE, i64s, allocates=False
+    LISTED_AMOUNTS,
+    WIDE_PIECE,
+    u32s,
+    i64s,
+    u32s,
+    i64s,
+    u32s,
+    u64s,
+    u64s,
+    TABLE,
+    i64s,
+    allocates=False,
 )
 def fill_contracted(
     amounts, piece, label, bounds, members, into, targets, of_edges, inside, table, taken

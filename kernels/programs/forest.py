@@ -65,17 +65,22 @@ def flatten(forest, taken):
         turn = take(taken, thread, turns)
 
 
-@kernel(OFFSETS, u32s, NUMBERING, NUMBERING, u32s, i64, i64, types.uint32, boolean, i64s)
-@kernel(OFFSETS, u32s, types.none, types.none, u32s, i64, i64, types.uint32, boolean, i64s)
-def join_rows(offsets, targets, row_ids, target_ids, forest, skipped, most, known, once, taken):
+@kernel(OFFSETS, u32s, NUMBERING, NUMBERING, u32s, u32s, i64, i64, types.uint32, boolean, i64s)
+@kernel(OFFSETS, u32s, types.none, types.none, u32s, u32s, i64, i64, types.uint32, boolean, i64s)
+def join_rows(
+    offsets, targets, row_ids, target_ids, forest, groups, skipped, most, known, once, taken
+):
     """Join each row to targets of the row, unless it is in the tree ``known``. Run as ``flatten``.
 
     row_ids, target_ids: numberings from a subgraph's rows and targets to global ids; or both None,
-    if its numbers are global ids. skipped, most: the number of targets of a row that are passed
-    over, and the most that are joined after them. Every edge stands in the rows of both its ends,
-    here or in other subgraphs. once: whether the row of the greater end is enough.
+    if its numbers are global ids. groups: uint32, by global id, the group of each vertex; vertices
+    of different groups are not joined; (0,) if there are no groups. skipped, most: the number of
+    targets of a row that are passed over, and the most that are joined after them. Every edge
+    stands in the rows of both its ends, here or in other subgraphs. once: whether the row of the
+    greater end is enough.
     """
     rows = offsets.shape[0] - 1
+    grouped = groups.shape[0] > 0
     turns = (rows + VERTICES_A_TURN - 1) // VERTICES_A_TURN
     thread = come(taken)
     turn = take(taken, thread, turns)
@@ -91,18 +96,20 @@ def join_rows(offsets, targets, row_ids, target_ids, forest, skipped, most, know
                 continue
             for e in range(start, stop):
                 v = renumber(target_ids, targets[np.uintp(e)])
-                if v < u or not once:
+                if (v < u or not once) and not (grouped and groups[v] != groups[u]):
                     join(forest, u, v)
         turn = take(taken, thread, turns)
 
 
-@kernel(PIECE, NUMBERING, NUMBERING, u32s, boolean)
-def join_piece(piece, row_ids, target_ids, forest, twice):
+@kernel(PIECE, NUMBERING, NUMBERING, u32s, u32s, boolean)
+def join_piece(piece, row_ids, target_ids, forest, groups, twice):
     """Join along the edges at hand, on several pieces at once.
 
-    twice: whether every edge stands in the rows of both its ends; one of these rows is enough then.
+    groups: as in ``join_rows``. twice: whether every edge stands in the rows of both its ends; one
+    of these rows is enough then.
     """
     offsets, targets, begin, end, _ = piece
+    grouped = groups.shape[0] > 0
     row = row_of(offsets, begin)
     edge = begin
     while edge < end:
@@ -110,7 +117,7 @@ def join_piece(piece, row_ids, target_ids, forest, twice):
         u = renumber(row_ids, row)
         for e in range(edge - begin, upto - begin):
             v = renumber(target_ids, targets[np.uintp(e)])
-            if v < u or not twice:
+            if (v < u or not twice) and not (grouped and groups[v] != groups[u]):
                 join(forest, u, v)
         edge = upto
         row += 1

@@ -8,13 +8,15 @@ vertices far apart needs. Pages near each other form a run, which one call reads
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..disk import files
 from ..disk.files import HEADER_BYTES, Values, check_block, damaged_block, open_regular
+from ..disk.scratch import lost
 from ..disk.system_errors import raise_failure
 from ..errors import InputError
 from .manifest import weights_of
@@ -23,6 +25,12 @@ from .store import Store
 PAGES_A_BLOCK = 32
 BRIDGED_PAGES = 3  # idle pages that take less time to read than another call would
 BLOCKS_A_RUN = 4  # longer reads are hardly faster, and every thread holds a run
+
+PAGE_VALUES = 1 << 12
+"""Number of values of a page of a FileStream."""
+
+_PAGES_A_RUN = 32
+FILE_RUN_BYTES = PAGE_VALUES * _PAGES_A_RUN * 8
 
 _PAGE = 8 + 2 + 4 * 8  # bytes of a page: its first edge, two marks, numbers while runs are cut
 _RUN = 256  # bytes of a run: the run, its task, its result
@@ -39,8 +47,24 @@ class PageRun(NamedTuple):
 
 
 def run_bytes() -> int:
-    """Return the bytes of a buffer, which holds the longest run."""
+    """Return the bytes of a buffer, which holds the longest run of a store."""
     return files.BLOCK_BYTES * BLOCKS_A_RUN
+
+
+class Stream(Protocol):
+    """Values of the edges of a subgraph on disk. The methods are those of EdgeStream. run_bytes: of
+    a buffer.
+    """
+
+    page_starts: NDArray[np.int64]
+
+    @property
+    def run_bytes(self) -> int: ...
+    @property
+    def pages(self) -> int: ...
+    def runs(self, active: NDArray[np.uint8]) -> list[PageRun]: ...
+    def idle_blocks(self, active: NDArray[np.uint8]) -> int: ...
+    def read(self, run: PageRun, buffer: NDArray[np.uint8]) -> tuple[int, NDArray, int]: ...
 
 
 class EdgeStream:
@@ -64,6 +88,10 @@ class EdgeStream:
         self._first_block = np.cumsum([0, *blocks])
         self._verified = np.zeros(sum(blocks), np.bool_)
         self.page_starts = self._page_starts()
+
+    @property
+    def run_bytes(self) -> int:
+        return run_bytes()
 
     @property
     def blocks(self) -> int:
@@ -95,19 +123,9 @@ class EdgeStream:
         by_block = active.reshape(self.blocks, PAGES_A_BLOCK)
         whole = by_block.any(axis=1) & ~self._verified
         pages = np.flatnonzero((by_block | whole[:, None]).ravel())
-        if not len(pages):
-            return []
         block = pages // PAGES_A_BLOCK
         shard = np.searchsorted(self._first_block, block, side="right") - 1
-        place = (block - self._first_block[shard]) // BLOCKS_A_RUN
-        follows = np.diff(pages) <= 1 + BRIDGED_PAGES
-        follows &= (np.diff(shard) == 0) & (np.diff(place) == 0)
-        cuts = np.flatnonzero(~follows) + 1
-        firsts = pages[np.concatenate([[0], cuts])]
-        lasts = pages[np.concatenate([cuts - 1, [len(pages) - 1]])] + 1
-        shards = shard[np.concatenate([[0], cuts])]
-        columns = shards.tolist(), firsts.tolist(), lasts.tolist()
-        return [PageRun(*run) for run in zip(*columns, strict=True)]
+        return _cut(pages, shard, (block - self._first_block[shard]) // BLOCKS_A_RUN)
 
     def idle_blocks(self, active: NDArray[np.uint8]) -> int:
         """Return the number of blocks without an active page."""
@@ -163,6 +181,69 @@ class EdgeStream:
             path, record = self._paths[run.shard], self._records[run.shard]
             check_block(path, record, k, whole, self._values)
             self._verified[block] = True
+
+
+class FileStream:
+    """The values of a file that this process has written, which has nothing else in it.
+
+    path: the file. length: the number of values. dtype: their type.
+    """
+
+    def __init__(self, path: Path, length: int, dtype: DTypeLike) -> None:
+        self._path = path
+        self._dtype = np.dtype(dtype)
+        pages = -(-length // PAGE_VALUES)
+        self.page_starts = np.minimum(np.arange(pages + 1) * PAGE_VALUES, length)
+
+    @property
+    def run_bytes(self) -> int:
+        return FILE_RUN_BYTES
+
+    @property
+    def pages(self) -> int:
+        return len(self.page_starts) - 1
+
+    def runs(self, active: NDArray[np.uint8]) -> list[PageRun]:
+        """Return the runs that hold all active pages. active: as in EdgeStream."""
+        pages = np.flatnonzero(active)
+        return _cut(pages, np.zeros_like(pages), pages // _PAGES_A_RUN)
+
+    def idle_blocks(self, active: NDArray[np.uint8]) -> int:
+        """Return 0: the file has no blocks."""
+        return 0
+
+    def read(self, run: PageRun, buffer: NDArray[np.uint8]) -> tuple[int, NDArray, int]:
+        """Read a run into ``buffer``. Returns its first edge, its values, and the bytes read.
+
+        Raises LostScratchError if the file is gone or has become shorter.
+        """
+        start, stop = (int(self.page_starts[page]) for page in run[1:])
+        data = buffer[: (stop - start) * self._dtype.itemsize]
+        try:
+            with open(self._path, "rb", buffering=0) as file:
+                got = os.preadv(file.fileno(), [data], start * self._dtype.itemsize)
+        except OSError as error:
+            raise_failure(self._path, error)
+            raise lost(self._path) from error
+        if got != len(data):
+            raise lost(self._path)
+        return start, data.view(self._dtype), len(data)
+
+
+def _cut(pages: NDArray[np.int64], shard: NDArray, place: NDArray) -> list[PageRun]:
+    """Return the runs of some pages that are near each other. shard, place: of each page; a run has
+    pages of one shard and of one place.
+    """
+    if not len(pages):
+        return []
+    follows = np.diff(pages) <= 1 + BRIDGED_PAGES
+    follows &= (np.diff(shard) == 0) & (np.diff(place) == 0)
+    cuts = np.flatnonzero(~follows) + 1
+    firsts = pages[np.concatenate([[0], cuts])]
+    lasts = pages[np.concatenate([cuts - 1, [len(pages) - 1]])] + 1
+    shards = shard[np.concatenate([[0], cuts])]
+    columns = shards.tolist(), firsts.tolist(), lasts.tolist()
+    return [PageRun(*run) for run in zip(*columns, strict=True)]
 
 
 def stream_index_bytes(store: Store, partition: int, name: str) -> int:

@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -24,32 +25,39 @@ from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.operators import (
     AmountsWithin,
     BestGain,
-    LeastWithin,
+    ListedAmounts,
     Or,
     ScaledWeights,
     UnitAmounts,
 )
 from ...kernels.programs import communities as kernels
+from ...kernels.programs import forest
 from ...kernels.programs.forest import tree_sizes
 from ...partition.errors import InputError
+from ...partition.input.id_types import shown_id
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.contract import CONTRACTING, contraction_bytes
 from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import ProgramResult, Tell
+from ..engines.operations.spill import Spill
 from ..engines.operations.tally import tally_bytes
-from ..engines.operations.vectors import Counts, links_bytes, vectors_bytes
+from ..engines.operations.vectors import Counts, Vector, links_bytes, vectors_bytes
 from ..questions.communities import (
     ITERATIONS,
+    LARGEST,
+    LEVELS,
     MAX_LEVELS,
     MOST_RESOLUTION,
     UNTIL_STABLE,
     CommunitiesRecord,
     LevelRecord,
+    TieRecord,
 )
 from ..results.columns import Column
 from ..results.findings import SIZE
-from ..results.names import Names
+from ..results.names import Names, ids_at
 from ..results.result import Option
+from .hierarchy import ARRAYS, Hierarchy, columns_of, hierarchy_bytes
 from .levels import (
     LABELS,
     NUMBERS,
@@ -57,9 +65,11 @@ from .levels import (
     TABLES_BYTES,
     TURNS,
     WORDS,
+    Contractions,
     Level,
     MemoryLevel,
     SpreadLevel,
+    named_by_least,
 )
 from .run import Answer
 
@@ -80,7 +90,7 @@ class CommunitiesProgram:
     """The program. refines: whether communities are divided into parts before the graph is
     contracted, as Leiden does. iterations: how often all is done; None until nothing changes.
     edges: the number of edges. greatest: the greatest weight; None if edges are alike. floats:
-    whether weights are floats.
+    whether weights are floats. hierarchy: whether the groups of each level are given, too.
     """
 
     refines: bool
@@ -92,8 +102,12 @@ class CommunitiesProgram:
     edges: int
     greatest: float | None
     floats: bool
-    columns = ("community",)
+    hierarchy: bool
     scans_once = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("community", *ARRAYS) if self.hierarchy else ("community",)
 
     @property
     def weighted(self) -> bool:
@@ -104,29 +118,38 @@ class CommunitiesProgram:
         return calls_of(ScaledWeights if self.weighted else UnitAmounts)
 
     def held_bytes(self, counts: Counts) -> int:
-        return communities_bytes(counts)
+        return communities_bytes(counts) + (hierarchy_bytes(counts) if self.hierarchy else 0)
 
     def run(self, operations: Operations, tell: Tell) -> ProgramResult:
-        search = _Search(self, operations, tell)
-        search.run()
+        with Spill(operations.scratch, partial(operations.note, 0)) as spill:
+            search = _Search(self, operations, tell, spill)
+            search.run()
         labels = search.order[search.partition]  # global ids, by number
         community = operations.vector(NUMBERS)
         operations.put(community, search.order, labels)
+        values: dict[str, Vector | NDArray] = {"community": community}
+        if self.hierarchy:
+            values |= search.hierarchy.arrays(search.order)
         record = {
             "levels": search.levels,
             "stable": search.is_stable,
             "weight_unit": search.weight_unit,
+            "qualities": search.hierarchy.qualities,
+            "ties": search.ties(),
+            "disconnected": 0 if self.refines else search.disconnected(),
             **operations.edge_counts()._asdict(),
         }
-        return ProgramResult({"community": community}, record)
+        return ProgramResult(values, record)
 
 
 class _Place(NamedTuple):
-    """The place of a search at level 0. phase: "begin", "move" or "join". rounds, moves: of the
-    level so far. joins: rounds of joining.
+    """The place of a search. level: the number of the level, and vertices: of its graph. phase:
+    "begin", "move" or "join". rounds, moves: of the level so far. joins: rounds of joining.
     """
 
     iteration: int = 0
+    level: int = 0
+    vertices: int = 0
     phase: str = "begin"
     rounds: int = 0
     moves: int = 0
@@ -136,170 +159,244 @@ class _Place(NamedTuple):
 class _Search:
     """The search for communities. order: the global id of each number. partition: uint32, by
     number: the community of each vertex, which has the least of its numbers. levels: a record for
-    each level so far, on rank 0. is_stable: whether nothing has moved in the last iteration.
+    each level so far, on rank 0. is_stable: whether the last iteration has changed nothing.
+    hierarchy: of the last iteration, on rank 0.
 
-    Only level 0 is saved: the levels above it are small, and found again.
+    What is saved does not name the graph of a level. above: uint32, by number, the vertex of the
+    level that each vertex is in; so the graph is made again by one contraction. label, refined,
+    marks: of the level's vertices, which come first.
     """
 
-    def __init__(self, program: CommunitiesProgram, operations: Operations, tell: Tell) -> None:
+    def __init__(
+        self, program: CommunitiesProgram, operations: Operations, tell: Tell, spill: Spill
+    ) -> None:
         self._program, self._operations, self._tell = program, operations, tell
+        self._contractions = Contractions(operations, spill)
         self.order = operations.id_order()
-        n = operations.graph.vertices
-        self._saved = {
-            "label": np.arange(n, dtype=np.uint32),
-            "refined": np.zeros(n, np.uint32),
-            "marks": np.zeros(n, np.uint8),
-        }
-        saved = operations.load(self._saved)
         self._done, self._at, self.is_stable = 0, _Place(), False
         self.levels: list[LevelRecord] = []
-        if saved is not None:
-            self._done, (at, self.levels, self.is_stable) = saved.done, saved.facts
-            self._at = _Place(*at)
-        self.partition = self._saved["label"]
+        self.hierarchy = Hierarchy()
+        self._last: tuple[Level, NDArray[np.uint32]] | None = None
+        self._saved: dict[str, NDArray] = {}
+        self.partition = np.arange(operations.graph.vertices, dtype=np.uint32)
+        self._load()
         self._ground = self._make_ground()
+
+    def _load(self) -> None:
+        """Go on from what was saved, if anything was."""
+        facts, n = self._operations.saved_facts(), len(self.partition)
+        sizes = (n, n, n, n, 0) if facts is None else (n, n, n, n, facts[-1]["entries"])
+        types = np.uint32, np.uint32, np.uint32, np.uint8, np.uint32
+        names = "above", "label", "refined", "marks", "hierarchy"
+        arrays = {name: np.zeros(*how) for name, *how in zip(names, sizes, types, strict=True)}
+        saved = self._operations.load(arrays)
+        if saved is None:
+            return
+        at, self.levels, self.is_stable, hierarchy = saved.facts
+        self._done, self._at, self._saved = saved.done, _Place(*at), arrays
+        self.hierarchy = Hierarchy.of(arrays["hierarchy"], n, hierarchy)
+        label = arrays["label"]
+        self.partition = named_by_least(label[arrays["above"]]) if self._at.level else label
 
     def run(self) -> None:
         most = self._program.iterations or MOST_ITERATIONS
         while self._at.iteration < most and not self.is_stable:
             self.partition = self._run_iteration()
             self._at = _Place(self._at.iteration + 1)
-            self._save_if_due(self.partition, self.partition, self._ground.marks)
+            if self._at.iteration < most and not self.is_stable:
+                self._save_if_due(None, self.partition)
 
     def _run_iteration(self) -> NDArray[np.uint32]:
         """Return the communities after one more iteration."""
-        level, first = self._ground, self._at.iteration
-        level.begin(self.partition)
-        if self._at.phase == "move":
-            level.set_marks(self._saved["marks"])
-        above = partition = np.arange(level.count, dtype=np.uint32)
-        for depth in range(self._program.max_levels):
+        iteration = self._at.iteration
+        partition, above = self.partition, np.arange(len(self.partition), dtype=np.uint32)
+        level: Level | None = self._ground
+        if self._at.level:
+            above, labels = self._saved["above"], self._at.vertices
+            level = self._contract(self._ground, above, labels)
+            if level is not None:
+                level.begin(self._saved["label"][:labels])
+        else:
+            self.hierarchy = Hierarchy()
+            self._ground.begin(self.partition)
+        if level is not None and self._at.phase == "move":
+            level.set_marks(self._saved["marks"][: level.count])
+        while level is not None:  # only rank 0 goes on beyond the graph itself
             started = time.perf_counter()
-            rounds, moves = self._move(level, depth)
+            self._move(level, above)
             within = level.sums_within()
-            label = self._join(level, depth, within) if self._program.refines else level.label
+            label = self._join(level, above, within) if self._program.refines else level.label
+            self._saved = {}
             number, labels = _numbered(label)
-            is_last = labels == level.count or depth + 1 == self._program.max_levels
+            is_last = labels == level.count or self._at.level + 1 == self._program.max_levels
             if is_last and self._program.refines:
                 level.label = level.split()
-            seconds = time.perf_counter() - started
-            self._note_level(level, depth, within, rounds, moves, seconds)
+            self._note_level(level, within, time.perf_counter() - started)
             partition = level.label[above]
-            contracted = None if is_last else level.contract(number, labels)
-            if contracted is None:  # rank 0 has gone on alone, if it is not the last
+            if is_last:
+                self._last = level, above
                 break
-            contracted.factor, contracted.mass = level.factor, np.zeros(labels, np.uint64)
-            np.add.at(contracted.mass, number, level.mass)
+            contracted = self._contract(level, number, labels)
+            if contracted is None:
+                break
+            if self._program.hierarchy:
+                self.hierarchy.add(number, labels, self._quality_of_all(contracted))
             contracted.begin(_communities_above(level.label, number, labels))
             above, level = number[above], contracted
-        moves = sum(level["moves"] for level in self.levels if level["iteration"] == first + 1)
-        partition, (moves,) = self._from_first([partition, np.array([moves])])
-        self.is_stable = not moves
-        return _named_by_least(partition)
+            self._at = _Place(iteration, self._at.level + 1, labels)
+        moves = sum(told["moves"] for told in self.levels if told["iteration"] == iteration + 1)
+        partition, (moves,) = self._operations.end_alone([partition, np.array([moves])])
+        partition = named_by_least(partition)
+        self.is_stable = not moves and np.array_equal(partition, self.partition)
+        self.hierarchy.end(len(np.unique(partition)))
+        return partition
 
-    def _from_first(self, told: list[NDArray]) -> list[NDArray]:
-        """Return what rank 0 tells, on all ranks."""
-        communicator = self._operations.communicator
-        if communicator.size == 1:
-            return told
-        told = [] if communicator.rank else told
-        self._operations.note_sent((communicator.size - 1) * sum(part.nbytes for part in told))
-        return communicator.exchange([told] * communicator.size)[0]
-
-    def _move(self, level: Level, depth: int) -> tuple[int, int]:
-        """Do rounds of moves, until one moves few vertices. Returns the numbers of rounds and of
-        moves.
+    def ties(self) -> list[tuple[int, int, float]]:
+        """Return, on rank 0, which of the LARGEST communities edges join: vertices that name them,
+        and the sum of the edges' weights, or their number. None if the graph between communities
+        does not fit memory.
         """
-        rounds, moves = (self._at.rounds, self._at.moves) if depth == 0 else (0, 0)
-        if depth == 0 and self._at.phase == "join":
-            return rounds, moves
-        while rounds < MOST_ROUNDS:
-            moved = level.move(self._stamp(depth, "move", rounds))
-            rounds, moves = rounds + 1, moves + moved
-            self._end_round(depth, f"moved {moved}")
+        if self._last is None:
+            return []
+        level, above = self._last
+        number, labels = _numbered(level.label)
+        community = number[above]
+        names, sizes = np.full(labels, UNREACHED, np.uint32), np.bincount(community)
+        np.minimum.at(names, community, np.arange(len(above), dtype=np.uint32))
+        largest = np.lexsort([names, -sizes])[:LARGEST].tolist()
+        contracted = level.contract(number, labels)
+        if not isinstance(contracted, MemoryLevel):
+            return []
+        return [
+            (int(self.order[names[one]]), int(self.order[names[other]]), amount / self._scale)
+            for one in largest
+            for other, amount in zip(*(part.tolist() for part in contracted.row(one)), strict=True)
+            if one < other and other in largest
+        ]
+
+    def disconnected(self) -> int:
+        """Return, on rank 0, how many communities the edges inside them do not connect."""
+        self._ground.label = self.partition
+        part = self._ground.split()
+        firsts = self.partition[part == np.arange(len(part), dtype=np.uint32)]
+        return int(np.count_nonzero(np.bincount(firsts) > 1))
+
+    def _contract(self, level: Level, label: NDArray[np.uint32], labels: int) -> Level | None:
+        """Return the graph between labels; None on ranks other than the first."""
+        contracted = level.contract(label, labels)
+        if contracted is not None:
+            contracted.factor, contracted.mass = level.factor, np.zeros(labels, np.uint64)
+            np.add.at(contracted.mass, label, level.mass)
+        return contracted
+
+    def _move(self, level: Level, above: NDArray[np.uint32]) -> None:
+        """Do rounds of moves, until one moves few vertices."""
+        if self._at.phase == "join":
+            return
+        while self._at.rounds < MOST_ROUNDS:
+            moved = level.move(self._stamp("move", self._at.rounds))
+            rounds, moves = self._at.rounds + 1, self._at.moves + moved
+            self._at = self._at._replace(phase="move", rounds=rounds, moves=moves)
+            self._end_round(f"moved {moved}")
             if moved * FEW <= level.count:
                 break
-            if depth == 0:
-                self._at = self._at._replace(phase="move", rounds=rounds, moves=moves)
-                self._save_if_due(level.label, level.label, level.marks)
-        if depth == 0:
-            self._at = self._at._replace(rounds=rounds, moves=moves)
-        return rounds, moves
+            self._save_if_due(above, level.label, level.label, level.marks)
 
-    def _join(self, level: Level, depth: int, within: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    def _join(
+        self, level: Level, above: NDArray[np.uint32], within: NDArray[np.uint64]
+    ) -> NDArray[np.uint32]:
         """Divide communities into parts. Returns the part of each vertex."""
-        joins = 0
         level.begin_joining(within)
-        if depth == 0 and self._at.phase == "join":
-            joins = self._at.joins
-            level.take_up_joining(self._saved["refined"], self._saved["marks"])
-        while joins < MOST_JOINS:
-            joined = level.join(self._stamp(depth, "join", joins))
-            joins += 1
-            self._end_round(depth, f"joined {joined}")
+        if self._at.phase == "join":
+            saved = self._saved["refined"], self._saved["marks"]
+            level.take_up_joining(*(values[: level.count] for values in saved))
+        while self._at.joins < MOST_JOINS:
+            joined = level.join(self._stamp("join", self._at.joins))
+            self._at = self._at._replace(phase="join", joins=self._at.joins + 1)
+            self._end_round(f"joined {joined}")
             if not joined:
                 break
-            if depth == 0:
-                self._at = self._at._replace(phase="join", joins=joins)
-                self._save_if_due(level.label, level.refined, level.alone)
+            self._save_if_due(above, level.label, level.refined, level.alone)
         return level.refined
 
-    def _stamp(self, depth: int, phase: str, round: int) -> np.uint64:
-        return stamp_of(self._program.seed, self._at.iteration, depth, phase, round)
+    def _stamp(self, phase: str, round: int) -> np.uint64:
+        return stamp_of(self._program.seed, self._at.iteration, self._at.level, phase, round)
 
-    def _end_round(self, depth: int, told: str) -> None:
+    def _end_round(self, told: str) -> None:
         self._operations.communicator.check()
-        if depth == 0:
-            self._done += 1
+        self._done += 1
+        if self._at.level == 0:
             self._operations.total(0)  # rank 0 tells the others whether to save
-            self._tell(self._done, 0, f"iteration {self._at.iteration + 1}, {told}")
+        place = f"iteration {self._at.iteration + 1}, level {self._at.level}"
+        self._tell(self._done, 0, f"{place}, {told}")
 
     def _save_if_due(
-        self, label: NDArray, refined: NDArray, marks: Callable[[], NDArray[np.uint8]]
+        self,
+        above: NDArray[np.uint32] | None,
+        label: NDArray[np.uint32],
+        refined: NDArray[np.uint32] | None = None,
+        marks: Callable[[], NDArray[np.uint8]] | None = None,
     ) -> None:
-        """Save if it is due. marks: called on all ranks then."""
-        if self._operations.due():
-            values = {"label": label, "refined": refined, "marks": marks()}
-            facts = [self._at, self.levels, self.is_stable]
-            self._operations.save(self._done, values, facts)
+        """Save if it is due. marks: called on all ranks that have the level."""
+        operations, is_alone = self._operations, self._at.level > 0
+        if not (operations.due_alone() if is_alone else operations.due()):
+            return
+        n, hierarchy = len(self.partition), self.hierarchy.saved()
+        values = {
+            "above": np.zeros(n, np.uint32) if above is None else above,
+            "label": _filled_up(label, n),
+            "refined": _filled_up(label if refined is None else refined, n),
+            "marks": np.zeros(n, np.uint8) if marks is None else _filled_up(marks(), n),
+            "hierarchy": hierarchy.entries,
+        }
+        facts = [self._at, self.levels, self.is_stable, hierarchy.facts]
+        (operations.save_alone if is_alone else operations.save)(self._done, values, facts)
 
     def _note_level(
         self,
         level: Level,
-        depth: int,
         within: NDArray[np.uint64],
-        rounds: int,
-        moves: int,
         seconds: float,
     ) -> None:
         inside = int(within.sum(dtype=np.uint64)) + int(level.inside.sum(dtype=np.uint64))
+        is_community = np.zeros(level.count, np.bool_)
+        is_community[level.label] = True
         totals = np.zeros(level.count, np.uint64)
         np.add.at(totals, level.label, level.mass)
         self.levels.append(
             LevelRecord(
                 iteration=self._at.iteration + 1,
-                level=depth,
+                level=self._at.level,
                 vertices=level.count,
-                communities=int(np.count_nonzero(np.bincount(level.label))),
+                on_disk=level.on_disk,
+                communities=int(np.count_nonzero(is_community)),
                 quality=self._quality(inside, totals.astype(np.float64)),
-                rounds=rounds,
-                moves=moves,
+                rounds=self._at.rounds,
+                moves=self._at.moves,
                 seconds=seconds,
             )
         )
 
     def _quality(self, inside: int, totals: NDArray[np.float64]) -> float | None:
         """Return the quality of communities. inside: what the edges inside them amount to, in both
-        directions. totals: their masses. None if no edge has a weight.
+        directions. totals: their masses, which are overwritten. None if no edge has a weight.
         """
         program = self._program
         if program.objective == "cpm":
-            pairs = float((totals * (totals - 1)).sum()) / 2
+            totals *= totals - 1
+            pairs = float(totals.sum()) / 2
             return inside / self._scale / 2 - program.resolution * pairs
         if not self._total:
             return None
-        expected = float(((totals / self._total) ** 2).sum())
+        totals /= self._total
+        totals *= totals
+        expected = float(totals.sum())
         return inside / self._total - program.resolution * expected
+
+    def _quality_of_all(self, level: Level) -> float | None:
+        """Return the quality of communities of one vertex of a level each."""
+        inside = int(level.inside.sum(dtype=np.uint64))
+        return self._quality(inside, level.mass.astype(np.float64))
 
     def _make_ground(self) -> Level:
         """Make level 0, with the scale of weights: such that all edges amount to 2^61 to 2^62, and
@@ -326,12 +423,11 @@ class _Search:
 
     def _level_of_graph(self) -> Level:
         operations, rows = self._operations, self._operations.whole
-        if rows is None:
-            return SpreadLevel(operations, UnitAmounts(), self.order)
         inside = np.zeros(operations.graph.vertices, np.uint64)
-        room = operations.extra_bytes + ROOM
-        given = operations.team, rows.piece, UnitAmounts(), inside, room, self.order
-        return MemoryLevel(*given, operations.note)
+        if rows is None:
+            given = operations, UnitAmounts(), self.order, inside
+            return SpreadLevel(self._contractions, *given)
+        return MemoryLevel(self._contractions, rows.piece, UnitAmounts(), inside, self.order)
 
     @property
     def weight_unit(self) -> float | None:
@@ -368,6 +464,24 @@ def _numbered(label: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
     return number[label], labels
 
 
+def _named(ties: list[tuple[int, int, float]], names: Names) -> list[TieRecord]:
+    """Return ties between communities. names: of the vertices that name these."""
+    ids = [shown_id(value) for value in ids_at(names, [end for tie in ties for end in tie[:2]])]
+    return [
+        TieRecord(communities=ids[2 * i : 2 * i + 2], weight=weight)
+        for i, (_, _, weight) in enumerate(ties)
+    ]
+
+
+def _filled_up(values: NDArray, count: int) -> NDArray:
+    """Return an array of ``count`` values, of which the first are given."""
+    if len(values) == count:
+        return values
+    whole = np.zeros(count, values.dtype)
+    whole[: len(values)] = values
+    return whole
+
+
 def _communities_above(
     label: NDArray[np.uint32], number: NDArray[np.uint32], labels: int
 ) -> NDArray[np.uint32]:
@@ -376,34 +490,25 @@ def _communities_above(
     """
     community = np.empty(labels, np.uint32)
     community[number] = label
-    return _named_by_least(community)
-
-
-def _named_by_least(label: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return labels of which each is the least place that it stands at.
-
-    >>> _named_by_least(np.array([4, 1, 4, 1, 1], np.uint32))
-    array([0, 1, 0, 1, 1], dtype=uint32)
-    """
-    names = np.full(int(label.max(initial=0)) + 1, UNREACHED, np.uint32)
-    np.minimum.at(names, label, np.arange(len(label), dtype=np.uint32))
-    return names[label]
+    return named_by_least(community)
 
 
 def calls_of(amounts: type) -> Calls:
-    spread = BestGain, amounts, AmountsWithin, LeastWithin, Or
-    return Calls(spread, (kernels, *CONTRACTING, tree_sizes), whole=(amounts,))
+    spread = BestGain, amounts, ListedAmounts, AmountsWithin, Or
+    return Calls(spread, (kernels, *CONTRACTING, forest), whole=(amounts,), spills=True)
 
 
 def communities_bytes(counts: Counts) -> int:
     """Return the bytes that a search holds beside its edges, and least room for contracted ones."""
     vectors = vectors_bytes(counts, (*[NUMBERS] * 2, LABELS, *[WORDS] * 2, TURNS))
     by_number = (4 * 8 + 5 * 4 + 4) * counts.vertices
+    saved = (3 * 4 + 1) * counts.vertices
     moves = 4 * 16 * counts.vertices // 4
     return (
         vectors
         + links_bytes(counts.ghosts)
         + by_number
+        + saved
         + moves
         + TABLES_BYTES
         + tally_bytes(counts.vertices)
@@ -424,6 +529,7 @@ class Communities:
     iterations: int | None = 1
     max_levels: int = MAX_LEVELS
     seed: int = 1
+    hierarchy: bool = False
     unweighted: bool = False
     step = "round"
     weighted = False
@@ -444,6 +550,7 @@ class Communities:
             "iterations": self.iterations or UNTIL_STABLE,
             "max_levels": self.max_levels,
             "seed": self.seed,
+            **({"hierarchy": True} if self.hierarchy else {}),
             **({"unweighted": True} if self.unweighted else {}),
         }
 
@@ -462,13 +569,14 @@ class Communities:
             edges=info.edges,
             greatest=None if weights is None else weights.most,
             floats=weights is not None and weights.kind == "float32",
+            hierarchy=self.hierarchy,
         )
 
     def calls(self, weighted: bool) -> Calls:
         return calls_of(ScaledWeights if weighted and not self.unweighted else UnitAmounts)
 
     def held_bytes(self, counts: Counts) -> int:
-        return communities_bytes(counts)
+        return communities_bytes(counts) + (hierarchy_bytes(counts) if self.hierarchy else 0)
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         community = given.values["community"]
@@ -481,6 +589,7 @@ class Communities:
             communities=int(np.count_nonzero(sizes)),
             largest=int(sizes.max(initial=0)),
             alone=int(np.count_nonzero(sizes == 1)),
+            disconnected=given.record["disconnected"],
             objective=self.objective,
             quality=levels[-1]["quality"],
             iterations=iterations,
@@ -492,11 +601,16 @@ class Communities:
             bytes_read=given.record["read"],
             bytes_sent=given.record["sent"],
         )
-        column = Column("community", community, vertices=True, repeats=True)
+        columns = [Column("community", community, vertices=True, repeats=True)]
+        if self.hierarchy:
+            columns += columns_of(given.values, len(community))
         group_sizes = Column(SIZE, sizes, missing=0)
-        facts, quality = {self.method: record, "levels": levels}, record["quality"]
-        measured = {} if quality is None else {"quality": quality}
-        return Answer((column,), facts, group_sizes=group_sizes, measured=measured)
+        facts = {self.method: record, "levels": levels, "ties": _named(given.record["ties"], names)}
+        of_levels = {f"{LEVELS}{i}": one for i, one in enumerate(given.record["qualities"])}
+        qualities = {"quality": record["quality"], **of_levels}
+        measured = {name: one for name, one in qualities.items() if one is not None}
+        measured |= {"stable": 1.0} if record["stable"] else {}
+        return Answer(columns, facts, group_sizes=group_sizes, measured=measured)
 
 
 def leiden_of(**options: Any) -> Communities:

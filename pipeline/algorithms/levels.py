@@ -2,27 +2,26 @@
 between communities that each is contracted to.
 
 Arrays of a level are by number. At level 0 numbers follow the user's ids, and all ranks hold the
-arrays; the levels above are in the memory of one rank. So whatever is decided is the same on every
-engine (kernels/programs/communities.py).
+arrays; the first rank alone has the levels above, in memory, or on disk where their edges do not
+fit. So whatever is decided is the same on every engine (kernels/programs/communities.py).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
+from ...kernels.base.numbering import by_rule
 from ...kernels.base.team import Team
 from ...kernels.base.turns import no_turns
 from ...kernels.pieces.operators import (
     Amounts,
     AmountsWithin,
     BestGain,
-    LeastWithin,
     ListedAmounts,
     Or,
 )
@@ -30,22 +29,28 @@ from ...kernels.pieces.piece import Piece
 from ...kernels.pieces.tally import NO_LABEL, Table, make_table
 from ...kernels.programs.communities import (
     CLASSES,
+    VERTICES_A_TURN,
     add_inside,
     count_contracted,
+    do_moves,
     fill_contracted,
     fill_rows,
     find_classes,
     list_by_class,
     list_members,
+    list_moves,
     mark_neighbours,
     pick_moves,
-    split,
 )
-from ...partition.disk.memory import format_bytes
-from ...partition.errors import LimitError
-from ..engines.operations.operations import Operations
+from ..engines.operations.contract import PairSums, add_pairs
+from ..engines.operations.forests import join_in_rows
+from ..engines.operations.operations import WINDOW, Operations
+from ..engines.operations.spill import Pairs, Spill, write_rows
 from ..engines.operations.tally import Pickers, PlacedRule
 from ..engines.operations.vectors import Vector, VectorType
+from ..engines.ranks.edges import Rows, RowsOnDisk
+from ..engines.ranks.graph import graph_of_rows
+from ..ranks.communicator import SingleCommunicator
 
 NUMBERS = VectorType(np.uint32)
 LABELS = VectorType(np.uint32, ghosts=True)
@@ -55,11 +60,17 @@ TURNS = VectorType(np.uint8, ghosts=True)
 _MARKED = Or(np.uint64(0), np.uint64(1))
 
 ROOM = 16 << 20
-"""Bytes that a graph between communities may always take."""
+"""Bytes that the edges of a graph between communities may always take in memory."""
 
+MOST_READERS = 16
+"""The most threads that read a level on disk."""
+
+_ALONE = Team(1)
 _NO_BOUNDS = np.empty(0, np.uint32)
 _LABEL_BYTES = 8 + 4  # of a table
 TABLES_BYTES = 64 << 20
+_TABLE_BYTES = 1 << 20
+"""Bytes of a thread's table of sums: it stays in a core's cache."""
 _EDGE_BYTES = 4 + 8
 _SERIAL_EDGES = 1 << 15
 """Number of edges of a graph that is not worth more than one thread."""
@@ -74,10 +85,12 @@ class Level(ABC):
     amounts: what its edges amount to. inside: uint64, what the edges inside each vertex amount to,
     in both directions. mass: uint64, of each vertex. factor: as in BestGain. label: uint32, the
     community of each vertex: the number of some vertex. refined: the same, of parts of communities.
+    on_disk: whether the edges are read from disk.
     """
 
     mass: NDArray[np.uint64]
     factor: float
+    on_disk: bool
 
     def __init__(self, amounts: Amounts, inside: NDArray[np.uint64]) -> None:
         self.amounts, self.inside = amounts, inside
@@ -126,11 +139,14 @@ class Level(ABC):
         that are tied to their communities may join others: their edges into the community amount to
         what the masses make one expect, at least. within: what these edges amount to.
         """
-        others = (self._totals[self.label] - self.mass).astype(np.float64)
-        expected = self.mass.astype(np.float64) * self.factor * others
-        self._alone = (within > 0) & (within.astype(np.float64) >= expected)
+        self._alone = np.empty(self.count, np.bool_)
+        for first in range(0, self.count, WINDOW):  # so that little memory is taken
+            at = slice(first, first + WINDOW)
+            others = (self._totals[self.label[at]] - self.mass[at]).astype(np.float64)
+            expected = self.mass[at].astype(np.float64) * self.factor * others
+            self._alone[at] = (within[at] > 0) & (within[at].astype(np.float64) >= expected)
         self.refined = np.arange(len(self.label), dtype=np.uint32)
-        self._totals = self.mass.copy()
+        self._totals[:] = self.mass
         self._set_labels(self.refined)
 
     def join(self, stamp: np.uint64) -> int:
@@ -139,13 +155,15 @@ class Level(ABC):
         joined or that others have: so parts are connected.
         """
         joined, groups = 0, self.label.copy()
-        alone = np.flatnonzero(self._alone).astype(np.uint32)
-        class_of = np.empty(len(alone), np.uint8)
-        find_classes(alone, stamp, class_of)
+        numbers = np.arange(self.count, dtype=np.uint32)
+        alone, bounds = np.empty(self.count, np.uint32), np.empty(CLASSES + 1, np.int64)
+        list_by_class(self._alone.view(np.uint8), numbers, stamp, bounds, alone)
         self._list(stamp, self._alone)
         for i in range(CLASSES):
-            joining = alone[class_of == i]
+            joining = alone[bounds[i] : bounds[i + 1]]
             joining = joining[self._alone[joining]]
+            if not len(joining):
+                continue
             groups[joining] = UNREACHED
             rule = self._rule(self.refined, self.label, groups)
             vertices, labels = self._picks(i, rule)
@@ -164,10 +182,7 @@ class Level(ABC):
         return BestGain(self.factor, none, mine, self.mass, self._totals, parts, groups)
 
     def _apply(self, label: NDArray[np.uint32], vertices: NDArray, labels: NDArray) -> None:
-        masses = self.mass[vertices]
-        np.subtract.at(self._totals, label[vertices], masses)
-        np.add.at(self._totals, labels, masses)
-        label[vertices] = labels
+        do_moves(vertices, labels, label, self.mass, self._totals)
         self._put_labels(vertices, labels)
 
     @abstractmethod
@@ -178,14 +193,13 @@ class Level(ABC):
 
     @abstractmethod
     def split(self) -> NDArray[np.uint32]:
-        """Return the communities, each divided into its connected parts. No vertex is marked
-        afterwards.
-        """
+        """Return, on rank 0, the communities, each divided into its connected parts."""
 
     @abstractmethod
-    def contract(self, label: NDArray[np.uint32], labels: int) -> MemoryLevel | None:
+    def contract(self, label: NDArray[np.uint32], labels: int) -> Level | None:
         """Return the graph between labels, which are the numbers below ``labels``; None on ranks
-        other than the first. Raises LimitError if it does not fit memory.
+        other than the first. Of this level, the labels and masses are left; ``begin`` renews level
+        0.
         """
 
     @abstractmethod
@@ -227,27 +241,89 @@ class Level(ABC):
         """
 
 
-class MemoryLevel(Level):
-    """A level in memory. piece: its rows, by place. room: bytes that the graph which this one is
-    contracted to may take. order: the place of each number; None where they are the same. note:
-    called with numbers of edges that were looked at.
+class Contractions(NamedTuple):
+    """What contractions have in common. ground: the operations of level 0. spill: for the files of
+    levels on disk.
     """
+
+    ground: Operations
+    spill: Spill
+
+    @property
+    def room(self) -> int:
+        """Return the bytes that the edges of levels above level 0 may take in memory."""
+        return self.ground.extra_bytes + ROOM
+
+    def pair_sums(self, labels: int, extra_bytes: int) -> PairSums:
+        """Return sums of pairs of labels that make a level, of which there are none yet. labels:
+        their number. extra_bytes: as in PairSums.
+        """
+        is_first = self.ground.communicator.rank == 0
+        return PairSums(labels, extra_bytes, spill=self.spill, both_ways=is_first)
+
+    def level_of(self, found: PairSums, labels: int, room: int) -> Level:
+        """Return the level whose edges are pairs of labels, of which those inside a label count
+        twice. room: bytes that its edges may take in memory.
+        """
+        pairs = found.held()
+        if pairs is None or 2 * _EDGE_BYTES * len(pairs.keys) > room:
+            return self._level_on_disk(found, labels)
+        level = self._level_in_memory(pairs, labels)
+        self.spill.clear()
+        return level
+
+    def _level_in_memory(self, pairs: Pairs, labels: int) -> MemoryLevel:
+        is_inside = pairs.keys >> np.uint64(32) == pairs.keys & np.uint64(0xFFFFFFFF)
+        inside = np.zeros(labels, np.uint64)
+        inside[pairs.keys[is_inside].astype(np.uint32)] = pairs.sums[is_inside]
+        keys, pair_sums = pairs.keys[~is_inside], pairs.sums[~is_inside]
+        first, other = (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
+        degrees = np.bincount(first, minlength=labels) + np.bincount(other, minlength=labels)
+        offsets, edges = _offsets(degrees), 2 * len(first)
+        targets, sums = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
+        fill_rows(first, other, pair_sums, offsets[:-1].astype(np.int64), targets, sums)
+        piece = Piece(offsets, targets, 0, edges, sums)
+        return MemoryLevel(self, piece, ListedAmounts(), inside)
+
+    def _level_on_disk(self, found: PairSums, labels: int) -> SpreadLevel:
+        ground, runs = self.ground, found.put_away()
+        self.spill.clear(keep=runs.folder)
+        offsets = [a.rows.offsets.dtype for a in ground.graph.adjacencies]
+        widest = max(offsets, key=lambda dtype: dtype.itemsize)  # kernels are compiled for it
+        check = ground.communicator.check
+        rows, inside = write_rows(runs.folder, labels, runs.merged(), widest, check)
+        operations = Operations(
+            graph_of_rows(rows),
+            SingleCommunicator(),
+            Team(min(ground.team.threads, MOST_READERS)),
+            directed=False,
+            extra_bytes=ground.extra_bytes,
+            note=ground.note,
+        )
+        order = np.arange(labels, dtype=np.uint32)
+        return SpreadLevel(self, operations, ListedAmounts(), order, inside)
+
+
+class MemoryLevel(Level):
+    """A level in memory. piece: its rows, by place. order: the place of each number at level 0;
+    None at other levels, where they are the same.
+    """
+
+    on_disk = False
 
     def __init__(
         self,
-        team: Team,
+        contractions: Contractions,
         piece: Piece,
         amounts: Amounts,
         inside: NDArray[np.uint64],
-        room: int,
         order: NDArray[np.uint32] | None = None,
-        note: Callable[[int], None] = lambda edges: None,
     ) -> None:
         super().__init__(amounts, inside)
+        team = contractions.ground.team
         self._team = team if len(piece.targets) > _SERIAL_EDGES else Team(1)
-        self._all_threads = team
+        self._contractions, self._note = contractions, contractions.ground.note
         self._piece = piece
-        self._room, self._note = room, note
         self._is_ground = order is not None
         self._order = self._numbers = np.arange(self.count, dtype=np.uint32)
         if order is not None:
@@ -255,14 +331,22 @@ class MemoryLevel(Level):
             self._numbers[order] = np.arange(self.count, dtype=np.uint32)
         self._labels = self.label  # by place
         self._marked = np.zeros(self.count, np.uint8)
-        self._listed = np.empty(self.count, np.uint32)
+        self._listed, self._picked, self._movers, self._moves = np.empty((4, self.count), np.uint32)
         self._bounds = np.zeros(CLASSES + 1, np.int64)
         self._tables: list[Table] = []
 
     @property
-    def bytes(self) -> int:
-        """Return the bytes of the edges."""
-        return _EDGE_BYTES * len(self._piece.targets)
+    def _room(self) -> int:
+        """Return the bytes that may be held beside this level."""
+        bytes_here = 0 if self._is_ground else _EDGE_BYTES * len(self._piece.targets)
+        return self._contractions.room - bytes_here
+
+    def row(self, number: int) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        """Return the neighbours of a vertex, and what its edges to them amount to, of a level above
+        level 0.
+        """
+        first, last = self._piece.offsets[number : number + 2].tolist()
+        return self._piece.targets[first:last], self._piece.weights[first:last]
 
     def sums_within(self) -> NDArray[np.uint64]:
         return self._add_inside(self._labels)
@@ -272,11 +356,12 @@ class MemoryLevel(Level):
 
     def split(self) -> NDArray[np.uint32]:
         self._set_labels(self.label)
-        part, queue = np.empty((2, self.count), np.uint32)
-        split(self._piece, self._labels, part, queue)
-        return self._numbers[part][self._order]
+        offsets, targets, *_ = self._piece
+        trees = join_in_rows(offsets, targets, self._team, self._labels)
+        self._note(len(targets))
+        return named_by_least(trees[self._order])
 
-    def contract(self, label: NDArray[np.uint32], labels: int) -> MemoryLevel:
+    def contract(self, label: NDArray[np.uint32], labels: int) -> Level:
         self._tables.clear()
         by_place = label[self._numbers]
         bounds, members = np.empty(labels + 1, np.int64), np.empty(self.count, np.uint32)
@@ -287,16 +372,25 @@ class MemoryLevel(Level):
         self._run(tables, count_contracted, *lists, degrees)
         offsets = _offsets(degrees)
         edges = int(offsets[-1])
-        check_room(edges, self._room)
-        targets, of_edges = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
+        if _EDGE_BYTES * edges > self._room:
+            tables.clear()
+            return self._contract_by_pairs(by_place, labels)
+        targets, sums = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
         inside = np.zeros(labels, np.uint64)
         into = offsets[:-1].astype(np.int64)
-        self._run(tables, fill_contracted, *lists, into, targets, of_edges, inside)
+        self._run(tables, fill_contracted, *lists, into, targets, sums, inside)
         np.add.at(inside, label, self.inside)
-        piece = Piece(offsets, targets, 0, edges)
-        room = self._room - _EDGE_BYTES * edges + (0 if self._is_ground else self.bytes)
-        amounts = ListedAmounts(of_edges)
-        return MemoryLevel(self._all_threads, piece, amounts, inside, room, None, self._note)
+        piece = Piece(offsets, targets, 0, edges, sums)
+        return MemoryLevel(self._contractions, piece, ListedAmounts(), inside)
+
+    def _contract_by_pairs(self, by_place: NDArray[np.uint32], labels: int) -> Level:
+        found = self._contractions.pair_sums(labels, self._room - ROOM)
+        offsets, targets, _, _, weights = self._piece
+        rows, ends = Rows(offsets, targets, weights), (by_rule(), by_place)
+        add_pairs(found, rows, self._contractions.ground.team, self.amounts, ends, ends)
+        level = self._contractions.level_of(found, labels, self._room)
+        np.add.at(level.inside, by_place[self._order], self.inside)
+        return level
 
     def _add_inside(self, by_place: NDArray[np.uint32]) -> NDArray[np.uint64]:
         sums = np.empty(self.count, np.uint64)
@@ -309,7 +403,8 @@ class MemoryLevel(Level):
         self._labels = label[self._numbers] if self._is_ground else label
 
     def _put_labels(self, vertices: NDArray[np.uint32], labels: NDArray[np.uint32]) -> None:
-        self._labels[self._order[vertices]] = labels
+        if self._is_ground:  # elsewhere these are the given labels themselves
+            self._labels[self._order[vertices]] = labels
 
     def marks(self) -> NDArray[np.uint8]:
         return self._marked[self._order]
@@ -322,9 +417,11 @@ class MemoryLevel(Level):
 
     def _mark_neighbours(self, vertices: NDArray[np.uint32]) -> None:
         places = self._order[vertices]
-        self._count_edges(places)
-        taken = no_turns(self._team.threads)
-        self._team.run(mark_neighbours, self._piece, places, self._marked, taken)
+        team = self._team if len(places) > VERTICES_A_TURN else _ALONE
+        taken = no_turns(team.threads)
+        self._note(
+            sum(team.run(mark_neighbours, self._piece.unweighted, places, self._marked, taken))
+        )
 
     def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:
         marked = self._marked if chosen is None else chosen[self._numbers].view(np.uint8)
@@ -332,31 +429,29 @@ class MemoryLevel(Level):
 
     def _picks(self, i: int, rule: BestGain) -> Moves:
         places = self._listed[self._bounds[i] : self._bounds[i + 1]]
-        self._marked[places] = 0
-        self._count_edges(places)
         if not self._tables:
             self._tables = _make_tables(self.count, self._team.threads)
-        picks = np.empty(len(places), np.uint32)
+        tables = self._tables if len(places) > VERTICES_A_TURN else self._tables[:1]
         rule = rule._replace(numbers=self._numbers)
-        self._run(
-            self._tables, pick_moves, rule, self.amounts, self._piece, places, self._labels, picks
-        )
-        moves = (picks != NO_LABEL) & (picks != self._labels[places])
-        return self._numbers[places[moves]], picks[moves]
+        rows = self._piece, places, self._labels, self._marked, self._picked
+        self._note(self._run(tables, pick_moves, rule, self.amounts, *rows))
+        lists = self._labels, self._numbers, self._movers, self._moves
+        moves = list_moves(places, self._picked, *lists)
+        return self._movers[:moves], self._moves[:moves]
 
-    def _run(self, tables: list[Table], kernel: Any, *arguments: Any) -> None:
-        """Run a kernel by as many threads as there are tables."""
+    def _run(self, tables: list[Table], kernel: Any, *arguments: Any) -> int:
+        """Run a kernel by as many threads as there are tables. Returns the sum of what it does."""
         taken = no_turns(len(tables))
         left = list(tables)
 
-        def run() -> None:
+        def run() -> int:
             try:
                 table = left.pop()
             except IndexError:
-                return
-            kernel(*arguments, table, taken)
+                return 0
+            return kernel(*arguments, table, taken) or 0
 
-        self._team.run(run)
+        return sum((self._team if len(tables) > 1 else _ALONE).run(run))
 
     def _contraction_tables(self, labels: int) -> list[Table]:
         """Return tables with sums by label, for as many threads as there is room for."""
@@ -364,24 +459,48 @@ class MemoryLevel(Level):
         threads = min(self._team.threads, max(1, TABLES_BYTES // max(1, each)))
         return [make_table(labels, each) for _ in range(threads)]
 
-    def _count_edges(self, places: NDArray[np.uint32]) -> None:
-        offsets = self._piece.offsets
-        self._note(int((offsets[places + 1] - offsets[places]).sum()))
-
 
 class SpreadLevel(Level):
-    """Level 0 by operations: on disk, in several subgraphs, or of several ranks. order: the global
-    id of each number.
+    """A level by operations: on disk, or level 0 in several subgraphs, or of several ranks. order:
+    the global id of each number.
     """
 
-    def __init__(self, operations: Operations, amounts: Amounts, order: NDArray[np.uint32]) -> None:
-        super().__init__(amounts, np.zeros(operations.graph.vertices, np.uint64))
+    def __init__(
+        self,
+        contractions: Contractions,
+        operations: Operations,
+        amounts: Amounts,
+        order: NDArray[np.uint32],
+        inside: NDArray[np.uint64],
+    ) -> None:
+        super().__init__(amounts, inside)
+        self._contractions = contractions
         self._operations, self._order = operations, order
+        adjacencies = operations.graph.adjacencies
+        self.on_disk = any(isinstance(a.rows, RowsOnDisk) for a in adjacencies)
+        self._is_freed = True
+        self._make_vectors()
+
+    def _make_vectors(self) -> None:
+        if not self._is_freed:
+            return
+        operations, self._is_freed = self._operations, False
         self._numbers, self._picked = (operations.vector(NUMBERS) for _ in range(2))
         self._labels = operations.vector(LABELS)
         self._word, self._marks = operations.vector(WORDS), operations.vector(WORDS)
         self._turns = operations.vector(TURNS)
-        operations.put_numbers(self._numbers, order)
+        operations.put_numbers(self._numbers, self._order)
+
+    def _free(self) -> None:
+        """Free what the levels above may need room for."""
+        del self._numbers, self._picked, self._labels, self._word, self._marks, self._turns
+        self._is_freed = True
+        self._operations.forget_tallies()
+        self.refined, self._totals = self.refined[:0], self._totals[:0]
+
+    def begin(self, label: NDArray[np.uint32]) -> None:
+        self._make_vectors()
+        super().begin(label)
 
     def sums_within(self) -> NDArray[np.uint64]:
         def set_word(word: Any, label: Any) -> None:
@@ -396,45 +515,22 @@ class SpreadLevel(Level):
         return self._add_within()
 
     def split(self) -> NDArray[np.uint32]:
-        part, changed = np.arange(self.count, dtype=np.uint32), True
-        while changed:
+        groups = np.empty(self.count, np.uint32)
+        groups[self._order] = self.label
+        return named_by_least(self._operations.join(groups)[self._order])
 
-            def set_word(
-                word: Any, marks: Any, numbers: Any, part: NDArray[np.uint32] = part
-            ) -> None:
-                word[:] = self.label[numbers]
-                word <<= np.uint64(32)
-                word |= part[numbers]
-                marks[:] = part[numbers]
-
-            vectors = self._word, self._marks
-            self._operations.each(set_word, *vectors, reads=[self._numbers])
-            self._operations.gather_across(LeastWithin(), *vectors)
-            least = self._by_number(self._marks).astype(np.uint32)
-            changed = not np.array_equal(part, least)
-            part = least
-        self._word.fill(0)
-        self._marks.fill(0)
-        return part
-
-    def contract(self, label: NDArray[np.uint32], labels: int) -> MemoryLevel | None:
-        operations, team = self._operations, self._operations.team
+    def contract(self, label: NDArray[np.uint32], labels: int) -> Level | None:
+        operations, contractions = self._operations, self._contractions
         self._set_labels(label)
-        pairs = operations.contract(self._labels, self.amounts, loops=True)
+        found = contractions.pair_sums(labels, operations.extra_bytes)
+        operations.add_pairs(found, self._labels, self.amounts, loops=True)
+        self._free()
         if operations.communicator.rank:
             return None
-        is_inside = pairs.first == pairs.other
-        inside = np.zeros(labels, np.uint64)
-        inside[pairs.first[is_inside]] = pairs.sums[is_inside] * np.uint64(2)
-        first, other, sums = (part[~is_inside] for part in pairs)
-        check_room(2 * len(first), operations.extra_bytes + ROOM)
-        degrees = np.bincount(first, minlength=labels) + np.bincount(other, minlength=labels)
-        offsets, edges = _offsets(degrees), 2 * len(first)
-        targets, of_edges = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
-        fill_rows(first, other, sums, offsets[:-1].astype(np.int64), targets, of_edges)
-        piece, amounts = Piece(offsets, targets, 0, edges), ListedAmounts(of_edges)
-        room = operations.extra_bytes + ROOM - _EDGE_BYTES * edges
-        return MemoryLevel(team, piece, amounts, inside, room, None, operations.note)
+        level = contractions.level_of(found, labels, contractions.room)
+        if self.inside.any():
+            np.add.at(level.inside, label, self.inside)
+        return level
 
     def _add_within(self) -> NDArray[np.uint64]:
         self._marks.fill(0)
@@ -447,6 +543,13 @@ class SpreadLevel(Level):
     def _by_number(self, vector: Vector) -> NDArray[Any]:
         """Return the values of all vertices, on all ranks."""
         values = np.empty(self.count, vector.own.dtype)
+        if self._operations.communicator.size == 1:  # no list of all of them is held
+
+            def take(numbers: Any, told: Any) -> None:
+                values[numbers] = told
+
+            self._operations.each(take, reads=[self._numbers, vector])
+            return values
         numbers, told = self._operations.list_where(_all, self._numbers, vector)
         values[numbers] = told
         return values
@@ -515,6 +618,17 @@ class SpreadLevel(Level):
         return numbers, picks
 
 
+def named_by_least(label: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return labels of which each is the least place that it stands at.
+
+    >>> named_by_least(np.array([4, 1, 4, 1, 1], np.uint32))
+    array([0, 1, 0, 1, 1], dtype=uint32)
+    """
+    names = np.full(int(label.max(initial=0)) + 1, UNREACHED, np.uint32)
+    np.minimum.at(names, label, np.arange(len(label), dtype=np.uint32))
+    return names[label]
+
+
 def _all(numbers: Any, marks: Any) -> Any:
     return np.ones(len(numbers), np.bool_)
 
@@ -524,16 +638,8 @@ def _is_other(numbers: Any, picked: Any, label: Any) -> Any:
 
 
 def _make_tables(labels: int, count: int) -> list[Table]:
-    return [make_table(labels, TABLES_BYTES // count) for _ in range(count)]
-
-
-def check_room(edges: int, room: int) -> None:
-    """Check that the edges of a contracted graph, in both directions, fit some bytes."""
-    if _EDGE_BYTES * edges > room:
-        more = format_bytes(_EDGE_BYTES * edges - room)
-        raise LimitError(
-            f"the graph between communities does not fit the memory limit: give {more} more"
-        )
+    room = min(_TABLE_BYTES, TABLES_BYTES // count)
+    return [make_table(labels, room) for _ in range(count)]
 
 
 def _offsets(degrees: NDArray[np.int64]) -> NDArray[np.unsignedinteger]:

@@ -17,8 +17,11 @@ from contextvars import ContextVar
 
 _RENAMED = {"from": "format"}
 _FIXED = {
-    **{name: f"{name}=True" for name in ("condense", "directed", "exact", "nodes", "normalized")},
-    **{name: f"{name}=True" for name in ("overwrite", "restart", "together", "unweighted")},
+    **{name: f"{name}=True" for name in ("condense", "directed", "exact", "hierarchy")},
+    **{
+        name: f"{name}=True"
+        for name in ("nodes", "normalized", "overwrite", "restart", "together", "unweighted")
+    },
     "no-header": "header=False",
 }
 """Options without a value."""

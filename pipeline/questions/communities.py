@@ -6,27 +6,33 @@ from collections.abc import Callable
 from typing import Any, TypedDict
 
 from ...partition.numbers import GREATEST_SEED
-from .facts import elsewhere, several
-from .parameters import UNWEIGHTED, Choice, Parameter, Real, Whole
+from .facts import elsewhere, several, tell_number
+from .parameters import UNWEIGHTED, Choice, Flag, Parameter, Real, Whole
 from .question import Form
 
 ITERATIONS = 2
 MAX_LEVELS = 100
 
+LEVELS = "level_"
+"""The columns of a hierarchy are named by it and a number from 0 on: ``level_0`` has the smallest
+groups.
+"""
+
 
 class CommunitiesRecord(TypedDict):
     """communities: how many there are. largest: the number of vertices in the largest one. alone:
-    the number of communities that have one vertex. objective: "modularity" or "cpm". quality: the
-    modularity, or the value of the constant Potts model; None where no edge counts. iterations: how
-    many were done. moves: how often a vertex of any level has moved. stable: whether none has moved
-    in the last iteration. weight_unit: the sums of weights are multiples of it, to which each
-    weight is rounded; None if
-    weights do not count.
+    the number of communities that have one vertex. disconnected: the number of those that edges
+    inside them do not connect; 0 for Leiden's method. objective: "modularity" or "cpm". quality:
+    the modularity, or the value of the constant Potts model; None where no edge counts. iterations:
+    how many were done. moves: how often a vertex of any level has moved. stable: whether the last
+    iteration has changed nothing. weight_unit: the sums of weights are multiples of it, to which
+    each weight is rounded; None if weights do not count.
     """
 
     communities: int
     largest: int
     alone: int
+    disconnected: int
     objective: str
     quality: float | None
     iterations: int
@@ -40,19 +46,32 @@ class CommunitiesRecord(TypedDict):
 
 
 class LevelRecord(TypedDict):
-    """A level of an iteration. vertices: of the level's graph. communities, quality: after the last
-    round of moves.
+    """A level of an iteration. vertices: of the level's graph. on_disk: whether its edges were read
+    from disk. communities, quality: after the last round of moves.
     """
 
     iteration: int
     level: int
     vertices: int
+    on_disk: bool
     communities: int
     quality: float | None
     rounds: int
     moves: int
     seconds: float
 
+
+class TieRecord(TypedDict):
+    """Edges between two of the LARGEST communities, which are named. weight: the sum of the edges'
+    weights, or their number.
+    """
+
+    communities: list[int | str | None]
+    weight: float
+
+
+LARGEST = 10
+"""The number of communities of which a record tells how they are joined."""
 
 MOST_RESOLUTION = 1e12
 """The greatest resolution: from far less on, each vertex is a community."""
@@ -95,6 +114,13 @@ PARAMETERS = (
         1,
         "Seed that decides which vertices move before others.",
     ),
+    Parameter(
+        "hierarchy",
+        Flag(),
+        False,
+        "Also write the groups of each level: columns level_0, level_1 and so on.",
+        "also give the groups of each level: columns ``level_0``, ``level_1`` and so on.",
+    ),
     UNWEIGHTED,
 )
 
@@ -122,6 +148,10 @@ def _tell_verdict(verdict: Any) -> str:
         told += f", {_QUALITIES[verdict['objective']]} {verdict['quality']:.6g}"
     if verdict["disconnected"]:
         told += f"; {verdict['disconnected']:,} of them are not connected"
+    if verdict["best_move"] is not None:
+        move = verdict["best_move"]
+        gain = tell_number(move["gain"])
+        told += f"; moving {move['vertex']} to community {move['community']} would add {gain}"
     return told
 
 
@@ -131,7 +161,8 @@ def form_of(method: str, title: str) -> Form:
         name=method,
         title=title,
         columns={"community": "id"},
-        facts={method: CommunitiesRecord, "levels": list[LevelRecord]},
+        numbered=LEVELS,
+        facts={method: CommunitiesRecord, "levels": list[LevelRecord], "ties": list[TieRecord]},
         algorithm=f"algorithms.communities:{method}_of",
         program=f"algorithms.communities:{method}",
         judge=f"judging.communities:{method.upper()}",

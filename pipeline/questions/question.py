@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
+from itertools import count, takewhile
 from typing import Any, Literal, NamedTuple
 
 from .parameters import Parameter
@@ -26,6 +27,8 @@ class Form(NamedTuple):
     keys: columns of ids that say what a row is of: a vertex, or two vertices, of which there may be
     several rows. columns: the result's other columns. alternatives: sets of these of which a result
     has one, as its graph is, those with more columns first; none where a result has all columns.
+    numbered: the beginning of the names of further columns, of ids, which end in numbers from 0 on;
+    a result has any number of them. "" where there are none.
     facts: types of the keys that its run record has beside those of every record. The first key
     holds the main facts.
     algorithm: makes the algorithm, of checked parameters by name.
@@ -60,6 +63,7 @@ class Form(NamedTuple):
     takes: tuple[str, ...] = ()
     keys: tuple[str, ...] = ("vertex",)
     alternatives: tuple[tuple[str, ...], ...] = ()
+    numbered: str = ""
     assumed: str = ""
     result: str = "Result"
     weights: bool = False
@@ -78,7 +82,13 @@ class Form(NamedTuple):
     def columns_in(self, names: Collection[str]) -> tuple[str, ...] | None:
         """Return the columns of a result that has some names; None if the result lacks any."""
         sets = self.alternatives or (tuple(self.columns),)
-        return next((some for some in sets if {*self.keys, *some} <= {*names}), None)
+        found = next((some for some in sets if {*self.keys, *some} <= {*names}), None)
+        return found and (*found, *self.numbered_in(names))
+
+    def numbered_in(self, names: Collection[str]) -> tuple[str, ...]:
+        """Return the numbered columns of a result that has some names."""
+        numbers = takewhile(lambda i: f"{self.numbered}{i}" in names, count())
+        return tuple(f"{self.numbered}{i}" for i in numbers) if self.numbered else ()
 
     def finding_in(self, names: Sequence[str]) -> str:
         """Return the column that a person reads in a result with some columns."""

@@ -261,7 +261,7 @@ def _check_columns(
     if missing:
         raise InputError(f"{file}: not a result: column {', '.join(sorted(missing))} is missing")
     for name in wanted:
-        fits = COLUMNS[algorithm][name]
+        fits = COLUMNS[algorithm].get(name)  # numbered columns have ids
         if fits is not None and not fits(schema.field(name).type):
             held = "integers" if fits is pa.types.is_integer else "numbers"
             raise InputError(f"{file}: not a result: column '{name}' does not hold {held}")

@@ -111,7 +111,9 @@ class HostProgramEngine:
         assert self.graph is not None
         assert not isinstance(asked, DeferredProgram)
         alone, directed = SingleCommunicator(), self.rows.info.directed
-        operations = Operations(self.graph, alone, self._team, directed, checkpoint, extra_bytes)
+        scratch = None if checkpoint is None else checkpoint.place[0].parent
+        how = checkpoint, extra_bytes, scratch
+        operations = Operations(self.graph, alone, self._team, directed, *how)
         given = asked.run(operations, tell)
         values = {k: v.own if isinstance(v, Vector) else v for k, v in given.values.items()}
         return ProgramResult(values, given.record)

@@ -2,34 +2,33 @@
 
 Each rank goes through the edges that it has, piece by piece. The pairs of a piece are sorted and
 added up, and wait until there are a quarter of those that the rank holds already: then they are
-merged with these. So a rank holds little more than the distinct pairs of its edges. In the end rank
-0 gets the pairs of all ranks, part by part.
+merged with these. So a rank holds little more than the distinct pairs of its edges. Pairs that do
+not fit memory go to files (spill.py), if the program allows it. In the end rank 0 gets the pairs of
+all ranks, part by part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....kernels.base.numbering import Numbering
 from ....kernels.base.sort import radix_sort_with
 from ....kernels.base.team import Team
 from ....kernels.pieces import contract as kernels
-from ....kernels.pieces.contract import (
-    add_up_pairs,
-    collect_pairs,
-    count_union,
-    merge_pairs,
-)
-from ....kernels.pieces.operators import Amounts
+from ....kernels.pieces.contract import collect_pairs, count_union, merge_pairs
+from ....kernels.pieces.operators import Amounts, reads_weights
 from ....kernels.pieces.piece import Piece
 from ....partition.disk.memory import format_bytes
 from ....partition.errors import LimitError
 from ...ranks.communicator import Communicator
+from ..ranks.edges import AnyRows
 from ..ranks.graph import Adjacency, RankGraph
+from .spill import PairRuns, Pairs, Spill, add_up, no_pairs
 from .tally import Note
 from .vectors import Vector
 
@@ -47,8 +46,14 @@ _WAITING = 4
 LEAST_PAIRS = 1 << 18
 """Number of pairs that a rank may always hold."""
 
+_EDGES_AT_ONCE = 1 << 16
+"""The most edges that a thread makes pairs of at once."""
+
 _PAIRS_AT_ONCE = 1 << 18
 """The most pairs that ranks send at once."""
+
+_TURNED_PARTS = 4
+"""Pairs are turned in so many parts, so that a sort of them takes as little as other sorts."""
 
 
 def contraction_bytes(pairs: int = 0) -> int:
@@ -65,131 +70,167 @@ class Contracted(NamedTuple):
     other: NDArray[np.uint32]
     sums: NDArray[np.uint64]
 
-
-class _Pairs(NamedTuple):
-    """Pairs of labels with sums. keys: uint64, as kernels/pieces/contract.py has them."""
-
-    keys: NDArray[np.uint64]
-    sums: NDArray[np.uint64]
+    @classmethod
+    def of(cls, pairs: Pairs) -> Contracted:
+        first, other = (pairs.keys >> np.uint64(32)).astype(np.uint32), pairs.keys.astype(np.uint32)
+        return cls(first, other, pairs.sums)
 
 
-class _PairSums:
-    """Distinct pairs, with their sums, which threads add to. labels: all labels are below this
-    number. most: the most distinct pairs.
+class PairSums:
+    """Distinct pairs, with their sums, which threads add to.
+
+    labels: all labels are below this number. extra_bytes: bytes that may be held beside
+    ``contraction_bytes``. planned: the number of pairs that the program has planned for. spill:
+    takes the pairs that do not fit; None for an error. both_ways: whether it takes each pair of two
+    labels in both directions, as rows have them.
     """
 
-    def __init__(self, labels: int, most: int) -> None:
+    def __init__(
+        self,
+        labels: int,
+        extra_bytes: int,
+        planned: int = 0,
+        spill: Spill | None = None,
+        both_ways: bool = False,
+    ) -> None:
         self._bits = max(1, int(labels - 1).bit_length())
-        self._most = most
-        self._held = _no_pairs()
-        self._waiting: list[_Pairs] = []
+        self._most = max(LEAST_PAIRS, planned) + max(0, extra_bytes) // (_COPIES * _PAIR_BYTES)
+        self._spill, self._both_ways = spill, both_ways
+        self._runs: PairRuns | None = None
+        self._held = no_pairs()
+        self._waiting: list[Pairs] = []
         self._waiting_count = 0
         self._lock = Lock()
 
     def add(self, keys: NDArray[np.uint64], sums: NDArray[np.uint64]) -> None:
-        """Add pairs, which may occur several times. Raises LimitError if too many are distinct."""
-        pairs = self._add_up([_Pairs(keys, sums)])
+        """Add pairs, which may occur several times. Raises LimitError if too many are distinct, and
+        there is no spill.
+        """
+        pairs = add_up([Pairs(keys, sums)], self._bits)
         with self._lock:
             self._waiting.append(pairs)
             self._waiting_count += len(pairs.keys)
             if self._waiting_count >= max(LEAST_PAIRS, len(self._held.keys)) // _WAITING:
                 self._merge()
 
-    def take(self) -> _Pairs:
-        """Return all pairs, by rising key, and hold none of them any more."""
+    def held(self) -> Pairs | None:
+        """Return all pairs, by rising key; None if some are in files."""
         self._merge()
-        taken, self._held = self._held, _no_pairs()
-        return taken
+        return self._held if self._runs is None else None
+
+    def put_away(self) -> PairRuns:
+        """Put all pairs into files, and return these."""
+        self._merge()
+        assert self._spill is not None
+        if self._runs is None:
+            self._runs = PairRuns(self._spill, self._bits, self._most // 2)
+        held, self._held = self._held, no_pairs()
+        self._runs.write([held])
+        part = -(-len(held.keys) // _TURNED_PARTS)
+        for first in range(0, len(held.keys) if self._both_ways else 0, max(1, part)):
+            turned = held.between(first, first + part).turned
+            self._runs.write([add_up([turned], self._bits)])
+        return self._runs
+
+    def take(self) -> Iterator[Pairs]:
+        """Yield all pairs, in parts by rising key, and hold none of them any more."""
+        held = self.held()
+        if held is None:
+            yield from self.put_away().merged()
+            return
+        self._held = no_pairs()
+        for first in range(0, len(held.keys), _PAIRS_AT_ONCE):
+            yield held.between(first, first + _PAIRS_AT_ONCE)
 
     def _merge(self) -> None:
         if not self._waiting:
             return
-        new, held = self._add_up(self._waiting), self._held
+        new, held = add_up(self._waiting, self._bits), self._held
         self._waiting_count = 0
         count = count_union(held.keys, new.keys)
-        into = _Pairs(np.empty(count, np.uint64), np.empty(count, np.uint64))
+        into = Pairs(np.empty(count, np.uint64), np.empty(count, np.uint64))
         merge_pairs(*held, *new, *into)
         self._held = into
-        if len(self._held.keys) > self._most:
+        if len(self._held.keys) <= self._most:
+            return
+        if self._spill is None:
             more = format_bytes(_COPIES * _PAIR_BYTES * self._most)
             raise LimitError(
                 f"the edges between groups of vertices do not fit the memory limit: there are more "
                 f"than {self._most:,}; give {more} more to have room for twice as many"
             )
+        self.put_away()
 
-    def _add_up(self, some: list[_Pairs]) -> _Pairs:
-        """Return the distinct pairs of some lists, which are emptied."""
-        keys, sums = (np.concatenate(arrays) for arrays in zip(*some, strict=True))
-        some.clear()
-        count = len(keys)
-        places, scratch = np.arange(count, dtype=np.uint32), np.empty(count, np.uint32)
-        bits = self._bits, self._bits
-        order = radix_sort_with(keys, places, np.empty(count, np.uint64), scratch, *bits)
-        into = _Pairs(np.empty(count, np.uint64), np.empty(count, np.uint64))
-        distinct = add_up_pairs(*order, sums, *into)
-        return _Pairs(into.keys[:distinct].copy(), into.sums[:distinct].copy())
+
+def add_pairs(
+    found: PairSums,
+    rows: AnyRows,
+    team: Team,
+    amounts: Amounts,
+    ends: tuple[Numbering, NDArray[np.uint32]],
+    other_ends: tuple[Numbering, NDArray[np.uint32]],
+    directed: bool = False,
+    loops: bool = True,
+) -> int:
+    """Add the pairs that the edges of some rows make. Returns the bytes read.
+
+    ends, other_ends: places of rows and of targets, and labels by place. loops: whether pairs of a
+    label with itself are added, too. If the edges are not directed, they stand in both directions,
+    and each gives one pair; but edges inside a label give two.
+    """
+
+    def collect(piece: Piece, *_: Any) -> None:
+        for part in piece.parts(_EDGES_AT_ONCE):
+            room = len(part.targets)
+            keys, sums = np.empty(room, np.uint64), np.empty(room, np.uint64)
+            count = collect_pairs(amounts, part, *ends, *other_ends, directed, loops, keys, sums)
+            found.add(keys[:count], sums[:count])
+
+    return rows.every(team, collect).read
 
 
 def contract(
+    found: PairSums,
     graph: RankGraph,
     communicator: Communicator,
     team: Team,
     adjacencies: Sequence[Adjacency],
     directed: bool,
-    extra_bytes: int,
     note: Note,
     labels: Vector,
     amounts: Amounts,
     loops: bool,
-    planned: int,
-) -> tuple[Contracted, int]:
-    """Return the edges between labels, on rank 0, and the bytes that this rank has sent.
+) -> int:
+    """Add the pairs that the edges of all ranks make, on rank 0. Returns the bytes that this rank
+    has sent. The pairs are those of ``add_pairs``.
 
     adjacencies: subgraphs that have each edge once, in both directions if they are not directed.
-    extra_bytes: bytes that may be held beside ``contraction_bytes``. labels: of all vertices that
-    edges of this rank have. loops: whether the edges inside a label are told. planned: the number
-    of pairs that the program has planned for.
+    labels: of all vertices that edges of this rank have.
     """
-    most = max(LEAST_PAIRS, planned) + extra_bytes // (_COPIES * _PAIR_BYTES)
-    found = _PairSums(graph.vertices, most)
     for adjacency in adjacencies:
         communicator.check()
         rows, source, target = adjacency.rows, adjacency.source, adjacency.target
+        if not reads_weights(amounts):
+            rows = rows.unweighted
         ends = source.places, labels.at(source.segment, graph)
         other_ends = target.places, labels.at(target.segment, graph)
-
-        def collect(
-            piece: Piece, *_: Any, ends: tuple = ends, other_ends: tuple = other_ends
-        ) -> None:
-            room = len(piece.targets)
-            keys, sums = np.empty(room, np.uint64), np.empty(room, np.uint64)
-            given = amounts, piece, *ends, *other_ends, directed, loops
-            count = collect_pairs(*given, keys, sums)
-            found.add(keys[:count], sums[:count])
-
-        note(int(rows.offsets[-1]), rows.every(team, collect).read)
-    sent = 0 if communicator.size == 1 else _bring_to_first(communicator, found)
-    keys, sums = found.take()
-    first, other = (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
-    if loops and not directed:
-        sums[first == other] //= np.uint64(2)  # these edges stand in both directions
-    return Contracted(first, other, sums), sent
+        read = add_pairs(found, rows, team, amounts, ends, other_ends, directed, loops)
+        note(int(rows.offsets[-1]), read)
+    return 0 if communicator.size == 1 else _bring_to_first(communicator, found)
 
 
-def _no_pairs() -> _Pairs:
-    return _Pairs(np.empty(0, np.uint64), np.empty(0, np.uint64))
-
-
-def _bring_to_first(communicator: Communicator, found: _PairSums) -> int:
+def _bring_to_first(communicator: Communicator, found: PairSums) -> int:
     """Bring the pairs of all ranks to rank 0. Returns the bytes that this rank has sent."""
-    ranks, is_first = communicator.size, communicator.rank == 0
-    keys, sums = _no_pairs() if is_first else found.take()
-    count = np.array([len(keys)])
-    most = max(int(came[0][0]) for came in communicator.exchange([[count]] * ranks))
-    for first in range(0, most, _PAIRS_AT_ONCE):
-        part = slice(first, first + _PAIRS_AT_ONCE)
-        told = [] if is_first else [keys[part], sums[part]]
-        came = communicator.exchange([told, *[[]] * (ranks - 1)])
-        for pairs in came[1:] if is_first else ():
-            found.add(*pairs)
-    return keys.nbytes + sums.nbytes
+    ranks, is_first, sent = communicator.size, communicator.rank == 0, 0
+    parts = iter(()) if is_first else found.take()
+    while True:
+        part = next(parts, None)
+        more = np.array([part is not None])
+        told = [more] if part is None else [more, *part]
+        came = communicator.exchange([told, *[[more]] * (ranks - 1)])
+        sent += 0 if part is None else part.keys.nbytes + part.sums.nbytes
+        if not any(message[0][0] for message in came):
+            return sent
+        for _, *pairs in came if is_first else ():
+            if pairs:
+                found.add(*pairs)

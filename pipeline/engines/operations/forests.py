@@ -25,6 +25,8 @@ from ...ranks.communicator import Communicator, Message
 from ..ranks.edges import Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 
+NO_GROUPS = np.empty(0, np.uint32)
+
 _ALL = 1 << 62
 """A number of targets that no row exceeds."""
 
@@ -51,10 +53,16 @@ class EdgeCounts(NamedTuple):
 
 
 def join_vertices(
-    graph: RankGraph, communicator: Communicator, team: Team, directed: bool
+    graph: RankGraph,
+    communicator: Communicator,
+    team: Team,
+    directed: bool,
+    groups: NDArray[np.uint32] = NO_GROUPS,
 ) -> tuple[NDArray[np.uint32], EdgeCounts]:
     """Return the least global id in each vertex's component, and counts. The array is uint32, of
     all vertices. It is complete on rank 0; on other ranks it holds what the rank knows.
+
+    groups: as in kernels/programs/forest.py, the same on all ranks.
 
     Each rank first joins the vertices along its own edges. Then every second rank sends its forest
     to the rank before it, every second one of the receivers does so, and so on. The number of
@@ -70,9 +78,9 @@ def join_vertices(
         if twice and alone and isinstance(adjacency.rows, Rows):
             known.append((adjacency.rows.offsets, adjacency.rows.targets, *_ids_or_none(adjacency)))
         else:
-            read += _join_all(adjacency, communicator, team, trees, twice)
+            read += _join_all(adjacency, communicator, team, trees, groups, twice)
     if known:
-        _join_known(known, team, trees)
+        _join_known(known, team, trees, groups)
     _flatten(team, trees)
     step = 1
     while step < communicator.size:
@@ -95,6 +103,7 @@ def _join_all(
     communicator: Communicator,
     team: Team,
     trees: NDArray[np.uint32],
+    groups: NDArray[np.uint32],
     twice: bool,
 ) -> int:
     """Join the ends of all edges of a subgraph. Returns the bytes read."""
@@ -102,12 +111,29 @@ def _join_all(
 
     def visit(piece: Piece, *_: Any) -> None:
         communicator.check()
-        forest.join_piece(piece, *ids, trees, twice)
+        forest.join_piece(piece, *ids, trees, groups, twice)
 
-    return adjacency.rows.every(team, visit).read
+    return adjacency.rows.unweighted.every(team, visit).read
 
 
-def _join_known(known: list[_RowsById], team: Team, trees: NDArray[np.uint32]) -> None:
+def join_in_rows(
+    offsets: NDArray[np.unsignedinteger],
+    targets: NDArray[np.uint32],
+    team: Team,
+    groups: NDArray[np.uint32] = NO_GROUPS,
+) -> NDArray[np.uint32]:
+    """Return what ``join_vertices`` does of a graph that is in memory. Every edge is in the rows of
+    both its ends.
+    """
+    trees = np.arange(len(offsets) - 1, dtype=np.uint32)
+    _join_known([(offsets, targets, None, None)], team, trees, groups)
+    _flatten(team, trees)
+    return trees
+
+
+def _join_known(
+    known: list[_RowsById], team: Team, trees: NDArray[np.uint32], groups: NDArray[np.uint32]
+) -> None:
     """Join the ends of edges that are in the rows of both their ends. Few edges are all joined
     once. Many are joined as Afforest does: first some edges of each row, then the rows that are not
     in the largest tree.
@@ -116,7 +142,7 @@ def _join_known(known: list[_RowsById], team: Team, trees: NDArray[np.uint32]) -
     def join(skipped: int, most: int, largest: np.uint32, once: bool) -> None:
         for rows in known:
             ways = skipped, most, largest, once, no_turns(team.threads)
-            team.run(forest.join_rows, *rows, trees, *ways)
+            team.run(forest.join_rows, *rows, trees, groups, *ways)
 
     if sum(len(targets) for _, targets, *_ in known) <= 2 * forest.FEW * len(trees):
         join(0, _ALL, UNREACHED, once=True)

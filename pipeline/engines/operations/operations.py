@@ -8,9 +8,10 @@ the engine, but never on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -45,20 +46,22 @@ from ....kernels.pieces.operators import (
     Or,
     Rule,
     Spread,
+    reads_weights,
 )
 from ....kernels.pieces.piece import Piece
 from ....kernels.pieces.vertices import add_all, numbers_in
-from ...ranks.communicator import Communicator
+from ...ranks.communicator import Communicator, Message
 from ...results.checkpoint import Checkpoint
-from ..ranks.edges import Active, Chosen, Rows
+from ..ranks.edges import Active, AnyRows, Chosen, Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts
-from .contract import Contracted, contract
-from .forests import EdgeCounts, join_vertices
+from .contract import Contracted, PairSums, contract
+from .forests import NO_GROUPS, EdgeCounts, join_vertices
 from .intersect import Intersections
 from .marks import Marks, VertexPlaces, places_where, union
 from .saving import SavedSteps, Values, VectorSaving
-from .tally import How, Pickers, PlacedRule, Tallies, Way
+from .spill import no_pairs
+from .tally import How, Note, Pickers, PlacedRule, Tallies, Way
 from .vectors import Links, Vector, VectorType, make_vector
 
 WINDOW = 1 << 16
@@ -95,12 +98,14 @@ class Calls(NamedTuple):
 
     operators: types of operators.py that it gives to operations; whole: the same where all edges
     are in memory as one subgraph, None for no difference. kernels: kernels that the program calls
-    itself, and modules, which stand for all kernels in them.
+    itself, and modules, which stand for all kernels in them. spills: whether the program may put
+    rows on disk and call operations over them, wherever its graph is.
     """
 
     operators: Sequence[type] = ()
     kernels: Sequence[Any] = ()
     whole: Sequence[type] | None = None
+    spills: bool = False
 
 
 class SlowBits(NamedTuple):
@@ -156,7 +161,9 @@ class _Held(NamedTuple):
 
 class Operations:
     """The operations of one rank. directed: whether the graph is. checkpoint: as in VectorSaving.
-    extra_bytes: bytes that a program may hold beyond what it has declared.
+    extra_bytes: bytes that a program may hold beyond what it has declared. scratch: the folder for
+    files of a program; None for that of temporary files. note: called with the counts of edges and
+    of bytes read, for operations that are a part of others'; None to count them here.
     """
 
     def __init__(
@@ -167,10 +174,14 @@ class Operations:
         directed: bool,
         checkpoint: Checkpoint | None = None,
         extra_bytes: int = 0,
+        scratch: Path | None = None,
+        note: Note | None = None,
     ) -> None:
         self.graph = graph
         self.communicator = communicator
         self.team = team
+        self.scratch = scratch
+        self._note = note or self._count
         self._links: Links | None = None
         self._tallies: Tallies | None = None
         self._intersections: Intersections | None = None
@@ -250,9 +261,11 @@ class Operations:
         rows = side and side.rows
         return rows if self._by_place and isinstance(rows, Rows) else None
 
-    def note(self, edges: int) -> None:
-        """Count edges of ``whole`` that a program has looked at by itself."""
-        self._note(edges, 0)
+    def note(self, edges: int, read: int = 0) -> None:
+        """Count edges of ``whole`` that a program has looked at by itself, and bytes that it has
+        read from disk.
+        """
+        self._note(edges, read)
 
     def note_sent(self, sent: int) -> None:
         """Count bytes that a program has sent to other ranks by itself."""
@@ -430,6 +443,25 @@ class Operations:
         """
         self._saving.save(done, values, facts)
 
+    def due_alone(self) -> bool:
+        """Return whether to save, on rank 0, which does something alone."""
+        return self._saving.due()
+
+    def save_alone(self, done: int, arrays: Mapping[str, NDArray], facts: Any = None) -> None:
+        """Save arrays as ``save`` does, on rank 0, which does something alone: the others wait for
+        it in ``end_alone``.
+        """
+        self._saving.save_alone(done, arrays, facts)
+
+    def end_alone(self, told: Message) -> Message:
+        """End what rank 0 does alone, while the others wait for it here. Returns what it tells, on
+        all ranks. Raises KeyboardInterrupt as ``save`` does.
+        """
+        told = [] if self.communicator.rank else told
+        others = self.communicator.size - 1
+        self.note_sent(others * sum(np.asarray(part).nbytes for part in told))
+        return self._saving.end_alone(told)
+
     def degrees(self, along: bool = True) -> Vector:
         """Return the number of edges that enter each vertex (``along``) or leave it: uint32,
         without ghosts. A layout without rows of the vertices that edges enter scans other rows.
@@ -558,7 +590,7 @@ class Operations:
             ) -> None:
                 kernel(operator, piece, *ends, into)
 
-            visits = adjacency.rows.every(self.team, visit)
+            visits = self._rows(adjacency, operator).every(self.team, visit)
             self._note(int(adjacency.rows.offsets[-1]), visits.read)
         self.links.fold(y, FOLDS[type(operator)])
 
@@ -727,6 +759,12 @@ class Operations:
         whole = self._by_place and not self.directed
         self._tallies.pick_by_windows(rule, amounts, x, y, whole, pickers)
 
+    def forget_tallies(self) -> None:
+        """Free what tallies hold from one to the next."""
+        if self._tallies is not None:
+            self._labels_sent += self._tallies.sent
+            self._tallies = None
+
     def intersect(self) -> Intersections:
         """Return the intersections of the neighbours of all edges' ends, of which nothing is
         counted yet. They are made once.
@@ -737,27 +775,37 @@ class Operations:
         )
         return self._intersections
 
-    def contract(
-        self, labels: Vector, amounts: Amounts, loops: bool = False, planned: int = 0
-    ) -> Contracted:
+    def contract(self, labels: Vector, amounts: Amounts, planned: int = 0) -> Contracted:
         """Return, on rank 0, the edges between labels: each pair of labels once, with the sum of
         what its edges amount to. Other ranks get none. In an undirected graph the first label of a
         pair is the lesser one.
 
-        labels: uint32, with ghosts, below the number of vertices. loops: whether the edges inside
-        labels are told, too. planned: the number of pairs that the program has planned for. Raises
-        LimitError if more do not fit memory.
+        labels: uint32, with ghosts, below the number of vertices. planned: the number of pairs that
+        the program has planned for. Raises LimitError if more do not fit memory.
+        """
+        found = PairSums(self.graph.vertices, self.extra_bytes, planned)
+        self.add_pairs(found, labels, amounts, loops=False)
+        pairs = found.held()
+        assert pairs is not None
+        return Contracted.of(no_pairs() if self.communicator.rank else pairs)
+
+    def add_pairs(self, found: PairSums, labels: Vector, amounts: Amounts, loops: bool) -> None:
+        """Add the edges between labels to ``found`` on rank 0; that of other ranks is empty then.
+
+        labels: as in ``contract``. loops: whether the edges inside labels are told, too; of an
+        undirected graph each counts twice.
         """
         self.links.expand(labels)
         place = self.graph, self.communicator, self.team, self._forward(), self.directed
-        how = self.extra_bytes, self._note, labels, amounts, loops, planned
-        contracted, sent = contract(*place, *how)
+        sent = contract(found, *place, self._note, labels, amounts, loops)
         self._labels_sent += sent
-        return contracted
 
-    def join(self) -> NDArray[np.uint32]:
-        """Join the ends of edges, and return the trees, as forests.join_vertices does."""
-        trees, edge_counts = join_vertices(self.graph, self.communicator, self.team, self.directed)
+    def join(self, groups: NDArray[np.uint32] = NO_GROUPS) -> NDArray[np.uint32]:
+        """Join the ends of edges, and return the trees, as forests.join_vertices does. groups: by
+        global id; if given, only edges inside a group are followed.
+        """
+        place = self.graph, self.communicator, self.team, self.directed
+        trees, edge_counts = join_vertices(*place, groups)
         self._note(edge_counts.edges, edge_counts.read)
         self._labels_sent += edge_counts.sent
         return trees
@@ -831,7 +879,7 @@ class Operations:
         """Gather values into the rows of a subgraph. active_rows: None for all. y: places and
         values of the rows. x: places and values of the targets.
         """
-        rows = adjacency.rows
+        rows = self._rows(adjacency, operator)
         if active_rows is not None and isinstance(rows, Rows):
 
             def visit_listed(
@@ -880,16 +928,21 @@ class Operations:
         def visit(piece: Piece, queue: NDArray, first: int, last: int, most: int) -> None:
             push_piece(operator, piece, queue, first, last, *ends, changed)
 
-        self._note(active.edges, adjacency.rows.push(self.team, active, visit).read)
+        rows = self._rows(adjacency, operator)
+        self._note(active.edges, rows.push(self.team, active, visit).read)
 
     def _scatter(self, operator: Operator, adjacency: Adjacency, x: Any, y: Any) -> None:
         def visit(piece: Piece, *_: Any) -> None:
             scatter_piece(operator, piece, *x, *y)
 
-        visits = adjacency.rows.every(Team(1), visit)
+        visits = self._rows(adjacency, operator).every(Team(1), visit)
         self._note(int(adjacency.rows.offsets[-1]), visits.read)
 
-    def _note(self, edges: int, read: int) -> None:
+    def _rows(self, adjacency: Adjacency, operator: Any) -> AnyRows:
+        """Return the rows of a subgraph, without weights if an operator does not use any."""
+        return adjacency.rows if reads_weights(operator) else adjacency.rows.unweighted
+
+    def _count(self, edges: int, read: int) -> None:
         self._edges += edges
         self._read += read
 
@@ -916,6 +969,8 @@ def warm_up(
     one subgraph, whose rows and targets are places. load: whether to load kernels that only
     operations call (compile_kernels).
     """
+    if whole and calls.spills:  # these are loaded only if it comes to that
+        warm_up(offset_types, calls._replace(kernels=()), load=False)
     operators = calls.whole if whole and calls.whole is not None else calls.operators
     types, unused_operators = set(offset_types), (FOLDS.keys() | TALLIED) - set(operators)
     kernels: list[Any] = [bitmap, numbering, piece]

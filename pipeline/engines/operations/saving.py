@@ -127,6 +127,21 @@ class VectorSaving:
         if self._from_first([np.array([ends])])[0][0]:
             raise KeyboardInterrupt
 
+    def save_alone(self, done: int, arrays: Mapping[str, NDArray], facts: Any = None) -> None:
+        """Save on rank 0, while the others wait for it in ``end_alone``."""
+        if self._checkpoint is not None and _save(self._checkpoint, done, arrays, facts):
+            self._from_first([np.array([True])])
+            raise KeyboardInterrupt
+
+    def end_alone(self, told: Message) -> Message:
+        """End what rank 0 does alone. Returns what it tells, on all ranks; raises KeyboardInterrupt
+        on all of them if rank 0 was asked for an end.
+        """
+        ends, *told = self._from_first([np.array([False]), *told])
+        if ends[0]:
+            raise KeyboardInterrupt
+        return told
+
     def facts(self) -> Any:
         """Return the facts that were saved; None if nothing was."""
         saved = None

@@ -550,7 +550,7 @@ def count_targets(adjacency: Adjacency, counts: NDArray[np.uint32]) -> int:
     """
     rows, places = adjacency.rows, adjacency.target.places
     if isinstance(rows, RowsOnDisk):
-        rows = rows._replace(weights=None)
+        rows = rows.unweighted
     visits = rows.every(Team(1), lambda piece, *_: count_ends(piece, places, counts))
     return visits.read
 

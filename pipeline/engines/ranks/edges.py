@@ -24,7 +24,13 @@ from ....kernels.base.team import Team
 from ....kernels.pieces.active import cut_turns, mark_pages
 from ....kernels.pieces.piece import NO_WEIGHTS, Piece, row_of
 from ....kernels.pieces.vertices import add_all, numbers_in
-from ....partition.store.edge_stream import EdgeStream, PageRun, run_bytes, stream_index_bytes
+from ....partition.store.edge_stream import (
+    EdgeStream,
+    PageRun,
+    Stream,
+    run_bytes,
+    stream_index_bytes,
+)
 from ....partition.store.layout import kept_subgraphs
 from ....partition.store.store import Store
 from ....partition.store.whole import WholeGraph
@@ -144,13 +150,18 @@ Visit = Callable[[Piece, NDArray[np.uint32], int, int, int], Any]
 
 
 class Rows(NamedTuple):
-    """Compressed sparse rows in memory. weights: uint32, the bits of each target's weight, or
-    (0,).
+    """Compressed sparse rows in memory. weights: uint32, the bits of each target's weight, or (0,);
+    uint64 for sums of weights.
     """
 
     offsets: NDArray[np.unsignedinteger]
     targets: NDArray[np.uint32]
-    weights: NDArray[np.uint32] = NO_WEIGHTS
+    weights: NDArray[np.unsignedinteger] = NO_WEIGHTS
+
+    @property
+    def unweighted(self) -> Rows:
+        """Return the rows without weights."""
+        return self._replace(weights=NO_WEIGHTS)
 
     @property
     def piece(self) -> Piece:
@@ -216,10 +227,15 @@ class RowsOnDisk(NamedTuple):
     """
 
     offsets: NDArray[np.unsignedinteger]
-    stream: EdgeStream
+    stream: Stream
     buffers: list[NDArray[np.uint8]]
     check: Callable[[], None]
-    weights: EdgeStream | None = None
+    weights: Stream | None = None
+
+    @property
+    def unweighted(self) -> RowsOnDisk:
+        """Return the rows without weights, which are then not read."""
+        return self._replace(weights=None)
 
     def active(self, team: Team, chosen: Chosen) -> Active:
         """Return the active rows for a choice of vertices, as pages."""
@@ -284,7 +300,7 @@ class RowsOnDisk(NamedTuple):
         try:
             buffer = self.buffers.pop()
         except IndexError:
-            buffer = np.empty(run_bytes(), np.uint8)
+            buffer = np.empty(self.stream.run_bytes, np.uint8)
         try:
             yield buffer
         finally:

@@ -16,7 +16,7 @@ from ....kernels.base.bitmap import WORD
 from ....kernels.base.numbering import Numbering, by_rule, by_table
 from ....kernels.base.team import Team
 from ....kernels.pieces.vertices import add_all
-from ....partition.store.grid import Grid
+from ....partition.store.grid import ONE, Grid
 from ....partition.store.layout import kept_subgraphs, local_rows
 from ....partition.store.manifest import is_weights, stem_of
 from ....partition.store.store import Store
@@ -189,6 +189,34 @@ class RankGraph:
                 side = flow.backward.source
                 unvisited = Chosen(side.places, ~before, side.count)
                 flow.pullable = Pullable(*flow.backward.rows.active(team, unvisited)[:2])
+
+
+def graph_of_rows(rows: AnyRows) -> RankGraph:
+    """Return the graph of undirected edges that stand in rows, in both directions. It has one
+    partition; its global ids are the numbers of the rows.
+    """
+    count = len(rows.offsets) - 1
+    own = Vertices(count, by_rule())
+    side = Side(own, by_rule(), count)
+    adjacency = Adjacency(0, "nn", rows, side, side)
+    nothing = Pullable(0, 0)
+    return RankGraph(
+        rank=0,
+        ranks=1,
+        partitions=1,
+        vertices=count,
+        grid=ONE,
+        routes=routes_of(ONE),
+        held=range(1),
+        own=own,
+        delegates=np.empty(0, np.uint32),
+        shared=None,
+        ghosts={},
+        sides={("own", range(1)): side},
+        adjacencies=[adjacency],
+        flows=[Flow("all", adjacency, adjacency, nothing, nothing)],
+        id_order=lambda team: np.arange(count, dtype=np.uint32),
+    )
 
 
 def load(loader: Loader, rank: int, ranks: int) -> RankGraph:

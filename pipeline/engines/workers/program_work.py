@@ -132,7 +132,7 @@ class ProgramWork:
         given, operations, seconds = None, None, []
         for program in self.programs:
             given = operations = None  # frees the earlier program's result
-            how = store.info.directed, checkpoint, job.extra_bytes
+            how = store.info.directed, checkpoint, job.extra_bytes, job.place
             operations = Operations(graph, communicator, team, *how)
             barrier(communicator)
             began = time.perf_counter()

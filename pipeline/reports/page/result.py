@@ -17,7 +17,7 @@ from ..result import result_document
 from . import run
 from .charts import MOST_COLUMNS, Frame, Point, Tick, across, chart, dots, joined
 from .distribution import distribution, top
-from .drawing import MOST_VERTICES, centres_of, drawing
+from .drawing import MOST_VERTICES, centres_of, communities_drawing, drawing
 from .levels import levels
 from .markup import Content, tag
 from .page import Figure, Page, Section
@@ -49,6 +49,7 @@ def page_of_result(result: Result, path: Path, graph: Store | EdgeList | None = 
         answers=[
             distribution(result.algorithm, found) if "distribution" in found else None,
             top(result.algorithm, found),
+            communities_drawing(record, found),
             None if graph is None else _drawn(graph, result, found),
         ],
         sections=[

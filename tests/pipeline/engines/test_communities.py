@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import tempfile
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -19,7 +23,7 @@ import delegraph
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.pieces import tally as kernels
 from delegraph.kernels.reference_communities import Weighted, communities
-from delegraph.partition.errors import LimitError
+from delegraph.partition.disk.outputs import facts_of, mark
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms import levels
@@ -29,8 +33,9 @@ from delegraph.pipeline.algorithms.communities import (
     CommunitiesProgram,
     stamp_of,
 )
+from delegraph.pipeline.algorithms.hierarchy import columns_of
 from delegraph.pipeline.build.prepare import BuildOptions
-from delegraph.pipeline.engines.operations import tally
+from delegraph.pipeline.engines.operations import contract, spill, tally
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import edges_of, graphs, random_edges, store_options
@@ -67,8 +72,10 @@ def power_below(most: float) -> float:
     return 2.0 ** (62 - np.frexp(most)[1]) if most else 1.0
 
 
-def wanted_communities(store: Store, question: Communities) -> np.ndarray:
-    """Return the communities by the definition, by global id, as global ids."""
+def wanted_communities(store: Store, question: Communities) -> list[np.ndarray]:
+    """Return the communities by the definition, and the groups of each level, by global id, as
+    global ids.
+    """
     order = store.id_order(Team(1))
     number = np.argsort(order)
     u, v, amounts, scale = amounts_of(store)
@@ -80,7 +87,7 @@ def wanted_communities(store: Store, question: Communities) -> np.ndarray:
         graph.mass[:] = [sum(edges.values()) for edges in graph.edges]
         total = sum(graph.mass)
         factor = question.resolution / total if total else 0.0
-    found = communities(
+    found, hierarchy = communities(
         graph,
         factor,
         question.method == "leiden",
@@ -88,7 +95,7 @@ def wanted_communities(store: Store, question: Communities) -> np.ndarray:
         question.max_levels,
         lambda *place: int(stamp_of(question.seed, *place)),
     )
-    return order[np.array(found, np.uint32)[number]]
+    return [order[np.array(groups, np.uint32)[number]] for groups in (found, *hierarchy)]
 
 
 def program_of(store: Store, question: Communities) -> CommunitiesProgram:
@@ -102,10 +109,18 @@ def check(
     ranks: int = 1,
     on_disk: bool = False,
     **options,
-) -> None:
+) -> dict[str, Any]:
+    """Check the communities, and return the record of the run."""
     program = program_of(store, question)
-    columns, _ = run_program(store, program, folder, ranks, on_disk, **options)
-    assert np.array_equal(columns["community"], wanted_communities(store, question))
+    columns, results = run_program(store, program, folder, ranks, on_disk, **options)
+    wanted, *hierarchy = wanted_communities(store, question)
+    assert np.array_equal(columns["community"], wanted)
+    if question.hierarchy:
+        levels = columns_of(columns, store.info.vertices)
+        assert [column.name for column in levels] == [f"level_{i}" for i in range(len(hierarchy))]
+        for column, groups in zip(levels, hierarchy, strict=True):
+            assert np.array_equal(column.values[:], groups)
+    return results[0].record
 
 
 questions = st.builds(
@@ -115,6 +130,7 @@ questions = st.builds(
     st.sampled_from([1, 2, None]),
     st.sampled_from([100, 100, 1]),
     st.integers(0, 3),
+    st.booleans(),
 )
 
 
@@ -127,8 +143,9 @@ questions = st.builds(
     on_disk=st.booleans(),
     kind=st.sampled_from([None, *WEIGHTS]),
     narrowed=st.booleans(),
+    spilled=st.booleans(),
 )
-def test_against_the_definition(graph, options, question, ranks, on_disk, kind, narrowed):
+def test_against_the_definition(graph, options, question, ranks, on_disk, kind, narrowed, spilled):
     src, dst, _, _ = graph
     if not len(src):
         return
@@ -137,8 +154,11 @@ def test_against_the_definition(graph, options, question, ranks, on_disk, kind, 
         if narrowed:
             monkeypatch.setattr(tally, "WINDOW_EDGES", 50)
             monkeypatch.setattr(tally, "_TABLES_BYTES", 0)
+            monkeypatch.setattr(levels, "_TABLE_BYTES", 0)
             monkeypatch.setattr(kernels, "_LEAST_SLOTS", 16)
             monkeypatch.setattr(tally, "_SHORT", 50)
+        if spilled:
+            without_room(monkeypatch)
         undirected = dataclasses.replace(options, directed=False)
         store = stored(Path(place), src, dst, undirected, weight)
         check(store, question, Path(place) / "out", min(ranks, store.info.partitions), on_disk)
@@ -167,7 +187,8 @@ def test_each_round_on_each_engine(tmp_path, method, name):
         src, dst = random_edges(seed, 150, 300)
         weight = np.random.default_rng(seed).integers(1, 4, len(src)) if seed % 2 else None
         store = stored(folder, src, dst, options, weight)
-        check(store, Communities(method, iterations=2), folder / "out", ranks, on_disk)
+        question = Communities(method, iterations=2, hierarchy=True)
+        check(store, question, folder / "out", ranks, on_disk)
         below = Communities(method, 0.1, "cpm", max_levels=1)  # which may fall into parts
         check(store, below, folder / "below", ranks, on_disk)
 
@@ -181,12 +202,13 @@ class CutOff(Checkpoint):
 
 
 def test_each_round_goes_on_from_the_one_before(tmp_path):
-    """A search that is cut off after each round goes on, each time on another engine, to the same
-    communities.
+    """A search that is cut off after each round of each level goes on, each time on another engine,
+    to the same communities.
     """
     src, dst = random_edges(1, 300, 600)
     store = stored(tmp_path, src, dst, BuildOptions(partitions=3, threshold=8))
-    question, cuts, is_whole = Communities("leiden", iterations=2), 0, False
+    question = Communities("leiden", iterations=2, hierarchy=True)
+    cuts, is_whole, levels = 0, False, set()
     engines = itertools.cycle([(1, False), (3, False), (2, True)])
     while not is_whole:
         ranks, on_disk = next(engines)
@@ -197,7 +219,10 @@ def test_each_round_goes_on_from_the_one_before(tmp_path):
             is_whole = True
         except (KeyboardInterrupt, RankError):
             cuts += 1
-    assert cuts > 5
+            at, *_ = json.loads((tmp_path / "saved" / "search.json").read_text())["facts"]
+            levels.add(tuple(at[:2]))
+    assert cuts > 20
+    assert levels >= {(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)}
 
 
 # Bad input, and extremes
@@ -254,13 +279,37 @@ def test_resolution_0_gives_components(edge_list):
         assert found["community"].to_pylist() == wanted["component"].to_pylist()
 
 
-def test_a_graph_of_communities_that_does_not_fit(tmp_path, monkeypatch):
-    """A graph between communities that does not fit is told with the bytes that are missing."""
-    monkeypatch.setattr(levels, "ROOM", 1000)
-    src, dst = random_edges(1, 400, 3000)
-    store = stored(tmp_path, src, dst, BuildOptions(partitions=3))
-    with pytest.raises((LimitError, RankError), match=r"give .* more"):
-        check(store, Communities("leiden"), tmp_path / "out")
+def without_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave no memory for levels above level 0, and little for the pairs that make them."""
+    monkeypatch.setattr(levels, "ROOM", 0)
+    monkeypatch.setattr(contract, "LEAST_PAIRS", 20)
+    monkeypatch.setattr(spill, "_RUNS_AT_ONCE", 3)
+
+
+@pytest.mark.parametrize("name", mostly_slow(LAYOUTS, "memory", "disk", "delegates"))
+def test_levels_on_disk(tmp_path, monkeypatch, name):
+    """Levels that do not fit memory are read from disk, each made from the one below."""
+    without_room(monkeypatch)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    options, ranks, on_disk = LAYOUTS[name]
+    src, dst = random_edges(2, 150, 300)
+    store = stored(tmp_path, src, dst, options, np.arange(300) % 3)
+    before = {path.name for path in tmp_path.iterdir()}
+    record = check(store, Communities("leiden"), tmp_path / "out", ranks, on_disk)
+    assert [level["on_disk"] for level in record["levels"]] == [on_disk, True, True, True]
+    assert record["read"] > 0
+    assert {path.name for path in tmp_path.iterdir()} == before | {"out"}
+
+
+def test_levels_on_disk_and_in_memory(tmp_path, monkeypatch):
+    """A level that does not fit memory is contracted to one that does, and that one to another."""
+    monkeypatch.setattr(levels, "ROOM", 2500)
+    store = stored(tmp_path, *random_edges(2, 150, 300), BuildOptions())
+    for on_disk in (False, True):
+        out = tmp_path / str(on_disk)
+        record = check(store, Communities("louvain"), out, on_disk=on_disk)
+        places = [level["on_disk"] for level in record["levels"]]
+        assert places[:3] == [on_disk, True, False]
 
 
 @pytest.mark.parametrize("seed", [1, slow(2)])
@@ -304,8 +353,113 @@ def test_the_quality_of_another_graph(edge_list, tmp_path, other):
     path = tmp_path / "other.parquet"
     pq.write_table(pa.table({"src": src, "dst": dst, "weight": weight}), path)
     verdict = delegraph.validate(path, tmp_path / "out", weight="weight")
-    assert [rule["rule"] for rule in verdict["rules"]] == [4]
+    assert [rule["rule"] for rule in verdict["rules"]] == ([4] if other == "nothing" else [4, 7])
     assert delegraph.validate(edges, tmp_path / "out", weight="weight")["valid"]
+
+
+def test_what_joins_the_largest_communities(edge_list):
+    """The record tells the edges between the ten largest communities, by weight."""
+    rng, (src, dst) = np.random.default_rng(8), random_edges(8, 300, 450)
+    ends = np.unique(np.sort([src, dst], axis=0), axis=1)
+    weight = rng.random(ends.shape[1]).astype(np.float32)
+    result = delegraph.leiden(edge_list(*ends, weight=weight), weight="weight", iterations=1)
+    table = result.table
+    community = dict(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
+    sizes = Counter(community.values())
+    largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:10]
+    wanted: Counter[frozenset[int]] = Counter()
+    for u, v, w in zip(*ends.tolist(), weight.tolist(), strict=True):
+        pair = frozenset((community[u], community[v]))
+        if len(pair) == 2 and pair <= {*largest}:
+            wanted[pair] += w
+    told = {frozenset(tie["communities"]): tie["weight"] for tie in result.record["ties"]}
+    assert len(told) > 1
+    assert told == {pair: pytest.approx(total) for pair, total in wanted.items()}
+
+
+@pytest.mark.parametrize("method", ["leiden", slow("louvain")])
+def test_a_hierarchy(edge_list, tmp_path, method):
+    """Each level has at most half as many groups as the one below it, and no level stands twice."""
+    src, dst = random_edges(6, 600, 900)
+    edges, out = edge_list(src, dst), tmp_path / "out"
+    getattr(delegraph, method)(edges, output=out, hierarchy=True)
+    table = pq.read_table(out)
+    levels = [f"level_{i}" for i in range(table.num_columns - 2)]
+    assert table.column_names == ["vertex", "community", *levels]
+    groups = [len(pc.unique(table[column])) for column in levels]
+    assert len(groups) > 1
+    assert all(2 * more <= less for less, more in pairwise(groups))
+    assert len(pc.unique(table["community"])) < groups[-1]
+    verdict = delegraph.validate(edges, out)
+    assert verdict["valid"]
+    record = json.loads(out.with_suffix(".run.json").read_text())
+    assert record[method]["disconnected"] == verdict["disconnected"]
+
+
+def test_a_hierarchy_that_does_not_nest(edge_list, tmp_path):
+    """Groups that lie in several of the next level, or that edges do not connect, are found."""
+    src, dst = random_edges(6, 600, 900)
+    edges, out = edge_list(src, dst), tmp_path / "out"
+    delegraph.leiden(edges, output=out, hierarchy=True)
+    (file,) = out.glob("*.parquet")
+    table = pq.read_table(file)
+    for name, other, broken in (("level_0", "community", {4, 5}), ("level_1", "vertex", {4, 5})):
+        changed = table.set_column(table.column_names.index(name), name, table[other])
+        pq.write_table(changed.replace_schema_metadata(table.schema.metadata), file)
+        rules = {rule["rule"] for rule in delegraph.validate(edges, out)["rules"]}
+        assert broken <= rules
+
+
+def qualities_of(edges: pa.Table, community: dict[int, int], objective: str) -> float:
+    """Return the quality of communities at resolution 1, by its definition."""
+    rows = zip(*(edges[name].to_pylist() for name in ("src", "dst", "weight")), strict=True)
+    weights = {(*sorted((u, v)),): w for u, v, w in rows if u != v}
+    inside = sum(w for (u, v), w in weights.items() if community[u] == community[v])
+    if objective == "cpm":
+        sizes = Counter(community.values()).values()
+        return inside - sum(n * (n - 1) / 2 for n in sizes)
+    total, strength = sum(weights.values()), Counter()
+    for (u, v), w in weights.items():
+        strength[community[u]] += w
+        strength[community[v]] += w
+    return inside / total - sum((s / total / 2) ** 2 for s in strength.values())
+
+
+@pytest.mark.parametrize("objective", ["modularity", "cpm"])
+def test_the_best_move(edge_list, tmp_path, objective):
+    """The best move is the one of all moves to a neighbour's community; where a result says that
+    it is stable, one that is left is an error.
+    """
+    rng, (src, dst) = np.random.default_rng(7), random_edges(7, 60, 150)
+    pairs = np.unique(np.sort([src, dst], axis=0), axis=1)
+    weight = rng.integers(1, 9, pairs.shape[1])
+    edges, out = edge_list(*pairs, weight=weight), tmp_path / "out"
+    delegraph.louvain(edges, output=out, objective=objective, weight="weight")
+    (file,) = out.glob("*.parquet")
+    table = pq.read_table(file)
+    community = {v: v % 5 for v in table["vertex"].to_pylist()}
+
+    def write(**measured: float) -> None:
+        """Write other communities, of which the run has measured something."""
+        facts = facts_of(table.schema.metadata, "result") | {"measured": measured}
+        other = table.set_column(1, "community", [[community[v] for v in sorted(community)]])
+        pq.write_table(other.replace_schema_metadata(mark(**facts, kind="result")), file)
+
+    write()
+    before, gains = qualities_of(pq.read_table(edges), community, objective), {}
+    for u, v in [*zip(*pairs, strict=True), *zip(*pairs[::-1], strict=True)]:
+        moved = community | {int(u): community[int(v)]}
+        gain = qualities_of(pq.read_table(edges), moved, objective) - before
+        gains[int(u), community[int(v)]] = gain
+    verdict = delegraph.validate(edges, out, weight="weight")
+    move, best = verdict["best_move"], max(gains.values())
+    assert best > 0
+    assert verdict["valid"]
+    assert move["gain"] == pytest.approx(best)
+    assert gains[move["vertex"], move["community"]] == pytest.approx(best)
+    write(stable=1.0)
+    verdict = delegraph.validate(edges, out, weight="weight")
+    assert [rule["rule"] for rule in verdict["rules"]] == [7]
 
 
 @pytest.mark.parametrize("text", [False, True])

@@ -18,25 +18,31 @@ from delegraph.kernels.pieces.operators import Amounts, ScaledWeights, UnitAmoun
 from delegraph.partition.errors import LimitError
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.build.prepare import BuildOptions
-from delegraph.pipeline.engines.operations import contract
+from delegraph.pipeline.engines.operations import contract, spill
+from delegraph.pipeline.engines.operations.contract import Contracted, PairSums
 from delegraph.pipeline.engines.operations.operations import Calls, Operations
 from delegraph.pipeline.engines.operations.program import ProgramResult
-from delegraph.pipeline.engines.operations.vectors import Counts, VectorType
+from delegraph.pipeline.engines.operations.spill import Spill
+from delegraph.pipeline.engines.operations.vectors import Counts, Vector, VectorType
 from delegraph.pipeline.ranks.communicator import RankError
 from support.graphs import edges_of, graphs, random_edges, store_options
 from support.paths import entries_of
 from support.programs import run_program, stored
 
 COLUMNS = "first", "other", "sums"
+EMPTY = np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True)
 class Contraction:
-    """A program that contracts its graph by labels. labels: by global id."""
+    """A program that contracts its graph by labels. labels: by global id. both_ways: whether pairs
+    go through files, in both directions if they are those of an undirected graph.
+    """
 
     labels: np.ndarray
     amounts: Amounts
     loops: bool
+    both_ways: bool = False
     columns = COLUMNS
     scans_once = False
     calls = Calls()
@@ -52,11 +58,32 @@ class Contraction:
         labels = operations.vector(VectorType(np.uint32, ghosts=True))
         every = np.arange(len(self.labels), dtype=np.uint32)
         operations.put(labels, every, self.labels.astype(np.uint32))
-        found = operations.contract(labels, self.amounts, self.loops)
+        if self.loops or self.both_ways:
+            found = self.add(operations, labels)
+        else:
+            found = operations.contract(labels, self.amounts)
         return ProgramResult(found._asdict(), operations.edge_counts()._asdict())
 
+    def add(self, operations: Operations, labels: Vector) -> Contracted:
+        with Spill(None, lambda read: operations.note(0, read)) as files:
+            most = len(self.labels), operations.extra_bytes, 0
+            is_first = operations.communicator.rank == 0
+            found = PairSums(*most, files if self.both_ways else None, self.both_ways and is_first)
+            operations.add_pairs(found, labels, self.amounts, self.loops)
+            if self.both_ways:
+                found.put_away()
+            parts = [Contracted.of(pairs) for pairs in found.take()]
+            return Contracted(*map(np.concatenate, zip(EMPTY, *parts, strict=True)))
 
-def check(store: Store, folder: Path, loops: bool, ranks: int = 1, on_disk: bool = False) -> None:
+
+def check(
+    store: Store,
+    folder: Path,
+    loops: bool,
+    ranks: int = 1,
+    on_disk: bool = False,
+    both_ways: bool = False,
+) -> None:
     n = store.info.vertices
     labels = np.random.default_rng(n).integers(0, max(1, n // 2), n)
     amounts: np.ndarray | None = None
@@ -71,8 +98,19 @@ def check(store: Store, folder: Path, loops: bool, ranks: int = 1, on_disk: bool
         amounts = None if amounts is None else amounts[once]
     src, dst = ends
     wanted = reference.contract(src, dst, labels, store.info.directed, loops, amounts)
-    program = Contraction(labels, given, loops)
-    found, results = run_program(store, program, folder, ranks, on_disk, extra_bytes=1 << 30)
+    first, other, sums = wanted
+    if not store.info.directed:  # edges inside labels are found from both of their ends
+        sums = np.where(first == other, 2 * sums, sums)
+    if both_ways:
+        turned = first != other
+        first, other = (np.append(a, b[turned]) for a, b in ((first, other), (other, first)))
+        sums = np.append(sums, sums[turned])
+        order = np.lexsort((other, first))
+        first, other, sums = first[order], other[order], sums[order]
+    wanted = first, other, sums
+    program = Contraction(labels, given, loops, both_ways)
+    extra_bytes = 0 if both_ways else 1 << 30
+    found, results = run_program(store, program, folder, ranks, on_disk, extra_bytes=extra_bytes)
     for name, values in zip(COLUMNS, wanted, strict=True):
         assert np.array_equal(found[name], values), name
     for result in results[1:]:
@@ -89,9 +127,14 @@ def check(store: Store, folder: Path, loops: bool, ranks: int = 1, on_disk: bool
     weighted=st.booleans(),
     loops=st.booleans(),
     at_once=st.sampled_from([3, 1 << 18]),
+    both_ways=st.booleans(),
 )
-def test_against_the_definition(graph, options, ranks, on_disk, weighted, loops, at_once):
-    """Weights up to the greatest one are added up exactly, in parts of any size."""
+def test_against_the_definition(
+    graph, options, ranks, on_disk, weighted, loops, at_once, both_ways
+):
+    """Weights up to the greatest one are added up exactly, in parts of any size, in memory and
+    through files.
+    """
     src, dst, _, _ = graph
     if not len(src):
         return
@@ -100,9 +143,11 @@ def test_against_the_definition(graph, options, ranks, on_disk, weighted, loops,
     with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(contract, "_PAIRS_AT_ONCE", at_once)
         monkeypatch.setattr(contract, "LEAST_PAIRS", at_once)
+        monkeypatch.setattr(spill, "_RUNS_AT_ONCE", 3)
+        both_ways = both_ways and not options.directed
         store = stored(Path(place), src, dst, options, weight)
         ranks = min(ranks, store.info.partitions)
-        check(store, Path(place) / "out", loops, ranks, on_disk)
+        check(store, Path(place) / "out", loops, ranks, on_disk, both_ways)
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -111,22 +156,23 @@ def test_more_pairs_than_fit(tmp_path, monkeypatch, ranks):
     store = stored(tmp_path, *random_edges(1, 500, 20_000), BuildOptions(partitions=2))
     few, every = np.arange(500) % 10, np.arange(500)
     monkeypatch.setattr(contract, "LEAST_PAIRS", 200)
-    found, _ = run_program(store, Contraction(few, UnitAmounts(), True), tmp_path / "few", ranks)
-    assert len(found["sums"]) == 55
-    assert found["sums"].sum() == np.count_nonzero(np.less(*edges_of(store)))
+    found, _ = run_program(store, Contraction(few, UnitAmounts(), False), tmp_path / "few", ranks)
+    assert len(found["sums"]) == 45
+    assert found["sums"].sum() == np.count_nonzero(np.less(*(few[end] for end in edges_of(store))))
     with pytest.raises((LimitError, RankError), match="do not fit the memory limit"):
-        run_program(store, Contraction(every, UnitAmounts(), True), tmp_path / "every", ranks)
+        run_program(store, Contraction(every, UnitAmounts(), False), tmp_path / "every", ranks)
 
 
 def test_memory_of_distinct_pairs():
     """Distinct pairs are held within the bytes that are planned for them."""
     rng = np.random.default_rng(1)
-    pairs = contract._PairSums(1 << 20, 1 << 20)
+    pairs = PairSums(1 << 20, 64 << 20)
     tracemalloc.start()
     for _ in range(40):
         keys = rng.integers(0, 1 << 19, 20_000, np.uint64) << np.uint64(32)
         pairs.add(keys, np.ones(len(keys), np.uint64))
-    found = pairs.take()
+    found = pairs.held()
+    assert found is not None
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found.sums.sum() == 40 * 20_000

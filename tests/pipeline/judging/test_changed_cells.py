@@ -70,6 +70,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "labels of few": ("labels", {"iterations": 2}),
     "leiden": ("leiden", {}),
     "louvain": ("louvain", {"seed": 2}),
+    "communities by level": ("leiden", {"hierarchy": True}),
     "communities of Potts": ("leiden", {"objective": "cpm", "resolution": 0.1}),
     "cores": ("cores", {}),
     "cores of a core": ("cores", {"min": 3}),

@@ -604,6 +604,65 @@ def test_a_row_group_in_the_middle_that_cannot_be_read(delegraph, tmp_path, scra
     assert [entry.name for entry in tmp_path.iterdir()] == ["edges"]
 
 
+LEVELS_ON_DISK = (
+    "import time; "
+    "from delegraph.pipeline.algorithms import levels; levels.Contractions.room = 0; "
+    "write = levels.write_rows; "
+    "levels.write_rows = lambda *given: time.sleep(0.2) or write(*given); "
+    "from delegraph.cli.main import run; run()"
+)
+"""A command whose levels of communities do not fit memory, and that waits once their pairs are on
+disk.
+"""
+
+
+@pytest.fixture
+def leiden_on_disk(ok, tmp_path) -> list[str]:
+    """Return a command that asks for communities, with levels and scratch on disk."""
+    src, dst = random_edges(5, 3000, 20_000)
+    pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
+    ok("leiden", tmp_path / "edges.parquet", "-o", tmp_path / "wanted")
+    (tmp_path / "scratch").mkdir()
+    ok("build", tmp_path / "edges.parquet", "-o", tmp_path / "graph.dg")
+    place = "-o", tmp_path / "out", "--scratch", tmp_path / "scratch"
+    line = command("leiden", tmp_path / "graph.dg", *place)
+    line[1:3] = ["-c", LEVELS_ON_DISK]
+    return line
+
+
+@pytest.mark.parametrize("name", [nightly("run-0"), slow("targets")])
+def test_levels_on_disk_killed(leiden_on_disk, tmp_path, name):
+    """A run that is killed while a level is made on disk, or read there, leaves files that the same
+    command removes.
+    """
+    before = {path.name for path in tmp_path.iterdir()}
+    scratch = tmp_path / "scratch"
+    assert killed_at(leiden_on_disk, lambda: any(scratch.glob(f"*/delegraph-*/*/{name}")))
+    run = subprocess.run(leiden_on_disk, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert digest(tmp_path / "out") == digest(tmp_path / "wanted")
+    record = json.loads((tmp_path / "out.run.json").read_text())
+    assert [level["on_disk"] for level in record["levels"][:2]] == [False, True]
+    assert {path.name for path in tmp_path.iterdir()} == before | {"out", "out.run.json"}
+    assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize("size", [nightly(10_000), slow(150_000)])
+def test_levels_on_a_disk_that_fills(leiden_on_disk, tmp_path, size):
+    """A disk that fills while a level is made is told in one line, and nothing is left."""
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    run = subprocess.run(
+        leiden_on_disk,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 1, run.stderr
+    assert f"the limit of {size:,} bytes (ulimit -f)" in run.stderr
+    assert len(run.stderr.splitlines()) == 1
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
 @pytest.mark.parametrize("moment", [0.3, slow(0.6)])
 def test_a_worker_that_dies(ok, tmp_path, moment):
     """A worker killed while it scatters or builds loses its tasks, which run again on the remaining
