@@ -239,7 +239,7 @@ class DeviceOperations:
 
     def put(self, into: Vector, vertices: Array, values: Array) -> VertexPlaces:
         with self._graph.device.use() as cupy:
-            places = _places(cupy.asarray(vertices))
+            places = _places(cupy.asarray(vertices, np.uint32))
             into.own[places.own] = cupy.asarray(values)
             return places
 

@@ -488,6 +488,13 @@ def test_a_device_is_not_used_for_all(edge_list, tmp_path):
     assert outcome.record["device"] == "cpu"
 
 
+def test_a_plan_uses_no_device_for_all(edge_list, tmp_path):
+    delegraph.build(edge_list([1, 2], [2, 3]), tmp_path / "graph.dg", device="cpu")
+    plan = delegraph.plan(tmp_path / "graph.dg", algorithm="truss", device="cuda")
+    assert plan.notes == ("truss does not run on GPUs: used the CPU",)
+    assert plan.device is None
+
+
 @pytest.mark.nightly
 def test_several_devices_are_not_used_for_all(edge_list, tmp_path):
     edges = edge_list(*SHAPES["path"])
