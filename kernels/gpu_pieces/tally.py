@@ -107,16 +107,17 @@ def _tables(graph: ProgramGraph, rows: int, bits: int) -> int:
 
 
 def _packed(graph: ProgramGraph, amounts: UnitAmounts | ScaledWeights) -> np.ndarray:
-    packed, is_scaled = np.zeros(1, NEIGHBOURS), isinstance(amounts, ScaledWeights)
+    packed, scale = np.zeros(1, NEIGHBOURS), None
+    if isinstance(amounts, ScaledWeights):
+        scale = amounts.scale
     of_ways = [(graph.cut, graph.weights), (graph.back, graph.back_weights)]
     for at, (way, weights) in enumerate(of_ways):
         if way is not None:
-            scale = amounts.scale if is_scaled else 0.0
             packed["ways"][0, at] = pack(
                 WAY,
                 offsets=way.rows.offsets,
                 targets=way.rows.targets()[0],
-                weights=weights if is_scaled else None,
+                weights=None if scale is None else weights,
                 scale=scale,
             )[0]
             packed["count"] = at + 1

@@ -252,10 +252,10 @@ def _traced(
             parameters.append(f"long long p{at}, ")
     try:
         cells = [_Value(trace, f"c{at}", np.dtype(kind)) for at, kind in enumerate(kinds)]
-        loads = [f"{_c(cell.kind)} {cell.name} = a{at}[at];" for at, cell in enumerate(cells)]
-        parameters += [f"{_c(cell.kind)} *a{at}, " for at, cell in enumerate(cells)]
+        loads = [f"{TYPES[kind]} c{at} = a{at}[at];" for at, kind in enumerate(kinds)]
+        parameters += [f"{TYPES[kind]} *a{at}, " for at, kind in enumerate(kinds)]
         result = function(*given, *cells)
-    except (TracingError, TypeError, AttributeError, OverflowError):
+    except (TracingError, KeyError, TypeError, AttributeError, OverflowError):
         return None
     if not all(isinstance(some, _Sum) for some in _each_of(result)):
         return None

@@ -47,7 +47,7 @@ class DegreeProgram(SharedOperationsProgram):
         return self.weights is not None
 
     @property
-    def calls(self) -> Calls:
+    def calls(self) -> Calls:  # pyright: ignore[reportIncompatibleVariableOverride]
         return _calls(self.weighted)
 
     def vector_types(self) -> Sequence[VectorType]:

@@ -146,7 +146,7 @@ class ScoresProgram(SharedOperationsProgram):
         return self.weights is not None
 
     @property
-    def calls(self) -> Calls:
+    def calls(self) -> Calls:  # pyright: ignore[reportIncompatibleVariableOverride]
         return calls_of(self.weighted)
 
     @property

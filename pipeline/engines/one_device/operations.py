@@ -281,7 +281,8 @@ class DeviceOperations:
     def fetch(self, values: Mapping[str, Any]) -> dict[str, NDArray]:
         """Return the values of vectors, in host memory. Arrays stand there already."""
         with self._graph.device.use():
-            return {k: v.own.get() if isinstance(v, Vector) else v for k, v in values.items()}
+            owns: dict[str, Array] = {k: getattr(v, "own", v) for k, v in values.items()}
+            return {k: v.get() if hasattr(v, "get") else v for k, v in owns.items()}
 
 
 def _places(own: Array) -> VertexPlaces:

@@ -160,7 +160,7 @@ def check_spread(store: Store, device: Device, name: str, along: bool) -> int:
     found = run(store, Spreads(operator, start, steps, along), device)
     words = found.columns["word"]
     if name == "or":  # a row that has all bits wanted needs no more
-        words, wanted = words & operator.full, wanted & operator.full
+        words, wanted = words & np.uint64(0xFFFF), wanted & np.uint64(0xFFFF)
     assert (words == wanted).all()
     return found.record["listed"]
 
