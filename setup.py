@@ -1,7 +1,7 @@
 """Finds the packages: layers stand at the top of the repository, and are ``delegraph.LAYER``.
 
-A build compiles kernels into the package, so that no first run waits for a compiler. That takes the
-packages that pyproject.toml names, which the build runs.
+A build compiles kernels into the package, so that usual first runs do not wait for a compiler. That
+takes the packages that pyproject.toml names, which the build runs.
 """
 
 import os

@@ -10,7 +10,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from ..kernels.base import compiled, shipped
 from ..partition.disk.temporary import TemporaryFolder
 from ..partition.errors import InputError
 from ..partition.input.ids import compile_reading
-from .api import build, generate, validate
+from .api import build, validate
 from .ask import ask
 from .questions import QUESTIONS, Form, Question
 from .questions.parameters import REQUIRED, Flag, OneVertex, SomeVertices, VertexPairs, Vertices
@@ -31,7 +31,14 @@ from .run.execute import Progress
 
 MODULE = "delegraph.pipeline.warm_up"
 
-_SCALE = 6  # of the generated graph
+SHIPPED = (
+    *("bfs", "components", "pagerank", "sssp", "betweenness", "closeness", "harmonic"),
+    *("eccentricity", "hits", "eigenvector", "katz", "cores", "degree"),
+)
+"""Questions whose kernels come with the package: those that are asked most. The kernels of the
+others would double the time of an installation. Their first run compiles them.
+"""
+
 _VERTICES = 64
 _ROWS = 400
 _MOST_PARAMETERS = 2  # of a form, to be asked for at all
@@ -66,18 +73,20 @@ _GRAPHS = (
 def warm_up(
     names: Sequence[str] = tuple(QUESTIONS),
     progress: Progress = lambda step, done, total: None,
+    is_mine: Callable[[str], bool] = lambda name: True,
 ) -> None:
-    """Compile the kernels of questions, of builds, of the validation of results, and of
-    ``generate kronecker``.
+    """Compile the kernels of questions, of builds, and of the validation of results.
 
-    names: of questions, in the order in which they are asked.
+    names: of questions, in the order in which they are asked. is_mine: whether to ask a question
+    whose turn has come.
     """
     with TemporaryFolder() as folder:
-        generate("kronecker", Path(folder, "kronecker"), scale=_SCALE)
         compile_reading(pa.int32())
         for graph in _GRAPHS:
             _write(graph, Path(folder))
         for done, name in enumerate(names):
+            if not is_mine(name):
+                continue
             progress(f"compile: {name}", done, len(names))
             for form, values in _forms_of(QUESTIONS[name]):
                 for graph in _GRAPHS:
@@ -149,38 +158,58 @@ def _value_of(kind: Any) -> Any:
 
 
 def ship(path: Path) -> None:
-    """Compile the kernels of all questions for the baseline of processors, and write them to a
+    """Compile the kernels of usual questions for the baseline of processors, and write them to a
     file; do nothing where code for the baseline does not run.
 
-    Two processes compile, from either end of the questions: each compiles what the other one is not
-    at, and loads the rest.
+    Two processes ask the questions, from either end, each of them those that the other one has not
+    begun. A kernel that the other process is at is left to it.
     """
     if not shipped.runs_here():
         return
-    with TemporaryFolder() as cache:
+    with TemporaryFolder() as folder:
         chosen = {"NUMBA_CPU_NAME": shipped.BASELINE, "NUMBA_CPU_FEATURES": ""}
-        env = {**os.environ, "NUMBA_CACHE_DIR": cache, **chosen}
+        env = {**os.environ, "NUMBA_CACHE_DIR": os.path.join(folder, "cache"), **chosen}
         command = [sys.executable, "-m", MODULE]
         processes = []
         try:
-            processes.append(subprocess.Popen([*command, "--from-the-start", path], env=env))
+            processes.append(subprocess.Popen([*command, "--from-the-start", folder], env=env))
             with contextlib.suppress(OSError):  # one process can do it alone
-                processes.append(subprocess.Popen([*command, "--from-the-end"], env=env))
-            if processes[0].wait():
-                raise RuntimeError(f"compiling ended with exit code {processes[0].returncode}")
-            processes[-1].wait()  # it soon ends, too, and removes its files
+                processes.append(subprocess.Popen([*command, "--from-the-end", folder], env=env))
+            for process in processes:
+                if process.wait():
+                    raise RuntimeError(f"compiling ended with exit code {process.returncode}")
         finally:
             for process in processes:
                 process.terminate()
                 process.wait()
+        kernels = Path(folder, "kernels").iterdir()
+        shipped.write(path, ((kernel.name, kernel.read_bytes()) for kernel in kernels))
+
+
+def _compile_some(names: Sequence[str], folder: Path) -> None:
+    """Compile the kernels of the questions that no other process has begun, and put each of them
+    into a file.
+    """
+    begun, kernels = folder / "begun", folder / "kernels"
+    for part in (begun, kernels):
+        part.mkdir(exist_ok=True)
+
+    def is_mine(name: str) -> bool:
+        with contextlib.suppress(FileExistsError):
+            (begun / name).touch(exist_ok=False)
+            return True
+        return False
+
+    warm_up(names, is_mine=is_mine)
+    for key, data in compiled.cached_kernels():
+        (kernels / key).write_bytes(data)
 
 
 def _main(first: str, path: str = "") -> None:
     if first == "--from-the-end":
-        warm_up(tuple(reversed(QUESTIONS)))
+        _compile_some(SHIPPED[::-1], Path(path))
     elif first == "--from-the-start":
-        warm_up()
-        shipped.write(Path(path), compiled.cached_kernels())
+        _compile_some(SHIPPED, Path(path))
     else:
         ship(Path(first))
 

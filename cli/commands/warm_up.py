@@ -25,8 +25,8 @@ def warm_up(questions: tuple[str, ...], quiet: bool) -> None:
     delegraph warm-up components pagerank
 
     Without QUESTION, all questions. What is compiled is kept for later runs: on this machine, or in
-    an image of a container. An installation on most x86-64 processors has compiled it already.
-    Kernels for GPUs are not compiled.
+    an image of a container. An installation on most x86-64 processors has compiled the code of
+    usual questions already. Kernels for GPUs are not compiled.
     """
     from ...kernels.base.compiled import count_kernels
     from ...pipeline.warm_up import warm_up

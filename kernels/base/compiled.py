@@ -343,16 +343,15 @@ def _file_of(dispatcher: Any, signature: tuple[Any, ...]) -> str | None:
     return cache.file_of(signature, dispatcher.targetctx) if isinstance(cache, _Cache) else None
 
 
-def cached_kernels() -> Iterator[tuple[Callable, tuple[Any, ...], bytes]]:
+def cached_kernels() -> Iterator[tuple[str, bytes]]:
     """Yield the kernels that this process was to compile, if the cache has them by now, whichever
-    process compiled them: the function, the types that it is compiled for, and what the cache
-    holds.
+    process compiled them: the key, and what the cache holds.
     """
     for dispatcher, signature in _wanted_so_far:
         path = _file_of(dispatcher, signature)
         if path is not None:
             with open(path, "rb") as file:
-                yield dispatcher.py_func, signature, file.read()
+                yield shipped.key(dispatcher.py_func, signature), file.read()
 
 
 def count_kernels() -> tuple[int, int]:

@@ -54,10 +54,16 @@ def runs_here() -> bool:
     return all(features.get(feature) for feature in FEATURES)
 
 
+def key(function: Callable, signature: tuple[Any, ...]) -> str:
+    """Return the key of a kernel that is compiled for types: a digest, as a word."""
+    named = f"{function.__module__}.{function.__qualname__} {signature}"
+    return hashlib.sha256(named.encode()).hexdigest()[:32]
+
+
 def has(function: Callable, signature: tuple[Any, ...]) -> bool:
     """Return whether a kernel, compiled for types, comes with the package."""
     entries = _entries()
-    return bool(entries) and _key(function, signature) in entries
+    return bool(entries) and key(function, signature) in entries
 
 
 def find(function: Callable, signature: tuple[Any, ...]) -> bytes | None:
@@ -66,7 +72,7 @@ def find(function: Callable, signature: tuple[Any, ...]) -> bytes | None:
     Raises OSError or ValueError where the file is damaged.
     """
     entries = _entries()
-    entry = entries.get(_key(function, signature)) if entries else None
+    entry = entries.get(key(function, signature)) if entries else None
     if entry is None:
         return None
     with FILE.open("rb") as file:
@@ -77,16 +83,15 @@ def find(function: Callable, signature: tuple[Any, ...]) -> bytes | None:
     return data
 
 
-def write(path: Path, kernels: Iterable[tuple[Callable, tuple[Any, ...], bytes]]) -> int:
-    """Write compiled kernels: functions, types, and bytes. Returns the number of kernels.
+def write(path: Path, kernels: Iterable[tuple[str, bytes]]) -> int:
+    """Write compiled kernels: keys and bytes. Returns the number of kernels.
 
     The file begins with the length of its table, in eight bytes, and the table. Positions in the
     table count from the table's end.
     """
     entries, pieces, at = {}, [], 0
-    for function, signature, data in kernels:
-        entry = _Entry(at, len(data), hashlib.sha256(data).hexdigest())
-        entries[_key(function, signature)] = entry
+    for name, data in kernels:
+        entries[name] = _Entry(at, len(data), hashlib.sha256(data).hexdigest())
         pieces.append(data)
         at += len(data)
     table = json.dumps({"suits": _suits(), "kernels": entries}).encode()
@@ -111,18 +116,13 @@ def _entries() -> dict[str, _Entry]:
             return {}
         begin = 8 + size
         entries = {
-            key: _Entry(begin + at, length, digest)
-            for key, (at, length, digest) in table["kernels"].items()
+            name: _Entry(begin + at, length, digest)
+            for name, (at, length, digest) in table["kernels"].items()
         }
         return entries if runs_here() else {}
     # RuntimeError: LLVM does not know the processor.
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError):
         return {}
-
-
-def _key(function: Callable, signature: tuple[Any, ...]) -> str:
-    named = f"{function.__module__}.{function.__qualname__} {signature}"
-    return hashlib.sha256(named.encode()).hexdigest()[:32]
 
 
 @cache

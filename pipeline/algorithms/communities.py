@@ -124,6 +124,7 @@ class CommunitiesProgram:
         with Spill(operations.scratch, partial(operations.note, 0)) as spill:
             search = _Search(self, operations, tell, spill)
             search.run()
+            ties = search.ties()
         labels = search.order[search.partition]  # global ids, by number
         community = operations.vector(NUMBERS)
         operations.put(community, search.order, labels)
@@ -135,7 +136,7 @@ class CommunitiesProgram:
             "stable": search.is_stable,
             "weight_unit": search.weight_unit,
             "qualities": search.hierarchy.qualities,
-            "ties": search.ties(),
+            "ties": ties,
             "disconnected": 0 if self.refines else search.disconnected(),
             **operations.edge_counts()._asdict(),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import subprocess
 import sys
 
@@ -15,7 +16,7 @@ from delegraph.kernels.base import bitmap, compiled
 from delegraph.kernels.base.compiled import OFFSETS, compile_kernels, kernel, u32s, u64s, variants
 from delegraph.pipeline.questions import FORMS
 from support.graphs import random_edges
-from support.marks import mostly_slow, slow
+from support.marks import drawn, partly_nightly
 
 CALLS = """
 import sys
@@ -85,8 +86,9 @@ assert after == before, {name: n for name, n in after.items() if n != before[nam
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("id_type", ["int32", "int64", "uint16", "string"])
+@pytest.mark.parametrize(
+    "id_type", partly_nightly(["int32", "int64", "uint16", "string"], "int32", "uint16")
+)
 def test_nothing_is_compiled_later(edge_list, tmp_path, id_type):
     rng = np.random.default_rng(1)
     src, dst = rng.integers(0, 300, (2, 3000))
@@ -128,6 +130,11 @@ table.StoreRows = lambda store, subject, threads, place, *more: (
 )
 """
 
+LEVELS_ON_DISK = """
+from delegraph.pipeline.algorithms import levels
+levels.Contractions.room = 0
+"""
+
 QUESTIONS = {
     "components": {},
     "pagerank": {},
@@ -153,9 +160,15 @@ LATER = {
 """Questions that are asked nightly only."""
 
 
-@pytest.mark.parametrize("place", mostly_slow(["edges", "one", "several", "disk"], "edges"))
-@pytest.mark.parametrize("directed", [False, slow(True)])
-@pytest.mark.parametrize("name", mostly_slow(QUESTIONS, "pagerank"))
+PLACES = ["edges", "one", "several", "disk"]
+
+
+@pytest.mark.parametrize(
+    ("name", "directed", "place"),
+    drawn(
+        28, QUESTIONS, [False, True], PLACES, usual=lambda *of: of == ("pagerank", False, "edges")
+    ),
+)
 def test_a_question_calls_what_it_has_compiled(edge_list, tmp_path, name, directed, place):
     """The kernels that a question says it calls are all that it calls, wherever its graph is."""
     src, dst = random_edges(3, 3000, 20_000)
@@ -177,11 +190,24 @@ def test_a_question_calls_what_it_has_compiled(edge_list, tmp_path, name, direct
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("place", ["edges", "one", "several", "disk"])
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", LATER)
 def test_later_questions_call_what_they_have_compiled(edge_list, tmp_path, name, directed, place):
     test_a_question_calls_what_it_has_compiled(edge_list, tmp_path, name, directed, place)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("weighted", [False, True])
+def test_levels_on_disk_call_what_is_compiled(edge_list, tmp_path, weighted):
+    """Levels of communities on disk call operations, also where the graph itself is in memory."""
+    src, dst = random_edges(3, 3000, 20_000)
+    graph, columns = edge_list(src, dst, weight=np.arange(len(src)) % 9), "weight" * weighted
+    code = [sys.executable, "-c", LEVELS_ON_DISK + CALLED, "leiden", graph, tmp_path / "out"]
+    run = subprocess.run([*code, repr({"weight": columns or None})], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    record = json.loads((tmp_path / "out.run.json").read_text())
+    assert record["levels"][1]["on_disk"]
 
 
 def test_each_type_is_a_variant():

@@ -129,7 +129,8 @@ def test_a_kernel_that_another_process_compiled_is_shipped(file, monkeypatch):
     dispatcher = compiled.kernel(*SIGNATURE)(plus_two)
     compiled.compile_kernels(dispatcher, load=False)
     assert not dispatcher.signatures
-    assert [kernel[:2] for kernel in compiled.cached_kernels()] == [(plus_two, SIGNATURE)]
+    keys = [key for key, _ in compiled.cached_kernels()]
+    assert keys == [shipped.key(plus_two, SIGNATURE)]
 
 
 def test_a_file_that_cannot_be_written_whole_is_not_left(tmp_path, monkeypatch):
@@ -139,7 +140,7 @@ def test_a_file_that_cannot_be_written_whole_is_not_left(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(OSError, match="No space"):
-        shipped.write(tmp_path / "shipped.bin", [(plus_two, SIGNATURE, b"code")])
+        shipped.write(tmp_path / "shipped.bin", [("key", b"code")])
     assert os.listdir(tmp_path) == []
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from delegraph.kernels.base import shipped
+from delegraph.pipeline import warm_up
 from delegraph.pipeline.questions import FORMS, QUESTIONS
-from delegraph.pipeline.warm_up import _forms_of
+from delegraph.pipeline.warm_up import SHIPPED, _forms_of
 from support.graphs import random_edges
 from support.marks import mostly_slow
 
@@ -26,6 +27,8 @@ COMMANDS = {
     "harmonic": ["--sources", 9],
     "eccentricity": [],
     "hits": ["--weight", "weight"],
+    "eigenvector": [],
+    "katz": [],
     "cores": [],
     "degree": ["--weight", "weight"],
     "build": [],
@@ -59,6 +62,22 @@ def test_a_first_run_compiles_nothing(edge_list, tmp_path, name):
     if name == "build":
         told = "components", tmp_path / "out", "-o", tmp_path / "more"
         assert compiled_files(*told, cache=tmp_path / "cache") == set()
+
+
+def test_a_question_of_which_kernels_are_shipped_has_a_first_run():
+    assert {name.split()[0] for name in COMMANDS} == {*SHIPPED, "build"}
+
+
+def test_a_question_is_asked_by_one_of_two_processes(tmp_path, monkeypatch):
+    asked = []
+
+    def ask(names, is_mine):
+        asked.append([name for name in names if is_mine(name)])
+
+    monkeypatch.setattr(warm_up, "warm_up", ask)
+    warm_up._compile_some(SHIPPED[:2], tmp_path)
+    warm_up._compile_some(SHIPPED[::-1], tmp_path)
+    assert asked == [list(SHIPPED[:2]), list(SHIPPED[:1:-1])]
 
 
 def test_the_command(ok, delegraph):

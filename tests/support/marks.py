@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import random
+from collections.abc import Callable, Iterable
+from itertools import combinations, product
 
 import pytest
 
@@ -37,3 +39,36 @@ def partly_nightly(every: Iterable, *rarely: object) -> list:
         )
         for values in every
     ]
+
+
+def drawn(count: int, *every: Iterable, usual: Callable[..., bool] = lambda *values: False) -> list:
+    """Return the combinations of the values of several parameters: ``count`` of them are marked
+    slow, and all others as too long for every change.
+
+    They are drawn by a fixed seed. Each one has as many pairs of values as can be that no
+    combination before it has, so that few combinations have all pairs. usual: whether a combination
+    has no mark.
+    """
+    combined = list(product(*every))
+    often = [values for values in combined if usual(*values)]
+    left = [values for values in combined if not usual(*values)]
+    seen = {pair for values in often for pair in _pairs(values)}
+    rng, chosen = random.Random(1), []
+    while left and len(chosen) < count:
+        rng.shuffle(left)
+        chosen.append(max(left, key=lambda values: len(_pairs(values) - seen)))
+        left.remove(chosen[-1])
+        seen |= _pairs(chosen[-1])
+    return [
+        pytest.param(*values)
+        if values in often
+        else slow(*values)
+        if values in chosen
+        else nightly(*values)
+        for values in combined
+    ]
+
+
+def _pairs(values: tuple) -> set[tuple]:
+    """Return the pairs of values, each value with its place."""
+    return set(combinations(enumerate(values), 2))

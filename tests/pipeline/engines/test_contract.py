@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import tracemalloc
 from dataclasses import dataclass
@@ -14,15 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delegraph.kernels import reference
+from delegraph.kernels.base.team import Team
 from delegraph.kernels.pieces.operators import Amounts, ScaledWeights, UnitAmounts
-from delegraph.partition.errors import LimitError
+from delegraph.partition.errors import LimitError, LostScratchError
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations import contract, spill
 from delegraph.pipeline.engines.operations.contract import Contracted, PairSums
 from delegraph.pipeline.engines.operations.operations import Calls, Operations
 from delegraph.pipeline.engines.operations.program import ProgramResult
-from delegraph.pipeline.engines.operations.spill import Spill
+from delegraph.pipeline.engines.operations.spill import Pairs, Spill, write_rows
 from delegraph.pipeline.engines.operations.vectors import Counts, Vector, VectorType
 from delegraph.pipeline.ranks.communicator import RankError
 from support.graphs import edges_of, graphs, random_edges, store_options
@@ -178,3 +180,20 @@ def test_memory_of_distinct_pairs():
     assert found.sums.sum() == 40 * 20_000
     assert len(found.keys) > contract.LEAST_PAIRS
     assert peak < contract.contraction_bytes(len(found.keys))
+
+
+def test_rows_that_are_lost(tmp_path):
+    """Rows in files are read as they were written; a file that is shorter or gone is told."""
+    keys = np.array([0 << 32 | 1, 0 << 32 | 2, 1 << 32 | 0, 1 << 32 | 1, 2 << 32 | 0], np.uint64)
+    pairs = Pairs(keys, np.array([5, 1 << 60, 5, 7, 1 << 60], np.uint64))
+    rows, inside = write_rows(tmp_path, 3, [pairs], np.uint32, lambda: None)
+    assert inside.tolist() == [0, 7, 0]
+    assert rows.offsets.tolist() == [0, 2, 3, 4]
+    (piece,) = rows.every(Team(1), lambda piece, *_: (*piece.targets, *piece.weights)).results
+    assert piece == (1, 2, 0, 0, 5, 1 << 60, 5, 1 << 60)
+    os.truncate(tmp_path / "amounts", 24)
+    with pytest.raises(LostScratchError, match="amounts"):
+        rows.every(Team(1), lambda *_: None)
+    (tmp_path / "targets").unlink()
+    with pytest.raises(LostScratchError, match="targets"):
+        rows.unweighted.every(Team(1), lambda *_: None)

@@ -64,8 +64,8 @@ from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from delegraph.pipeline.run import ending
 from support.degrees import check_degrees, degree_program
-from support.graphs import SHAPES, SMALL, edges_of, graphs, grid, random_edges
-from support.marks import mostly_nightly, nightly, partly_nightly, slow
+from support.graphs import SHAPES, SMALL_SHAPES, edges_of, graphs, grid, random_edges
+from support.marks import drawn, mostly_nightly, nightly, partly_nightly, slow
 from support.paths import WEIGHTS, check_paths, entries_of, program_of
 from support.processes import command, wait_until, workers_of
 from support.programs import stored
@@ -570,9 +570,7 @@ def test_a_worker_that_is_killed(two_devices, ok, edge_list, tmp_path, command_n
 # On emulated devices
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("shape", SMALL)
+@pytest.mark.parametrize(("shape", "layout"), drawn(8, SMALL_SHAPES, LAYOUTS))
 def test_every_program_emulated(emulated, tmp_path, monkeypatch, shape, layout):
     store = make(tmp_path, shape, "ties", True, layout)
     with counting_steps(monkeypatch, direct=True):
@@ -672,8 +670,7 @@ def test_where_entries_stand_emulated(emulated, tmp_path, monkeypatch, direct, s
     check_where_entries_stand(emulated, tmp_path, monkeypatch, 3, direct, stands, layout, "nccl")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", partly_nightly(LAYOUTS, "delegates", "1d"))
 def test_walks_of_large_graphs_emulated(emulated, tmp_path, monkeypatch, layout):
     """Walks are right with offsets of 64 bits and half of the targets in host memory."""
     monkeypatch.setattr(device_graph, "MOST_SHORT", 0)

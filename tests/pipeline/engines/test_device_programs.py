@@ -41,7 +41,7 @@ from delegraph.pipeline.engines.operations.program import DeviceProgram, Program
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, SMALL, edges_of, graphs
 from support.many_paths import layers, layers_beside_a_path
-from support.marks import mostly_slow, nightly, slow
+from support.marks import drawn, mostly_slow, nightly, slow
 from support.paths import WEIGHTS as PATH_WEIGHTS
 from support.paths import check_paths, entries_of, program_of
 from support.programs import stored
@@ -853,9 +853,9 @@ def test_emulated_tiers(emulated, stores, partitions, share):
     test_tiers(emulated[0], stores, partitions, True, share)
 
 
-@pytest.mark.parametrize("stands", sorted(STANDS))
-@pytest.mark.slow
-@pytest.mark.parametrize("weights", ["none", "floats"])
+@pytest.mark.parametrize(
+    ("weights", "stands"), drawn(len(STANDS), ["none", "floats"], sorted(STANDS))
+)
 def test_emulated_stands(emulated, stores, monkeypatch, weights, stands):
     test_where_entries_stand(
         emulated[0], stores, monkeypatch, "two components", True, weights, stands, 4
@@ -902,9 +902,13 @@ def test_emulated_paths_beyond_the_range(emulated, tmp_path, monkeypatch, direct
     check_many_paths(emulated[0], tmp_path, layers_beside_a_path, directed, 24, 240)
 
 
-@pytest.mark.parametrize("directed", [False, slow(True)])
-@pytest.mark.parametrize("way", mostly_slow(sorted(WAYS), "both"))
-@pytest.mark.parametrize("shape", mostly_slow(["star", "cliques", "two components"], "cliques"))
+@pytest.mark.parametrize(
+    ("shape", "way", "directed"),
+    drawn(
+        *(12, ["star", "cliques", "two components"], sorted(WAYS), [False, True]),
+        usual=lambda *of: of == ("cliques", "both", False),
+    ),
+)
 def test_emulated_searches(emulated, stores, monkeypatch, shape, way, directed):
     _go(monkeypatch, way)
     check_sources(stores(shape, directed), emulated[0], count=9)
@@ -923,9 +927,13 @@ def test_emulated_betweenness_goes_on(emulated, stores, tmp_path, monkeypatch):
     test_betweenness_goes_on_from_a_checkpoint(emulated[0], stores, tmp_path, monkeypatch, 0.0)
 
 
-@pytest.mark.parametrize("few", [slow(None), (2, 3)])
-@pytest.mark.parametrize("kind", mostly_slow(KINDS, "ties"))
-@pytest.mark.parametrize("shape", ["cliques", slow("two components")])
+@pytest.mark.parametrize(
+    ("shape", "kind", "few"),
+    drawn(
+        *(10, ["cliques", "two components"], KINDS, [None, (2, 3)]),
+        usual=lambda *of: of == ("cliques", "ties", (2, 3)),
+    ),
+)
 def test_emulated_paths(emulated, weighted, monkeypatch, shape, kind, few):
     _alone(monkeypatch, few)
     check_run(weighted(shape, False, kind), emulated[0])
@@ -979,7 +987,7 @@ def test_room_for_another_program(emulated, stores, monkeypatch, first):
     engine.close()
 
 
-@pytest.mark.parametrize("partitions", mostly_slow([0, 1, 3], 0))
+@pytest.mark.parametrize("partitions", [0, nightly(1), slow(3)])
 def test_an_emulated_graph_that_stays_open(emulated, edge_list, tmp_path, partitions):
     test_a_graph_that_stays_open(emulated[0], edge_list, tmp_path, True, partitions)
 

@@ -38,8 +38,8 @@ from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.ranks.nccl import device_arrays
 from delegraph.pipeline.run.resources import resources_of
 from support import emulator
-from support.graphs import SHAPES, SMALL, edges_of
-from support.marks import slow
+from support.graphs import SHAPES, SMALL, SMALL_SHAPES, edges_of
+from support.marks import drawn, slow
 from support.outputs import distances_of
 from support.ranks import communicators
 from support.searches import PULL, PUSH, violations_of
@@ -433,10 +433,9 @@ def test_a_graph_generated_across_workers(two_devices, name, layout):
 # On emulated devices
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("threshold", "directed"), [(1, True), slow(6, False)])
-@pytest.mark.parametrize("shape", SMALL)
-def test_the_host_emulated(emulated, edge_list, tmp_path, shape, threshold, directed):
+@pytest.mark.parametrize(("shape", "way"), drawn(8, SMALL_SHAPES, [(1, True), (6, False)]))
+def test_the_host_emulated(emulated, edge_list, tmp_path, shape, way):
+    threshold, directed = way
     test_mail_by_the_host(edge_list, tmp_path, emulated[0], shape, threshold, directed)
 
 
