@@ -197,6 +197,7 @@ def plan(
         algorithm: the question to plan for a store, with its default options.
     """
     from ..partition.disk.outputs import is_store
+    from .algorithms.run import resources_for
     from .build.build import plan_graph
     from .engines.plan import plan_search
 
@@ -216,9 +217,12 @@ def plan(
             and resources.device_memory_limit is None
         ):
             resources = replace(resources, device="cpu")
+        notes: list[str] = []
+        resources = resources_for(form.name, resources, notes)
         # Rows of each source are written while the graph is held.
         writes_early = form.keys == ("source", "vertex")
-        return plan_search(edges, usable_threads(threads), resources, program, writes_early)
+        plan = plan_search(edges, usable_threads(threads), resources, program, writes_early)
+        return replace(plan, notes=(*notes, *plan.notes))
     if algorithm != "bfs":
         raise InputError(f"{edges} is not a store, so its build is planned: leave out --algorithm")
     threads = usable_threads(threads)

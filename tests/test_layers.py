@@ -28,6 +28,7 @@ HOUSE = {
         "judging",
         "gpu",
         "gpu_programs",
+        "gpu_pieces",
         "gpu_ranks",
     ],
     "partition": ["secrets", "errors", "numbers", "disk", "input", "dictionary", "store"],

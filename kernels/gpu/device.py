@@ -39,16 +39,23 @@ class DeviceMemoryError(DeviceError):
 @cache
 def source(name: str) -> str:
     """Return the text of ``cuda/name`` with all that it includes, each header once."""
+    return with_headers(_SOURCES.joinpath(name).read_text())
+
+
+def with_headers(text: str) -> str:
+    """Return a text with all that it includes, each header once."""
     seen: set[str] = set()
 
-    def include(name: str) -> str:
+    def include(text: str) -> str:
+        return _INCLUDE.sub(lambda match: header(match[1]), text)
+
+    def header(name: str) -> str:
         if name in seen:
             return ""
         seen.add(name)
-        text = _SOURCES.joinpath(name).read_text()
-        return _INCLUDE.sub(lambda match: include(match[1]), text)
+        return include(_SOURCES.joinpath(name).read_text())
 
-    return include(name)
+    return include(text)
 
 
 def import_cupy() -> Any:
@@ -154,8 +161,16 @@ class Device:
     def launch(self, name: str, function: str, items: int, arguments: Sequence[Any]) -> None:
         """Run a kernel whose threads share ``items`` items in a grid-stride loop."""
         if items:
+            self.launch_kernel(self.kernel(name, function), items, arguments)
+
+    def launch_kernel(self, kernel: Any, items: int, arguments: Sequence[Any]) -> None:
+        if items:
             blocks = min(-(-items // _THREADS), self.multiprocessors * _BLOCKS_EACH)
-            self.kernel(name, function)((blocks,), (_THREADS,), tuple(arguments))
+            kernel((blocks,), (_THREADS,), tuple(arguments))
+
+    def kernel_of_text(self, text: str, function: str) -> Any:
+        """Return a function of a source that is not in ``cuda/``. The caller keeps it."""
+        return _compiled(with_headers(text), function, False)
 
     def pinned(self, length: int, dtype: Any) -> np.ndarray:
         """Return an array in host memory that kernels read in place."""
@@ -200,9 +215,13 @@ def _version(number: int) -> str:
 @cache
 def _compile(device: int, name: str, function: str, cooperative: bool) -> Any:
     del device  # of the key: a module belongs to one device
+    return _compiled(source(name), function, cooperative)
+
+
+def _compiled(text: str, function: str, cooperative: bool) -> Any:
     cupy = import_cupy()
     module = cupy.RawModule(
-        code=source(name),
+        code=text,
         options=("-std=c++17",),
         name_expressions=(function,),
         enable_cooperative_groups=cooperative,

@@ -103,7 +103,8 @@ class ProgramGraph:
     their weights; None if it is not asked for. twice: whether every edge stands in the rows of both
     ends, whatever rank has these rows. extra_bytes: bytes of the device that a program may hold
     beyond its declared ones. ranks: the number of ranks with a share of the edges each; then the
-    degree is over all of them.
+    degree is over all of them. id_order: returns the vertices by rising user id, uint32 (n,), in
+    host memory.
     """
 
     device: Device
@@ -116,6 +117,7 @@ class ProgramGraph:
     ranks: int = 1
     back: CutRows | None = None
     back_weights: Array | None = None
+    id_order: Callable[[], np.ndarray] | None = None
 
     @property
     def vertices(self) -> int:

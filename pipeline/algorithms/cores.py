@@ -1,7 +1,7 @@
 """Core numbers: the core number of a vertex is the greatest k such that the vertex is in a subgraph
 in which all vertices have degree k or more.
 
-Vertices are removed in rounds (kernels/programs/cores.py). If a single rank has all edges in
+Vertices are removed in rounds (kernels/programs/cores.py). If a single rank has all edges in host
 memory, a kernel does the rounds. Otherwise removals are spread along edges as counts, and a round
 costs about as much as the vertices that it removes have edges.
 """
@@ -9,7 +9,7 @@ costs about as much as the vertices that it removes have edges.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,9 +22,10 @@ from ...kernels.pieces.operators import IntegerSum
 from ...kernels.programs import cores as core_kernels
 from ...kernels.programs.cores import Peeling, peel
 from ...partition.store.manifest import GraphInfo
-from ..engines.operations.marks import VertexPlaces, union
-from ..engines.operations.operations import Calls, Operations
-from ..engines.operations.program import ProgramResult, Tell
+from ..engines.one_device.operations import SharedOperationsProgram
+from ..engines.operations.marks import VertexPlaces
+from ..engines.operations.operations import Calls
+from ..engines.operations.program import EdgeOperations, ProgramResult, ReadRows, Tell
 from ..engines.operations.vectors import Counts, Vector, VectorType, vectors_bytes
 from ..engines.ranks.edges import Rows
 from ..questions.cores import CoresRecord
@@ -43,17 +44,21 @@ _STATE = {"degree": VectorType(np.uint64), "removed": _COUNTS, "core": VectorTyp
 
 
 @dataclass(frozen=True)
-class CoresProgram:
+class CoresProgram(SharedOperationsProgram):
     """The program."""
 
     columns = ("core",)
-    weighted = scans_once = False
+    rows = ReadRows.BOTH
+    weighted = False
     calls = Calls((IntegerSum,), (core_kernels,), whole=())
+
+    def vector_types(self) -> Sequence[VectorType]:
+        return (*_STATE.values(), _COUNTS)
 
     def held_bytes(self, counts: Counts) -> int:
         return cores_bytes(counts)
 
-    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
+    def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
         rounds = _KernelRounds.of(operations) or _Rounds(operations)
         while rounds.go_on():
             tell(rounds.done, 0, f"core number {rounds.k}")
@@ -71,7 +76,7 @@ class _Rounds:
     vertices that the last round has removed, else 0. came: counts of removed neighbours.
     """
 
-    def __init__(self, operations: Operations) -> None:
+    def __init__(self, operations: EdgeOperations) -> None:
         self._operations = operations
         self._came = operations.vector(_COUNTS)
         self._state = {name: operations.vector(kind) for name, kind in _STATE.items()}
@@ -117,9 +122,10 @@ class _Rounds:
         """Add up, in ``came``, the edges from removed vertices. Returns places as
         ``Operations.spread`` does.
         """
-        ways = (True, False) if self._operations.directed else (True,)
+        operations = self._operations
+        ways = (True, False) if operations.directed else (True,)
         counts = IntegerSum(), self._removed, self._came
-        return union([self._operations.spread(*counts, along, places) for along in ways])
+        return operations.union([operations.spread(*counts, along, places) for along in ways])
 
     def _remove(self, places: VertexPlaces) -> None:
         """Take away what came, and remove vertices with degrees of at most k. places: of all
@@ -138,10 +144,10 @@ class _KernelRounds:
     ``_Rounds``, and it saves the same.
     """
 
-    def __init__(self, operations: Operations, rows: Rows, other_rows: Rows) -> None:
+    def __init__(self, operations: EdgeOperations, rows: Rows, other_rows: Rows) -> None:
         self._operations = operations
         self._rows = rows.piece, other_rows.piece, operations.directed
-        n = operations.graph.vertices
+        n = len(rows.offsets) - 1
         self._queue, self._near = np.empty(n, np.uint32), np.empty(n, np.uint32)
         state = {name: operations.vector(kind) for name, kind in _STATE.items()}
         saved = operations.load(state)
@@ -158,11 +164,12 @@ class _KernelRounds:
         self._peeling = Peeling(saved.facts, 0, 0, len(last), 0, left, saved.done)
 
     @classmethod
-    def of(cls, operations: Operations) -> _KernelRounds | None:
+    def of(cls, operations: EdgeOperations) -> _KernelRounds | None:
         """Return None if the graph has no such edges, or if 32 bits might not hold a degree."""
         rows, other_rows = operations.rows_along(True), operations.rows_along(False)
-        most = operations.graph.vertices * (2 if operations.directed else 1)
-        if rows is None or other_rows is None or most >= 1 << 32:
+        if rows is None or other_rows is None:
+            return None
+        if (len(rows.offsets) - 1) * (2 if operations.directed else 1) >= 1 << 32:
             return None
         return cls(operations, rows, other_rows)
 
@@ -240,7 +247,7 @@ def _remove(k: int, counted: Any, degree: Any, came: Any, core: Any, removed: An
 def cores_bytes(counts: Counts) -> int:
     lists_of_left = 2 * 4 * (counts.own + counts.shared)
     shared_sums = 8 * counts.shared
-    vectors = vectors_bytes(counts, (*_STATE.values(), _COUNTS))
+    vectors = vectors_bytes(counts, CoresProgram().vector_types())
     return vectors + lists_bytes(counts) + lists_of_left + shared_sums
 
 

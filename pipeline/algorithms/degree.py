@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces.operators import WeightedSum
 from ...partition.input.weights import WeightType
 from ...partition.store.manifest import GraphInfo
-from ..engines.one_device.operations import OperationsProgram
+from ..engines.one_device.operations import SharedOperationsProgram
 from ..engines.operations.operations import DEGREES, Calls
 from ..engines.operations.program import EdgeOperations, ProgramResult, ReadRows, Tell
 from ..engines.operations.vectors import Counts, Vector, VectorType, links_bytes, vectors_bytes
@@ -30,7 +29,7 @@ from .run import Answer
 
 
 @dataclass(frozen=True)
-class DegreeProgram(OperationsProgram):
+class DegreeProgram(SharedOperationsProgram):
     """The program. directed: whether the graph is. weights: the type of the edges' weights; None if
     they are not added up.
     """
@@ -48,7 +47,7 @@ class DegreeProgram(OperationsProgram):
         return self.weights is not None
 
     @property
-    def calls(self) -> Calls:
+    def calls(self) -> Calls:  # pyright: ignore[reportIncompatibleVariableOverride]
         return _calls(self.weighted)
 
     def vector_types(self) -> Sequence[VectorType]:
@@ -56,10 +55,6 @@ class DegreeProgram(OperationsProgram):
 
     def held_bytes(self, counts: Counts) -> int:
         return _held_bytes(counts, self.directed, self.weighted)
-
-    def compile_on(self, graph: ProgramGraph) -> None:
-        if self.weighted:
-            super().compile_on(graph)
 
     def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
         ways = (True, False) if self.directed else (True,)

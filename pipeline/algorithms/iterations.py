@@ -18,7 +18,7 @@ from ...kernels.pieces.operators import AnySum, Sum, WeightedSum
 from ...partition.errors import InputError
 from ...partition.input.weights import WeightType
 from ...partition.store.manifest import GraphInfo
-from ..engines.one_device.operations import OperationsProgram
+from ..engines.one_device.operations import SharedOperationsProgram
 from ..engines.operations.operations import Calls
 from ..engines.operations.program import EdgeOperations, ProgramResult, Tell
 from ..engines.operations.saving import SavedSteps
@@ -129,7 +129,7 @@ class ScoresStep(ABC):
 
 
 @dataclass(frozen=True)
-class ScoresProgram(OperationsProgram):
+class ScoresProgram(SharedOperationsProgram):
     """A program that repeats a step to find scores. vertices: of the graph. weights: the type of
     the edges' weights; None if all edges are alike.
 
@@ -146,7 +146,7 @@ class ScoresProgram(OperationsProgram):
         return self.weights is not None
 
     @property
-    def calls(self) -> Calls:
+    def calls(self) -> Calls:  # pyright: ignore[reportIncompatibleVariableOverride]
         return calls_of(self.weighted)
 
     @property

@@ -9,7 +9,7 @@ Labels are numbers of vertices by rising id, so "the least" is the same in every
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...kernels.pieces.operators import Amounts, MostCommon, ScaledWeights, UnitAmounts
+from ...kernels.pieces.operators import MostCommon, ScaledWeights, UnitAmounts
 from ...kernels.programs.forest import tree_sizes
 from ...partition.errors import InputError
 from ...partition.store.manifest import GraphInfo
-from ..engines.operations.operations import Calls, Operations
-from ..engines.operations.program import ProgramResult, Tell
+from ..engines.one_device.operations import OperationsProgram
+from ..engines.operations.operations import Calls
+from ..engines.operations.program import EdgeOperations, ProgramResult, ReadRows, Tell
 from ..engines.operations.tally import tally_bytes
 from ..engines.operations.vectors import Counts, Vector, VectorType, links_bytes, vectors_bytes
 from ..questions.facts import IterationRecord
@@ -38,26 +39,30 @@ _LABELS = VectorType(np.uint32, ghosts=True)
 
 
 @dataclass(frozen=True)
-class LabelsProgram:
+class LabelsProgram(OperationsProgram):
     """The program. iterations: the most that it does. amounts: what edges count."""
 
     iterations: int
-    amounts: Amounts
+    amounts: UnitAmounts | ScaledWeights
     columns = ("label",)
-    scans_once = False
+    rows = ReadRows.BOTH
 
     @property
     def weighted(self) -> bool:
         return isinstance(self.amounts, ScaledWeights)
 
     @property
-    def calls(self) -> Calls:
+    def calls(self) -> Calls:  # pyright: ignore[reportIncompatibleVariableOverride]
         return calls_of(type(self.amounts))
+
+    def vector_types(self) -> Sequence[VectorType]:
+        order = _LABELS
+        return _LABELS, _LABELS, order
 
     def held_bytes(self, counts: Counts) -> int:
         return labels_bytes(counts)
 
-    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
+    def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
         step = _Propagation(self, operations)
         saved = operations.load(step.saved())
         iterations: list[IterationRecord] = saved.facts if saved else []
@@ -70,7 +75,7 @@ class LabelsProgram:
 class _Propagation:
     """The labels. order: vertices by rising id; a label is a place in it."""
 
-    def __init__(self, program: LabelsProgram, operations: Operations) -> None:
+    def __init__(self, program: LabelsProgram, operations: EdgeOperations) -> None:
         self._operations = operations
         self._amounts = program.amounts
         self._order = operations.id_order()
@@ -145,7 +150,8 @@ class Labels:
         return self.planned(info)
 
     def planned(self, info: GraphInfo) -> LabelsProgram:
-        amounts, weights = UnitAmounts(), info.weights
+        amounts: UnitAmounts | ScaledWeights = UnitAmounts()
+        weights = info.weights
         if weights is not None and not self.unweighted:
             floats = weights.kind == "float32"
             amounts = ScaledWeights(weight_scale(weights.most, info.vertices, floats), floats)

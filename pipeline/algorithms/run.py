@@ -324,12 +324,17 @@ def check_direction(name: str, directed: bool) -> None:
 
 
 def resources_for(name: str, resources: Resources, notes: list[str]) -> Resources:
-    """Return the resources for a form of a question: without a device, if it does not run on GPUs.
+    """Return the resources for a form of a question: without devices, if it does not run on them.
     notes: receives a line for the user about this.
     """
-    if resources.device == "cpu" or FORMS[name].on_gpus:
+    form, several = FORMS[name], resources.cluster.any
+    runs = form.on_gpus and (form.on_several_gpus or not several)
+    if resources.device == "cpu" or runs:
         return resources
-    notes.append(f"{name} does not run on GPUs: used the CPU")
+    if form.on_gpus:
+        notes.append(f"{name} does not run on GPUs of several workers yet: used CPUs")
+    else:
+        notes.append(f"{name} does not run on GPUs: used the CPU")
     return replace(resources, device="cpu", device_memory_limit=None)
 
 

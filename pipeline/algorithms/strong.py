@@ -15,7 +15,7 @@ Coloring-based Parallel Algorithms for Strongly Connected Components and Related
 2014. Colours are in a new random order in each search: in a fixed one, a chain of components might
 take as many searches as it has components.
 
-If a single rank has all edges in memory, a kernel of its own searches depth-first.
+If a single rank has all edges in host memory, a kernel of its own searches depth-first.
 
 The condensation is the graph of the components: the edges between them.
 """
@@ -23,7 +23,7 @@ The condensation is the graph of the components: the edges between them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -39,10 +39,11 @@ from ...kernels.programs import strong as strong_kernels
 from ...kernels.programs.forest import tree_sizes
 from ...kernels.programs.strong import COMPLETE, Search, find_components
 from ...partition.store.manifest import GraphInfo
+from ..engines.one_device.operations import OperationsProgram
 from ..engines.operations.contract import CONTRACTING, contraction_bytes
-from ..engines.operations.marks import VertexPlaces, union
+from ..engines.operations.marks import VertexPlaces
 from ..engines.operations.operations import Calls, Operations
-from ..engines.operations.program import ProgramResult, Tell
+from ..engines.operations.program import EdgeOperations, ProgramResult, ReadRows, Tell
 from ..engines.operations.vectors import Counts, Vector, VectorType, vectors_bytes
 from ..engines.ranks.edges import Rows
 from ..questions.strong import CondensationRecord, StrongRecord
@@ -69,45 +70,60 @@ _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @dataclass(frozen=True)
-class StrongProgram:
-    """The program. condense: whether it also gives the edges between components, each pair once, by
-    vertices of these: ``src``, ``dst``, and the number of ``edges``.
-    """
+class StrongProgram(OperationsProgram):
+    """The program."""
 
-    condense: bool = False
-    weighted = scans_once = False
+    columns = ("component",)
+    rows = ReadRows.BOTH
+    weighted = False
+    calls = Calls((IntegerSum, Min), (strong_kernels, forest), whole=())
 
-    @property
-    def calls(self) -> Calls:
-        more = CONTRACTING if self.condense else ()
-        return Calls((IntegerSum, Min), (strong_kernels, forest, *more), whole=())
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("component", "src", "dst", "edges") if self.condense else ("component",)
+    def vector_types(self) -> Sequence[VectorType]:
+        return _NUMBERS, _WORDS, *_STATE.values()
 
     def held_bytes(self, counts: Counts) -> int:
-        return strong_bytes(counts) + (condensing_bytes(counts) if self.condense else 0)
+        return strong_bytes(counts)
 
-    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
+    def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
         if not operations.directed:
             trees = operations.join()
             record = {**operations.edge_counts()._asdict(), "rounds": 1}
-            none = np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, np.uint64)
-            return ProgramResult(dict(zip(self.columns, (trees, *none), strict=False)), record)
+            return ProgramResult({"component": trees}, record)
         rounds = _DepthFirst.of(operations) or _Rounds(operations)
         while rounds.go_on():
             tell(rounds.done, 0, f"vertices left {rounds.left}")
             if operations.due():
                 operations.save(rounds.done, rounds.state(), rounds.facts())
-        values: dict[str, Vector | NDArray] = {"component": rounds.component}
-        if self.condense:
-            labels = operations.vector(_LABELS)
-            operations.each(_copy, labels, reads=[rounds.component])
-            between = operations.contract(labels, UnitAmounts())
-            values |= zip(self.columns[1:], between, strict=True)
         record = {**operations.edge_counts()._asdict(), "rounds": rounds.done}
-        return ProgramResult(values, record)
+        return ProgramResult({"component": rounds.component}, record)
+
+
+@dataclass(frozen=True)
+class CondensationProgram:
+    """The program that also gives the edges between components, each pair once, by vertices of
+    these: ``src``, ``dst``, and the number of ``edges``.
+    """
+
+    columns = ("component", "src", "dst", "edges")
+    weighted = scans_once = False
+    calls = StrongProgram.calls._replace(kernels=(*StrongProgram.calls.kernels, *CONTRACTING))
+
+    def held_bytes(self, counts: Counts) -> int:
+        return strong_bytes(counts) + vectors_bytes(counts, (_LABELS,)) + contraction_bytes()
+
+    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
+        values, record = StrongProgram().run(operations, tell)
+        between = np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, np.uint64)
+        component = values["component"]
+        if isinstance(component, Vector):  # of a directed graph: others have no such edges
+            labels = operations.vector(_LABELS)
+            operations.each(_copy, labels, reads=[component])
+            between = operations.contract(labels, UnitAmounts())
+            for name, count in operations.edge_counts()._asdict().items():
+                record[name] += count
+        return ProgramResult(
+            {**values, **dict(zip(self.columns[1:], between, strict=True))}, record
+        )
 
 
 class _Rounds:
@@ -122,7 +138,7 @@ class _Rounds:
     component and is ``known`` is of a component that may be incomplete.
     """
 
-    def __init__(self, operations: Operations) -> None:
+    def __init__(self, operations: EdgeOperations) -> None:
         self._operations = operations
         self._id = operations.vector(_NUMBERS)
         operations.put_numbers(self._id)
@@ -194,7 +210,7 @@ class _Rounds:
             ends = self._word, self._came
             changed.append(self._operations.spread(IntegerSum(), *ends, along, self._last))
         self._word.fill(0, self._last)
-        return union(changed)
+        return self._operations.union(changed)
 
     def _take(self, places: VertexPlaces | None) -> None:
         """Take what came from the counts, and trim. places: of all vertices that may be concerned;
@@ -272,10 +288,10 @@ class _DepthFirst:
     kernel.
     """
 
-    def __init__(self, operations: Operations, rows: Rows) -> None:
+    def __init__(self, operations: EdgeOperations, rows: Rows) -> None:
         self._operations = operations
         self._piece = rows.piece
-        n = operations.graph.vertices
+        n = len(rows.offsets) - 1
         self._component = np.full(n, UNREACHED, np.uint32)
         self.done = 0
         state = self.state()
@@ -290,8 +306,8 @@ class _DepthFirst:
         self._search = Search(0, 0, 0, 0)
 
     @classmethod
-    def of(cls, operations: Operations) -> _DepthFirst | None:
-        """Return None if the edges are not in memory as one subgraph."""
+    def of(cls, operations: EdgeOperations) -> _DepthFirst | None:
+        """Return None if the edges are not in host memory as one subgraph."""
         rows = operations.rows_along(True)
         return None if rows is None else cls(operations, rows)
 
@@ -424,10 +440,6 @@ def _copy(labels: Any, component: Any) -> None:
     labels[:] = component
 
 
-def condensing_bytes(counts: Counts) -> int:
-    return vectors_bytes(counts, (_LABELS,)) + contraction_bytes()
-
-
 def strong_bytes(counts: Counts) -> int:
     """Return the bytes of ``_Rounds``, which are more than those of ``_DepthFirst``."""
     lists_of_reached = 2 * 4 * (counts.own + counts.shared)
@@ -451,14 +463,14 @@ class Strong:
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {}
 
-    def program(self, names: Names, info: GraphInfo) -> StrongProgram:
-        return StrongProgram(self.condense)
+    def program(self, names: Names, info: GraphInfo) -> StrongProgram | CondensationProgram:
+        return CondensationProgram() if self.condense else StrongProgram()
 
     def calls(self, weighted: bool) -> Calls:
-        return StrongProgram(self.condense).calls
+        return CondensationProgram.calls if self.condense else StrongProgram.calls
 
     def held_bytes(self, counts: Counts) -> int:
-        return StrongProgram(self.condense).held_bytes(counts)
+        return (CondensationProgram() if self.condense else StrongProgram()).held_bytes(counts)
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         component = given.values["component"]
@@ -501,6 +513,6 @@ def planned(info: GraphInfo) -> StrongProgram:
     return StrongProgram()
 
 
-def condensing(info: GraphInfo) -> StrongProgram:
+def condensing(info: GraphInfo) -> CondensationProgram:
     """Return the program of a condensation for a plan."""
-    return StrongProgram(condense=True)
+    return CondensationProgram()

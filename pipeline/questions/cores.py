@@ -76,7 +76,6 @@ that an edge in both directions counts twice.
             tell=_tell,
             finding=("values", "core"),
             tell_verdict=_tell_verdict,
-            on_gpus=False,
         ),
     ),
     checked_by="core numbers computed again",

@@ -104,7 +104,7 @@ count by their weights, if the graph has any.
             finding=("groups", "label"),
             tell_verdict=_tell_verdict,
             weights=True,
-            on_gpus=False,
+            on_several_gpus=False,
             elsewhere=elsewhere("label propagation"),
         ),
     ),

@@ -43,6 +43,7 @@ class Form(NamedTuple):
     gpu_by_default: whether ``--device auto`` takes a GPU that is usable.
     on_directed: whether it is asked of directed graphs, too; if not, these are refused.
     on_gpus: whether it runs on GPUs; if not, it runs on CPUs whatever ``--device`` says.
+    on_several_gpus: the same on GPUs of several workers.
     finding: what a person reads in its result: "values", "distances" or "groups", and the column of
     numbers, or of the group's name (results/findings.py); a result without this column is read by
     its first one. None for a result whose rows are not of a vertex each.
@@ -69,6 +70,7 @@ class Form(NamedTuple):
     gpu_by_default: bool = False
     on_directed: bool = True
     on_gpus: bool = True
+    on_several_gpus: bool = True
     finding: tuple[str, str] | None = None
     elsewhere: Mapping[str, str] = {}
 

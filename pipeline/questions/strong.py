@@ -82,7 +82,7 @@ The condensation is the graph of the components, which has no cycles. Its rows n
 an edge list does: edges is the number of edges that lead from src to dst. A component without edges
 to others has no row.
 
-The run uses CPUs, also where a GPU is usable.
+With --condense, the run uses CPUs, also where a GPU is usable.
 """,
     about="""
 ``component`` is the least vertex id of the strong component, in the order of the ids' type. Two
@@ -114,7 +114,7 @@ With ``condense``, the result has a row for each pair of components with edges b
             tell=_tell,
             finding=("groups", "component"),
             tell_verdict=_tell_verdict,
-            on_gpus=False,
+            on_several_gpus=False,
         ),
         Form(
             name="condensation",

@@ -148,6 +148,12 @@ def numbers_by_id(names: Names) -> NDArray[np.uint32]:
     return numbers
 
 
+def in_id_order(names: Names) -> NDArray[np.uint32]:
+    """Return the places of all vertices by rising user id."""
+    pieces = range(len(names.pieces))
+    return np.concatenate([np.empty(0, np.uint32), *(names.piece(i)[1] for i in pieces)])
+
+
 def names_of_store(store: Store, team: Team) -> VertexNames:
     """Return the names of a store's vertices, all in memory, for arrays by global id."""
     table = store.vertices(team, ["vertex", "global_id"])

@@ -17,6 +17,8 @@ from delegraph.kernels.gpu import graph as device_graph
 from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu import search as gpu_search
 from delegraph.kernels.gpu import slices as gpu_slices
+from delegraph.kernels.gpu_pieces import tally as gpu_tally
+from delegraph.kernels.gpu_pieces import tracing
 from delegraph.kernels.gpu_programs import betweenness as gpu_betweenness
 from delegraph.kernels.gpu_programs import gather as gpu_gather
 from delegraph.kernels.gpu_programs import meeting, shared_paths, shared_walks, stored_rows
@@ -40,6 +42,8 @@ from support.marks import mostly_slow
 OFFSETS = ("u32", "u64")
 DISTANCES = ("u8", "int")
 BOOLS = ("false", "true")
+KINDS = tuple(tracing.TYPES.values())
+WORDS = ("IntegerSum", "Or", "Min")
 
 
 def instances(architecture: int) -> dict[str, list[str]]:
@@ -63,6 +67,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
     if architecture < 90:
         searches = list(zip(OFFSETS, DISTANCES, BOOLS, strict=True))
     operators = "Sum", "WeightedSum<u32>", "WeightedSum<float>"
+    amounts = "UnitAmounts", "ScaledWeights<u32>", "ScaledWeights<float>"
 
     def walks(name: str, single: bool = True) -> list[str]:
         in_double = (*itertools.product(OFFSETS, operators, BOOLS, ["double"]),)
@@ -196,6 +201,25 @@ def instances(architecture: int) -> dict[str, list[str]]:
         "programs/shared_paths.cu": [
             f"shared_paths<{offset}, {weight}, {tiered}, {paths}>"
             for offset, weight, tiered in itertools.product(OFFSETS, ("u32", "float"), BOOLS)
+        ],
+        "pieces/spread.cu": [
+            *(f"queue_places<{offset}>" for offset in OFFSETS),
+            *(
+                f"push_words<{offset}, {tiered}, {operator}>"
+                for offset, tiered, operator in itertools.product(OFFSETS, BOOLS, WORDS)
+            ),
+            *(
+                f"pull_words<{offset}, {tiered}, {operator}, {together}>"
+                for offset, tiered, operator in itertools.product(OFFSETS, BOOLS, WORDS)
+            ),
+        ],
+        "pieces/vertices.cu": [
+            f"list_others<{kind}>" for kind in sorted({*tracing.TYPES.values()})
+        ],
+        "pieces/tally.cu": [
+            f"{function}<{gpu_tally._of(function, ', '.join(kinds))}>"
+            for function in ("tally_few", "tally_some", "tally_many")
+            for kinds in itertools.product(OFFSETS, BOOLS, amounts, ["MostCommon"])
         ],
         "ranks/check.cu": [f"check_edges<{offset}>" for offset in OFFSETS],
         "bfs/levels.cu": [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ....kernels.gpu import search as gpu_search
@@ -14,6 +16,7 @@ from ....partition.input.edges import EdgeList
 from ....partition.store.manifest import GraphInfo
 from ...build.device_held import HeldOnDevice, HeldOnDeviceNeed, rows_on_device, rows_on_device_need
 from ...build.prepare import BuildOptions
+from ...results.names import in_id_order
 from ...run.execute import Executor
 from ...run.records import graph_record
 from ..engine import Need, Strategy, Subject, by_footers_first
@@ -138,7 +141,9 @@ class EdgeRowsOnDevice:
 
     def program_graph(self, program: DeviceProgram) -> ProgramGraph:
         assert self._held is not None
+        assert self.subject is not None
         graph = HeldRows.of(self._held).program_graph(self._device, program)
+        graph = replace(graph, id_order=partial(in_id_order, self.subject.names))
         self._held = None
         give_back(self._device)
         rows = graph.cut.rows

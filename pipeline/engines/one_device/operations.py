@@ -1,30 +1,65 @@
 """The operations on devices (EdgeOperations), and programs that are written in them.
 
-Vectors are whole arrays on a device. ``gather`` goes through the rows of the vertices that edges
-enter, or of those that they leave, as the program declares (gpu_programs/gather.py).
+Vectors are whole arrays on a device, and so are lists of places; only numbers come to the host.
+Operations go through the rows of the vertices that edges enter, or of those that they leave, as the
+program declares (gpu_programs/gather.py, gpu_pieces/).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....kernels.gpu.device import Device
 from ....kernels.gpu.graph import Array
-from ....kernels.gpu_programs.gather import Gathering, gathering_bytes, warm_up
+from ....kernels.gpu_pieces import spread, tally
+from ....kernels.gpu_pieces.spread import Spreading, spreading_bytes
+from ....kernels.gpu_pieces.tally import Tallying, tallying_bytes
+from ....kernels.gpu_pieces.tracing import call_traced
+from ....kernels.gpu_pieces.vertices import fill_places, list_once, list_others
+from ....kernels.gpu_programs import gather
+from ....kernels.gpu_programs.components import components
+from ....kernels.gpu_programs.gather import Gathering, gathering_bytes
 from ....kernels.gpu_programs.ranks import Ranks
 from ....kernels.gpu_programs.rows import ProgramGraph
-from ....kernels.pieces.operators import AnySum
+from ....kernels.pieces.operators import (
+    FOLDS,
+    AnySum,
+    MostCommon,
+    ScaledWeights,
+    Spread,
+    UnitAmounts,
+)
 from ..operations.forests import EdgeCounts
+from ..operations.marks import VertexPlaces
+from ..operations.operations import Calls
 from ..operations.program import EdgeOperations, ProgramResult, ReadRows, Tell
 from ..operations.saving import SavedSteps, Saving
 from ..operations.vectors import Counts, Vector, VectorType, vectors_bytes
 
 TEMPORARIES = 3
 """The number of arrays, of 8 bytes a vertex, that a function of vectors makes at once, at most."""
+
+_LISTS = 4  # of vertices, that a program over spread holds at once
+
+
+class DeviceVector(Vector):
+    """Values of vertices on a device: a whole array, ``own``."""
+
+    def __init__(self, own: Array, device: Device) -> None:
+        super().__init__(own, np.empty(0))
+        self._device = device
+
+    def fill(self, value: Any, places: VertexPlaces | None = None) -> None:
+        if places is None:
+            self.own[:] = value
+        else:
+            fill_places(self._device, self.own, value, places.own)
 
 
 class DeviceOperations:
@@ -36,37 +71,87 @@ class DeviceOperations:
 
     def __init__(self, graph: ProgramGraph, saving: Saving, ranks: Ranks | None = None) -> None:
         self._graph, self._saving, self._ranks = graph, saving, ranks
+        self.directed = not graph.twice
         self._gatherings: dict[bool, Gathering] = {}
+        self._spreading: Spreading | None = None
+        self._tallying: Tallying | None = None
         self._edges = self._sent = 0
         self._due = False
 
     def vector(self, kind: VectorType, value: Any = 0) -> Vector:
-        with self._graph.device.use() as cupy:
-            return Vector(cupy.full(self._graph.vertices, value, kind.dtype), np.empty(0))
+        device = self._graph.device
+        with device.use() as cupy:
+            own = cupy.full(self._graph.vertices, value, kind.dtype)
+            return DeviceVector(own, device)
 
     def each(
-        self, function: Callable[..., None], *vectors: Vector, reads: Sequence[Vector] = ()
+        self,
+        function: Callable[..., None],
+        *vectors: Vector,
+        reads: Sequence[Vector] = (),
+        places: VertexPlaces | None = None,
     ) -> None:
-        with self._graph.device.use():
-            function(*(vector.own for vector in (*vectors, *reads)))
+        self._call(function, vectors, reads, places)
 
     def sum_each(
-        self, function: Callable[..., Any], *vectors: Vector, reads: Sequence[Vector] = ()
+        self,
+        function: Callable[..., Any],
+        *vectors: Vector,
+        reads: Sequence[Vector] = (),
+        places: VertexPlaces | None = None,
     ) -> NDArray[np.float64]:
-        with self._graph.device.use():
-            return self._agreed(function(True, *(vector.own for vector in (*vectors, *reads))))
+        return self._agreed(self._call(partial(function, True), vectors, reads, places))
 
     def max_each(
-        self, function: Callable[..., Any], *vectors: Vector, reads: Sequence[Vector] = ()
+        self,
+        function: Callable[..., Any],
+        *vectors: Vector,
+        reads: Sequence[Vector] = (),
+        places: VertexPlaces | None = None,
     ) -> NDArray[np.float64]:
         with self._graph.device.use():
-            return self._agreed(function(*(vector.own for vector in (*vectors, *reads))))
+            return self._agreed(self._call_plain(function, vectors, reads, places))
+
+    def _call(
+        self,
+        function: Callable[..., Any],
+        vectors: Sequence[Vector],
+        reads: Sequence[Vector],
+        places: VertexPlaces | None,
+    ) -> Any:
+        """Call a function with the values of vectors, at some places or all, and return its result.
+        It is one kernel if that can be made of it.
+        """
+        with self._graph.device.use():
+            arrays = [vector.own for vector in (*vectors, *reads)]
+            at = None if places is None else places.own
+            sums = call_traced(self._graph.device, function, arrays, len(vectors), at)
+            if sums is not None:
+                return tuple(sums)
+            return self._call_plain(function, vectors, reads, places)
+
+    def _call_plain(
+        self,
+        function: Callable[..., Any],
+        vectors: Sequence[Vector],
+        reads: Sequence[Vector],
+        places: VertexPlaces | None,
+    ) -> Any:
+        arrays = [vector.own for vector in (*vectors, *reads)]
+        if places is None:
+            return function(*arrays)
+        picked = [array[places.own] for array in arrays]
+        given = function(*picked)
+        for array, values in zip(arrays[: len(vectors)], picked, strict=False):
+            array[places.own] = values
+        return given
 
     def _agreed(self, given: Any) -> NDArray[np.float64]:
         """Return the numbers that a function of vectors gave, on all ranks those of rank 0: devices
         of several kinds may add up in several orders. They bring along whether to save.
         """
-        numbers = [float(number) for number in (given if isinstance(given, tuple) else (given,))]
+        with self._graph.device.use():
+            numbers = [float(x) for x in given] if isinstance(given, tuple) else _plain(given)
         if self._ranks is None:
             return np.array(numbers)
         (told,) = self._ranks.from_first([np.array([*numbers, self._saving.due()])])
@@ -82,7 +167,7 @@ class DeviceOperations:
             degree = (offsets[1:] - offsets[:-1]).astype(np.uint32)
             if self._ranks is not None:
                 self._ranks.fold_whole(degree, cupy.add)
-            return Vector(degree, np.empty(0))
+            return DeviceVector(degree, self._graph.device)
 
     def gather(self, operator: AnySum, x: Vector, y: Vector, along: bool = True) -> None:
         back = not along and self._graph.back is not None
@@ -98,6 +183,76 @@ class DeviceOperations:
             gathering.run(operator, x.own, came)
             self._ranks.fold_whole(came, cupy.add)
             y.own += came
+
+    def spread(
+        self, operator: Spread, x: Vector, y: Vector, along: bool, places: VertexPlaces
+    ) -> VertexPlaces | None:
+        with self._graph.device.use() as cupy:
+            if self._spreading is None:
+                self._spreading = Spreading(self._graph)
+            into = y.own if self._ranks is None else cupy.full_like(y.own, operator.unit)
+            changed, edges = self._spreading.run(operator, x.own, into, along, places.own)
+            self._edges += edges
+            if self._ranks is not None:
+                fold = getattr(cupy, FOLDS[type(operator)].__name__)
+                self._ranks.fold_whole(into, fold)
+                fold(y.own, into, out=y.own)
+                return None
+            return None if changed is None else _places(changed)
+
+    def tally(
+        self, rule: MostCommon, amounts: UnitAmounts | ScaledWeights, x: Vector, y: Vector
+    ) -> None:
+        assert isinstance(rule, MostCommon)
+        assert self._ranks is None
+        if self._tallying is None:
+            self._tallying = Tallying(self._graph, amounts)
+        self._tallying.run(x.own, y.own)
+        self._edges += self._tallying.edges
+
+    def join(self) -> NDArray[np.uint32]:
+        assert self._ranks is None
+        self._edges += self._graph.cut.rows.edges
+        return components(self._graph)
+
+    # Vertices
+
+    def where(
+        self, values: Vector, other_than: Any = 0, among: VertexPlaces | None = None
+    ) -> VertexPlaces:
+        among_own = None if among is None else among.own
+        return _places(list_others(self._graph.device, values.own, other_than, among_own))
+
+    def union(self, sets: Sequence[VertexPlaces | None]) -> VertexPlaces | None:
+        known = [places.own for places in sets if places is not None]
+        if len(known) < len(sets):
+            return None
+        one = known[0] if len(known) == 1 else None
+        n = self._graph.vertices
+        return _places(list_once(self._graph.device, known, n) if one is None else one)
+
+    def id_order(self) -> Array:
+        """Return the vertices by rising user id, on the device: uint32 (n,)."""
+        assert self._graph.id_order is not None
+        with self._graph.device.use() as cupy:
+            return cupy.asarray(self._graph.id_order())
+
+    def put(self, into: Vector, vertices: Array, values: Array) -> VertexPlaces:
+        with self._graph.device.use() as cupy:
+            places = _places(cupy.asarray(vertices, np.uint32))
+            into.own[places.own] = cupy.asarray(values)
+            return places
+
+    def put_numbers(self, into: Vector, order: Array | None = None) -> None:
+        with self._graph.device.use() as cupy:
+            numbers = cupy.arange(self._graph.vertices, dtype=np.uint32)
+            into.own[slice(None) if order is None else order] = numbers
+
+    def rows_along(self, along: bool) -> None:
+        """Return None: a device has no rows that kernels of CPUs read."""
+
+    def note(self, edges: int) -> None:
+        self._edges += edges
 
     def edge_counts(self) -> EdgeCounts:
         counts = [self._edges, 0]
@@ -124,22 +279,33 @@ class DeviceOperations:
         self._saving.save(done, self.fetch(values), facts)
 
     def fetch(self, values: Mapping[str, Any]) -> dict[str, NDArray]:
-        """Return the values of vectors, in host memory."""
+        """Return the values of vectors, in host memory. Arrays stand there already."""
         with self._graph.device.use():
-            return {name: vector.own.get() for name, vector in values.items()}
+            owns: dict[str, Array] = {k: getattr(v, "own", v) for k, v in values.items()}
+            return {k: v.get() if hasattr(v, "get") else v for k, v in owns.items()}
+
+
+def _places(own: Array) -> VertexPlaces:
+    return VertexPlaces(own, np.empty(0, np.uint32))
+
+
+def _plain(given: Any) -> list[float]:
+    """Return one number, or those of an array, as Python's."""
+    return given.ravel().tolist() if hasattr(given, "ravel") else [float(given)]
 
 
 class OperationsProgram(ABC):
-    """A program that is written in the operations that all engines have. What makes it a
-    SharedProgram follows from that.
+    """A program that is written in the operations that one device has, too. What makes it a
+    DeviceProgram follows from that.
 
-    columns: as in Program. rows: the rows that its gathers read; BY_TARGET if all of them go along
-    the edges.
+    columns: as in Program. rows: the rows that its operations read; BY_TARGET if it only gathers,
+    along the edges.
     """
 
     columns: Sequence[str]
     rows = ReadRows.BY_TARGET
     wants_degrees = scans_once = False
+    calls: Calls
 
     @abstractmethod
     def vector_types(self) -> Sequence[VectorType]:
@@ -148,16 +314,54 @@ class OperationsProgram(ABC):
     @abstractmethod
     def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult: ...
 
+    @property
+    def _spreads(self) -> set[type]:
+        """Return the operators that it gives to ``spread``."""
+        return set(get_args(Spread)) & set(self.calls.operators)
+
+    @property
+    def _gathers(self) -> bool:
+        return bool(set(get_args(AnySum)) & set(self.calls.operators))
+
+    @property
+    def _tallies(self) -> bool:
+        return MostCommon in self.calls.operators
+
     def device_bytes(self, vertices: int, entries: int) -> int:
         vectors = vectors_bytes(Counts(vertices, vertices, 0, 0), self.vector_types())
-        ways = 2 if self.rows == ReadRows.BOTH else 1
-        return vectors + TEMPORARIES * 8 * vertices + ways * gathering_bytes(vertices, entries)
+        held = vectors + TEMPORARIES * 8 * vertices
+        if self._gathers:
+            ways = 2 if self.rows == ReadRows.BOTH else 1
+            held += ways * gathering_bytes(vertices, entries)
+        if self._spreads:
+            picked = vectors
+            held += picked + _LISTS * 4 * vertices + spreading_bytes(vertices, entries)
+        if self._tallies:
+            held += tallying_bytes(vertices, entries)
+        return held
 
     def compile_on(self, graph: ProgramGraph) -> None:
-        warm_up(graph)
+        if self._gathers:
+            gather.warm_up(graph)
+        spread.warm_up(graph, self._spreads)
+        if self._tallies:
+            tally.warm_up(graph)
 
     def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
         return self._answer(graph, DeviceOperations(graph, saving), tell)
+
+    def _answer(
+        self, graph: ProgramGraph, operations: DeviceOperations, tell: Tell
+    ) -> ProgramResult:
+        with graph.device.use():  # a vector that is filled is not given to an operation
+            given = self.run(operations, tell)
+            return ProgramResult(operations.fetch(given.values), given.record)
+
+
+class SharedOperationsProgram(OperationsProgram):
+    """The same of operations that several devices have, too: degrees, gather, spread, and those of
+    vertices.
+    """
 
     def exchange_bytes(self, vertices: int) -> int:
         came, part, parts_of_others = 8, 8, 2 * 8
@@ -166,10 +370,3 @@ class OperationsProgram(ABC):
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: Saving) -> ProgramResult:
         operations = DeviceOperations(graph, saving, ranks)
         return self._answer(graph, operations, lambda *_: ranks.check())
-
-    def _answer(
-        self, graph: ProgramGraph, operations: DeviceOperations, tell: Tell
-    ) -> ProgramResult:
-        with graph.device.use():  # a vector that is filled is not given to an operation
-            given = self.run(operations, tell)
-            return ProgramResult(operations.fetch(given.values), given.record)

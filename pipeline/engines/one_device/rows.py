@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from ....kernels.base.team import Team
@@ -12,6 +14,7 @@ from ....partition.disk.memory import format_bytes
 from ....partition.store.manifest import GraphInfo
 from ....partition.store.store import Store
 from ...build.device_held import HeldOnDevice
+from ...results.names import in_id_order
 from ..engine import Need, Subject
 from ..host.programs import DeferredProgram
 from ..operations.program import DeviceProgram, ReadRows
@@ -90,7 +93,9 @@ class RowsOnDevice:
         """Do nothing: the rows are loaded already."""
 
     def program_graph(self, program: DeviceProgram) -> ProgramGraph:
-        return self.rows.program_graph(self._device, program)
+        assert self.subject is not None
+        graph = self.rows.program_graph(self._device, program)
+        return replace(graph, id_order=partial(in_id_order, self.subject.names))
 
     def device_bytes(self, program: DeviceProgram, extra: int = 0) -> int:
         """Return the bytes that the device holds beside the rows while a program runs."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -147,7 +148,10 @@ class DeviceShare:
             degree = degrees_of(device, rows.offsets, weights, kind)
         with device.use() as cupy:
             cupy.get_default_memory_pool().free_all_blocks()  # NCCL cannot allocate from the pool
-        graph = ProgramGraph(device, cut(device, rows), not info.directed, weights, kind, degree)
+        way, in_order = cut(device, rows), partial(self.store.id_order, team)
+        graph = ProgramGraph(
+            device, way, not info.directed, weights, kind, degree, id_order=in_order
+        )
         for parts in others:
             left = near - len(rows.near)
             maker = RowsMaker(device, info.vertices, left, weighted, len(parts))

@@ -58,7 +58,7 @@ from ..ranks.state import Ghosts
 from .contract import Contracted, PairSums, contract
 from .forests import NO_GROUPS, EdgeCounts, join_vertices
 from .intersect import Intersections
-from .marks import Marks, VertexPlaces, places_where
+from .marks import Marks, VertexPlaces, places_where, union
 from .saving import SavedSteps, Values, VectorSaving
 from .spill import no_pairs
 from .tally import How, Note, Pickers, PlacedRule, Tallies, Way
@@ -351,6 +351,10 @@ class Operations:
             return VertexPlaces(*(places_where(part != other_than) for part in parts))
         pairs = zip(parts, among, strict=True)
         return VertexPlaces(*(places[part[places] != other_than] for part, places in pairs))
+
+    def union(self, sets: Sequence[VertexPlaces | None]) -> VertexPlaces | None:
+        """Return the vertices of several sets, each once; None if one of the sets is None."""
+        return union(sets)
 
     def where_any(self, words: Vector, bits: np.uint64) -> VertexPlaces:
         """Return the vertices whose words have any of ``bits``."""

@@ -20,8 +20,10 @@ from .vectors import Counts, Vector, VectorType
 if TYPE_CHECKING:
     from ....kernels.gpu_programs.ranks import Ranks
     from ....kernels.gpu_programs.rows import ProgramGraph
-    from ....kernels.pieces.operators import AnySum
+    from ....kernels.pieces.operators import AnySum, MostCommon, ScaledWeights, Spread, UnitAmounts
+    from ..ranks.edges import Rows
     from .forests import EdgeCounts
+    from .marks import VertexPlaces
     from .saving import SavedSteps, Saving
 
 Tell = Callable[[int, int, str], None]
@@ -51,24 +53,54 @@ class ProgramResult(NamedTuple):
 
 
 class EdgeOperations(Protocol):
-    """The operations that every engine has, devices too. What they do is said at ``Operations``.
+    """The operations that one device has, too. What they do is said at ``Operations``.
 
     On a device vectors are whole arrays there, so a function of slices is called once; it must use
-    words that NumPy's arrays and CuPy's both know.
+    words that NumPy's arrays and CuPy's both know. Places stand there, too, in any order.
     """
 
+    @property
+    def directed(self) -> bool: ...
     def vector(self, kind: VectorType, value: Any = 0) -> Vector: ...
     def each(
-        self, function: Callable[..., None], *vectors: Vector, reads: Sequence[Vector] = ()
+        self,
+        function: Callable[..., None],
+        *vectors: Vector,
+        reads: Sequence[Vector] = (),
+        places: VertexPlaces | None = None,
     ) -> None: ...
     def sum_each(
-        self, function: Callable[..., Any], *vectors: Vector, reads: Sequence[Vector] = ()
+        self,
+        function: Callable[..., Any],
+        *vectors: Vector,
+        reads: Sequence[Vector] = (),
+        places: VertexPlaces | None = None,
     ) -> NDArray[np.float64]: ...
     def max_each(
-        self, function: Callable[..., Any], *vectors: Vector, reads: Sequence[Vector] = ()
+        self,
+        function: Callable[..., Any],
+        *vectors: Vector,
+        reads: Sequence[Vector] = (),
+        places: VertexPlaces | None = None,
     ) -> NDArray[np.float64]: ...
+    def where(
+        self, values: Vector, other_than: Any = 0, among: VertexPlaces | None = None
+    ) -> VertexPlaces: ...
+    def union(self, sets: Sequence[VertexPlaces | None]) -> VertexPlaces | None: ...
+    def id_order(self) -> NDArray[np.uint32]: ...
+    def put(self, into: Vector, vertices: NDArray[np.uint32], values: NDArray) -> VertexPlaces: ...
+    def put_numbers(self, into: Vector, order: NDArray[np.uint32] | None = None) -> None: ...
+    def rows_along(self, along: bool) -> Rows | None: ...
+    def note(self, edges: int) -> None: ...
     def degrees(self, along: bool = True) -> Vector: ...
     def gather(self, operator: AnySum, x: Vector, y: Vector, along: bool = True) -> None: ...
+    def spread(
+        self, operator: Spread, x: Vector, y: Vector, along: bool, places: VertexPlaces
+    ) -> VertexPlaces | None: ...
+    def tally(
+        self, rule: MostCommon, amounts: UnitAmounts | ScaledWeights, x: Vector, y: Vector
+    ) -> None: ...
+    def join(self) -> NDArray[np.uint32]: ...
     def edge_counts(self) -> EdgeCounts: ...
     def load(self, values: Mapping[str, Vector]) -> SavedSteps | None: ...
     def due(self) -> bool: ...

@@ -34,6 +34,7 @@ from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, edges_of, graphs, store_options
 from support.marks import mostly_nightly, mostly_slow, nightly, slow
 from support.programs import run_program, stored
+from support.wanted import wanted_cores
 
 _WORDS = VectorType(np.uint64, ghosts=True)
 
@@ -123,13 +124,6 @@ def test_the_union_of_places():
 
 
 # Core numbers
-
-
-def wanted_cores(store: Store) -> tuple[np.ndarray, int]:
-    """Return the core numbers and the number of rounds by the definition, by global id."""
-    u, v = edges_of(store)
-    once = np.ones(len(u), np.bool_) if store.info.directed else u < v
-    return reference.cores(u[once], v[once], store.info.vertices)
 
 
 def check_cores(store: Store, folder: Path, **how: Any) -> None:
@@ -270,11 +264,3 @@ def test_the_kernel_and_operations_go_on_from_each_other(
     saved = Checkpoint(tmp_path / "saved", 1000, "this", loaded=done.append)
     check_cores(store, tmp_path / "rest", on_disk=then_on_disk, checkpoint=saved)
     assert 0 < done[0] < 25
-
-
-def test_gpus_are_not_used(edge_list, tmp_path):
-    """A command for a GPU runs on the CPU, and says so."""
-    edges = edge_list([1, 2], [2, 3])
-    outcome = delegraph.cores(edges, output=tmp_path / "out", device="cuda")
-    assert outcome.notes == ("cores does not run on GPUs: used the CPU",)
-    assert outcome.record["device"] == "cpu"

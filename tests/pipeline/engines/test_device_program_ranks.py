@@ -45,6 +45,7 @@ from delegraph.pipeline.algorithms.betweenness import BetweennessProgram
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits
 from delegraph.pipeline.algorithms.bfs_together import NearestSourceProgram
 from delegraph.pipeline.algorithms.components import ComponentsProgram
+from delegraph.pipeline.algorithms.cores import CoresProgram
 from delegraph.pipeline.algorithms.iterations import Stop
 from delegraph.pipeline.algorithms.katz import KatzProgram
 from delegraph.pipeline.algorithms.many_sources import DistanceSumsProgram
@@ -74,6 +75,7 @@ from support.scores import PROGRAMS as SCORES
 from support.scores import check_scores, chosen_alpha, scores_program
 from support.searches import check_distances, check_nearest, check_sums
 from support.standing import standing
+from support.wanted import wanted_cores
 
 LAYOUTS: dict[str, dict[str, Any]] = {
     "delegates": {"partitions": 4, "threshold": 6},
@@ -233,6 +235,14 @@ def check_all_degrees(store: Store, devices: Sequence[Device], ranks: int, kind:
         assert (record["sent"] > 0) == (ranks > 1)
 
 
+def check_cores(store: Store, devices: Sequence[Device], ranks: int, kind: str = "threads") -> None:
+    wanted, rounds = wanted_cores(store)
+    results = run(store, CoresProgram(), devices, ranks, kind)
+    assert np.array_equal(columns(results)["core"], wanted)
+    assert results[0].record["rounds"] == rounds
+    assert (results[0].record["sent"] > 0) == (ranks > 1)
+
+
 def check_sources(store: Store, devices: Sequence[Device], ranks: int, kind: str) -> None:
     u, v = edges_of(store)
     n = store.info.vertices
@@ -340,6 +350,13 @@ def check_going_on(store: Store, program: Program, devices: Sequence[Device], fo
                 np.testing.assert_allclose(column_values[name], values, rtol=1e-12)
 
 
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", ["two components", "hubs"])
+def test_cores(device, tmp_path, shape, layout, directed):
+    check_cores(make(tmp_path, shape, "ties", directed, layout), [device], 3)
+
+
 def test_telling_of_forests(device, tmp_path, monkeypatch):
     check_telling_of_forests([device], tmp_path, monkeypatch)
 
@@ -398,6 +415,7 @@ def test_two_devices(two_devices, tmp_path, monkeypatch, layout, direct):
     store = make(tmp_path, "hubs", "ties", True, layout)
     with counting_steps(monkeypatch, direct):
         check_all(store, two_devices, 2, "nccl on GPUs")
+    check_cores(store, two_devices, 2, "nccl on GPUs")
 
 
 STANDS: dict[str, Callable[[int, int], Cuts | Tiling]] = {
@@ -441,6 +459,7 @@ SHARED: dict[str, Callable[[Store], SharedProgram]] = {
     "sssp": lambda store: program_of(store, 0),
     "hits": lambda store: scores_program("hits", store, 3),
     "degree": degree_program,
+    "cores": lambda store: CoresProgram(),
 }
 
 
@@ -563,6 +582,12 @@ def test_every_program_emulated(emulated, tmp_path, monkeypatch, shape, layout):
 def test_eight_devices_emulated(eight_emulated, tmp_path, layout):
     store = make(tmp_path, "hubs", "ties", True, layout, partitions=8)
     check_all(store, eight_emulated, 8, "nccl")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("directed", [False, True])
+def test_cores_emulated(emulated, tmp_path, directed):
+    check_cores(make(tmp_path, "two components", "ties", directed, "delegates"), emulated, 3)
 
 
 @pytest.mark.nightly

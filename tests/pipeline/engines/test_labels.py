@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import delegraph
-from delegraph.kernels import reference
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.pieces import tally as kernels
 from delegraph.partition.store.edge_stream import run_bytes
@@ -24,40 +23,17 @@ from delegraph.pipeline.engines.operations import tally
 from delegraph.pipeline.engines.operations.operations import Operations
 from delegraph.pipeline.engines.operations.program import counts_of
 from delegraph.pipeline.engines.ranks.search import load_rank
-from delegraph.pipeline.questions.labels import weight_scale
 from delegraph.pipeline.ranks.communicator import SingleCommunicator
 from delegraph.pipeline.results.checkpoint import Checkpoint
-from support.graphs import SHAPES, edges_of, graphs, random_edges, store_options
+from support.graphs import SHAPES, graphs, random_edges, store_options
 from support.marks import mostly_slow, slow
-from support.paths import entries_of
 from support.programs import run_program, stored
-
-WEIGHTS = {
-    "floats": lambda rng, m: rng.random(m).astype(np.float32),
-    "ties": lambda rng, m: rng.integers(0, 3, m),
-    "great": lambda rng, m: rng.integers(1 << 31, 1 << 32, m),
-    "far apart": lambda rng, m: np.float32(2) ** rng.integers(-100, 100, m),
-    "nothing": lambda rng, m: np.zeros(m, np.int64),
-}
+from support.wanted import LABEL_WEIGHTS as WEIGHTS
+from support.wanted import wanted_labels
 
 
 def program_of(store: Store, iterations: int = 5) -> LabelsProgram:
     return Labels(iterations).planned(store.info)
-
-
-def wanted_labels(store: Store, iterations: int = 5) -> np.ndarray:
-    """Return the labels by the definition, by global id, as global ids."""
-    order, amounts = store.id_order(Team(1)), None
-    number = np.argsort(order)
-    if store.info.weights is None:
-        u, v = edges_of(store)
-    else:
-        u, v, weight = entries_of(store)
-        floats = store.info.weights.kind == "float32"
-        scale = weight_scale(float(weight.max(initial=0)), len(order), floats)
-        amounts = np.rint(weight.astype(np.float64) * scale).astype(np.int64)
-    label = reference.label_propagation(number[u], number[v], len(order), iterations, amounts)
-    return order[label[number]]
 
 
 def check(store: Store, folder: Path, ranks: int = 1, on_disk: bool = False, **options) -> None:

@@ -20,7 +20,7 @@ import delegraph
 from delegraph.kernels import reference
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms import strong
-from delegraph.pipeline.algorithms.strong import StrongProgram
+from delegraph.pipeline.algorithms.strong import CondensationProgram, StrongProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations import operations as host
 from delegraph.pipeline.ranks.communicator import RankError
@@ -28,18 +28,12 @@ from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, edges_of, graphs, store_options
 from support.marks import mostly_nightly, mostly_slow, nightly
 from support.programs import run_program, stored
-
-
-def least_of(component: np.ndarray) -> np.ndarray:
-    """Return the least vertex of each vertex's component."""
-    least = np.full(len(component), len(component))
-    np.minimum.at(least, component, np.arange(len(component)))
-    return least[component]
+from support.wanted import least_of
 
 
 def check(store: Store, folder: Path, **how: Any) -> int:
     """Check the components of a store by the definition. Returns the number of rounds."""
-    program = StrongProgram(condense=True)
+    program = CondensationProgram()
     columns, results = run_program(store, program, folder, extra_bytes=1 << 30, **how)
     u, v = edges_of(store)
     wanted = reference.strong_components(u, v, store.info.vertices)

@@ -50,6 +50,10 @@ class Array(np.ndarray):
     def data(self) -> Any:  # pyright: ignore
         return SimpleNamespace(ptr=self.ctypes.data)
 
+    def __array_function__(self, *call: Any) -> Any:
+        """Give what a function of NumPy gives as memory of the device, as CuPy does."""
+        return _on_device(super().__array_function__(*call))
+
     def get(self, out: np.ndarray | None = None) -> np.ndarray:
         if out is None:
             return np.array(self, copy=True, subok=False)

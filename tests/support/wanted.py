@@ -1,0 +1,50 @@
+"""Answers by the definitions (kernels/reference.py), by global id, for tests of several engines."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.kernels import reference
+from delegraph.kernels.base.team import Team
+from delegraph.partition.store.store import Store
+from delegraph.pipeline.questions.labels import weight_scale
+
+from .graphs import edges_of
+from .paths import entries_of
+
+LABEL_WEIGHTS = {
+    "floats": lambda rng, m: rng.random(m).astype(np.float32),
+    "ties": lambda rng, m: rng.integers(0, 3, m),
+    "great": lambda rng, m: rng.integers(1 << 31, 1 << 32, m),
+    "far apart": lambda rng, m: np.float32(2) ** rng.integers(-100, 100, m),
+    "nothing": lambda rng, m: np.zeros(m, np.int64),
+}
+
+
+def wanted_cores(store: Store) -> tuple[np.ndarray, int]:
+    """Return the core numbers and the number of rounds by the definition, by global id."""
+    u, v = edges_of(store)
+    once = np.ones(len(u), np.bool_) if store.info.directed else u < v
+    return reference.cores(u[once], v[once], store.info.vertices)
+
+
+def wanted_labels(store: Store, iterations: int = 5) -> np.ndarray:
+    """Return the labels by the definition, by global id, as global ids."""
+    order, amounts = store.id_order(Team(1)), None
+    number = np.argsort(order)
+    if store.info.weights is None:
+        u, v = edges_of(store)
+    else:
+        u, v, weight = entries_of(store)
+        floats = store.info.weights.kind == "float32"
+        scale = weight_scale(float(weight.max(initial=0)), len(order), floats)
+        amounts = np.rint(weight.astype(np.float64) * scale).astype(np.int64)
+    label = reference.label_propagation(number[u], number[v], len(order), iterations, amounts)
+    return order[label[number]]
+
+
+def least_of(component: np.ndarray) -> np.ndarray:
+    """Return the least vertex of each vertex's component."""
+    least = np.full(len(component), len(component))
+    np.minimum.at(least, component, np.arange(len(component)))
+    return least[component]
