@@ -261,7 +261,7 @@ class _Search:
 
     def ties(self) -> list[tuple[int, int, float]]:
         """Return, on rank 0, which of the LARGEST communities edges join: vertices that name them,
-        and the sum of the edges' weights, or their number. None if the graph between communities
+        and the sum of the edges' weights, or their number. Empty if the graph between communities
         does not fit memory.
         """
         if self._last is None:
