@@ -169,6 +169,7 @@ def test_a_path_is_read_block_by_block(tmp_path, monkeypatch):
     graph = streamed(store)
     rows = graph.adjacencies[0].rows
     assert isinstance(rows, RowsOnDisk)
+    assert isinstance(rows.stream, edge_stream.EdgeStream)
     result = stream_search(graph, 0, TEAM, direction=DIRECTIONS["push"])
     assert result.supersteps.depth == 999
     assert rows.stream.blocks > 30

@@ -26,6 +26,7 @@ from delegraph.kernels.pieces.pull import pull_piece
 from delegraph.kernels.pieces.push import push_piece
 from delegraph.partition.disk import files
 from delegraph.partition.disk.memory import parse_bytes
+from delegraph.partition.store.edge_stream import EdgeStream
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.manifest import targets_file
 from delegraph.partition.store.store import Store, open_store
@@ -330,6 +331,7 @@ def arrays_of(graph: RankGraph) -> Sequence[np.ndarray]:
     for adjacency in graph.adjacencies:
         rows = adjacency.rows
         assert isinstance(rows, RowsOnDisk)
+        assert isinstance(rows.stream, EdgeStream)
         state += [rows.offsets, rows.stream.page_starts, rows.stream._verified, *rows.buffers]
     assert not graph.every_ghost
     for part in graph.vertex_states:
