@@ -51,8 +51,12 @@ class Array(np.ndarray):
         return SimpleNamespace(ptr=self.ctypes.data)
 
     def __array_function__(self, *call: Any) -> Any:
-        """Give what a function of NumPy gives as memory of the device, as CuPy does."""
-        return _on_device(super().__array_function__(*call))
+        """Give what a function of NumPy makes as memory of the device, as CuPy does. Views of arrays
+        stay what they are.
+        """
+        found = super().__array_function__(*call)
+        is_view = isinstance(found, Array) and found.base is not None
+        return found if is_view else _on_device(found)
 
     def get(self, out: np.ndarray | None = None) -> np.ndarray:
         if out is None:
