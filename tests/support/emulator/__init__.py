@@ -51,8 +51,8 @@ class Array(np.ndarray):
         return SimpleNamespace(ptr=self.ctypes.data)
 
     def __array_function__(self, *call: Any) -> Any:
-        """Give what a function of NumPy makes as memory of the device, as CuPy does. Views of arrays
-        stay what they are.
+        """Give what a function of NumPy makes as memory of the device, as CuPy does. Views stay
+        what they are.
         """
         found = super().__array_function__(*call)
         is_view = isinstance(found, Array) and found.base is not None
