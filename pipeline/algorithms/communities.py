@@ -193,8 +193,8 @@ class _Search:
     def _load(self) -> None:
         """Go on from what was saved, if anything was."""
         facts, n = self._operations.saved_facts(), len(self.partition)
-        is_known = facts is not None and isinstance(facts[-1], dict)  # else of an older version
-        sizes = n, n, n, n, facts[-1]["entries"] if is_known else 0
+        is_ours = facts and isinstance(facts[-1], dict)  # and not of an older version
+        sizes = n, n, n, n, facts[-1]["entries"] if facts and is_ours else 0
         types = np.uint32, np.uint32, np.uint32, np.uint8, np.uint32
         names = "above", "label", "refined", "marks", "hierarchy"
         arrays = {name: np.zeros(*how) for name, *how in zip(names, sizes, types, strict=True)}
