@@ -23,6 +23,7 @@ from delegraph.pipeline.engines.operations import intersect
 from delegraph.pipeline.judging import clustering as judging
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.checkpoints import CutOff
 from support.graphs import edges_of, graphs, random_edges, store_options
 from support.marks import mostly_nightly, nightly, slow
 from support.programs import run_program, stored
@@ -95,18 +96,6 @@ def test_targets_that_share_a_slot(edge_list):
     assert set(result["triangles"].to_pylist()) == {1}
     assert set(result["clustering"].to_pylist()) == {1.0}
     assert result.record["clustering"]["triangles"] == 1 << 16
-
-
-class CutOff(Checkpoint):
-    """A checkpoint that ends its run after the second save, as a signal does."""
-
-    saves = 0
-
-    def save_state(self, *state, **others) -> None:
-        super().save_state(*state, **others)
-        self.saves += 1
-        if self.saves == 2:
-            raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("layout", mostly_nightly(["delegate", "2d", "1d"], "delegate"))

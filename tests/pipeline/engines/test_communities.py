@@ -36,7 +36,7 @@ from delegraph.pipeline.algorithms.hierarchy import columns_of
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations import contract, spill, tally
 from delegraph.pipeline.ranks.communicator import RankError
-from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.checkpoints import CutOff
 from support.graphs import edges_of, graphs, random_edges, store_options
 from support.marks import mostly_slow, slow
 from support.paths import entries_of
@@ -192,14 +192,6 @@ def test_each_round_on_each_engine(tmp_path, method, name):
         check(store, below, folder / "below", ranks, on_disk)
 
 
-class CutOff(Checkpoint):
-    """A checkpoint that cuts the run off at its first save."""
-
-    def save_state(self, *state: Any, **others: Any) -> None:
-        super().save_state(*state, **others)
-        raise KeyboardInterrupt
-
-
 def test_each_round_goes_on_from_the_one_before(tmp_path):
     """A search that is cut off after each round of each level goes on, each time on another engine,
     to the same communities.
@@ -212,6 +204,7 @@ def test_each_round_goes_on_from_the_one_before(tmp_path):
     while not is_whole:
         ranks, on_disk = next(engines)
         checkpoint = CutOff(tmp_path / "saved", 0, "this")
+        checkpoint.left = 1
         try:
             run = store, question, tmp_path / str(cuts), ranks, on_disk
             check(*run, checkpoint=checkpoint)

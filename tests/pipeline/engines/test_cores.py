@@ -31,6 +31,7 @@ from delegraph.pipeline.engines.operations.program import ProgramResult, Tell
 from delegraph.pipeline.engines.operations.vectors import Counts, Vector, VectorType
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.checkpoints import CutOff
 from support.graphs import SHAPES, edges_of, graphs, store_options
 from support.marks import mostly_nightly, mostly_slow, nightly, slow
 from support.programs import run_program, stored
@@ -237,18 +238,6 @@ def test_the_vertices_of_a_core(edge_list, tmp_path, least):
 # Checkpoints
 
 
-class CutOff(Checkpoint):
-    """A checkpoint that cuts the run off at its third save."""
-
-    left = 3
-
-    def save_state(self, *state: Any, **others: Any) -> None:
-        super().save_state(*state, **others)
-        self.left -= 1
-        if not self.left:
-            raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("directed", [slow(False), True])
 @pytest.mark.parametrize("then_on_disk", [False, True])
 @pytest.mark.parametrize("on_disk", [False, True])
@@ -258,6 +247,7 @@ def test_the_kernel_and_operations_go_on_from_each_other(
     monkeypatch.setattr(cores, "_EDGES_AT_ONCE", 1)
     store = stored(tmp_path, np.arange(50), np.arange(1, 51), BuildOptions(directed=directed))
     cut = CutOff(tmp_path / "saved", 0, "this")
+    cut.left = 3
     with pytest.raises(RankError, match="KeyboardInterrupt"):
         run_program(store, CoresProgram(), tmp_path / "some", on_disk=on_disk, checkpoint=cut)
     done: list[int] = []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -29,8 +29,6 @@ from delegraph.pipeline.algorithms.labels import Labels
 from delegraph.pipeline.algorithms.strong import StrongProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device.operations import SharedOperationsProgram
-from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
-from delegraph.pipeline.engines.one_device.rows import StoreRowsOnDevice
 from delegraph.pipeline.engines.operations.operations import Calls
 from delegraph.pipeline.engines.operations.program import (
     DeviceProgram,
@@ -41,6 +39,8 @@ from delegraph.pipeline.engines.operations.program import (
 )
 from delegraph.pipeline.engines.operations.vectors import Counts, VectorType
 from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.checkpoints import CutOff
+from support.device_runs import ProgramRun, engine_of, run
 from support.graphs import SHAPES, edges_of, graphs, store_options
 from support.marks import mostly_nightly, mostly_slow, nightly, slow
 from support.programs import run_program, stored
@@ -63,28 +63,6 @@ def stores(tmp_path_factory) -> Stores:
         return stored(tmp_path_factory.mktemp("store"), src, dst, options, weight)
 
     return store_of
-
-
-class DeviceRun(NamedTuple):
-    columns: dict[str, np.ndarray]
-    record: dict[str, Any]
-    method: str
-
-
-def engine_of(store: Store, program: DeviceProgram, device: Device) -> DeviceProgramEngine:
-    return DeviceProgramEngine(StoreRowsOnDevice(store, None, device, 2), program, device)
-
-
-def run(
-    store: Store, program: DeviceProgram, device: Device, checkpoint: Checkpoint | None = None
-) -> DeviceRun:
-    engine = engine_of(store, program, device)
-    engine.load()
-    engine.compile()
-    result, method = engine.run(checkpoint, lambda *_: None), engine.method
-    engine.close()
-    columns = {name: np.asarray(values) for name, values in result.values.items()}
-    return DeviceRun(columns, result.record, method)
 
 
 # Spread
@@ -167,7 +145,7 @@ def check_spread(store: Store, device: Device, name: str, along: bool) -> int:
 
 @pytest.fixture(params=["usual", "push", "pull"])
 def way(request, monkeypatch) -> str:
-    """Whether words are pushed, pulled, or as it pays."""
+    """The way that words travel: pushed, pulled, or as it pays."""
     choose_way(monkeypatch, request.param)
     return request.param
 
@@ -300,7 +278,7 @@ def test_functions_that_are_not_traced(device):
 # Questions
 
 
-def check_cores(store: Store, device: Device, checkpoint: Checkpoint | None = None) -> DeviceRun:
+def check_cores(store: Store, device: Device, checkpoint: Checkpoint | None = None) -> ProgramRun:
     wanted, rounds = wanted_cores(store)
     found = run(store, CoresProgram(), device, checkpoint)
     assert (found.columns["core"] == wanted).all()
@@ -308,7 +286,7 @@ def check_cores(store: Store, device: Device, checkpoint: Checkpoint | None = No
     return found
 
 
-def check_strong(store: Store, device: Device, checkpoint: Checkpoint | None = None) -> DeviceRun:
+def check_strong(store: Store, device: Device, checkpoint: Checkpoint | None = None) -> ProgramRun:
     u, v = edges_of(store)
     find = reference.strong_components if store.info.directed else reference.components
     found = run(store, StrongProgram(), device, checkpoint)
@@ -316,7 +294,7 @@ def check_strong(store: Store, device: Device, checkpoint: Checkpoint | None = N
     return found
 
 
-def check_labels(store: Store, device: Device, checkpoint: Checkpoint | None = None) -> DeviceRun:
+def check_labels(store: Store, device: Device, checkpoint: Checkpoint | None = None) -> ProgramRun:
     found = run(store, Labels(5).planned(store.info), device, checkpoint)
     assert (found.columns["label"] == wanted_labels(store)).all()
     return found
@@ -413,18 +391,6 @@ def test_random_graphs(device, graph, options, kind, way):
 
 
 # Checkpoints
-
-
-class CutOff(Checkpoint):
-    """A checkpoint that cuts the run off at its second save."""
-
-    left = 2
-
-    def save_state(self, *state: Any, **others: Any) -> None:
-        super().save_state(*state, **others)
-        self.left -= 1
-        if not self.left:
-            raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("first", ["cpu", "gpu"])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,10 +35,9 @@ from delegraph.pipeline.algorithms.components import ComponentsProgram
 from delegraph.pipeline.algorithms.many_sources import DistanceSumsProgram
 from delegraph.pipeline.algorithms.pagerank import PageRankProgram
 from delegraph.pipeline.build.prepare import BuildOptions
-from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
-from delegraph.pipeline.engines.one_device.rows import StoreRowsOnDevice
 from delegraph.pipeline.engines.operations.program import DeviceProgram, ProgramResult
 from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.device_runs import ProgramRun, engine_of, run
 from support.graphs import SHAPES, SMALL, edges_of, graphs
 from support.many_paths import layers, layers_beside_a_path
 from support.marks import drawn, mostly_slow, nightly, slow
@@ -69,35 +68,6 @@ def stores(tmp_path_factory) -> Stores:
         return stored(tmp_path_factory.mktemp("store"), src, dst, options, weight)
 
     return store_of
-
-
-class ProgramRun(NamedTuple):
-    """A program's result by an engine. columns: by name, in the order that the program gives."""
-
-    columns: dict[str, np.ndarray]
-    record: dict[str, Any]
-    method: str
-
-    @property
-    def values(self) -> np.ndarray:
-        """The values of the first column."""
-        return next(iter(self.columns.values()))
-
-
-def engine_of(store: Store, program: DeviceProgram, device: Device) -> DeviceProgramEngine:
-    return DeviceProgramEngine(StoreRowsOnDevice(store, None, device, 2), program, device)
-
-
-def run(
-    store: Store, program: DeviceProgram, device: Device, checkpoint: Checkpoint | None = None
-) -> ProgramRun:
-    engine = engine_of(store, program, device)
-    engine.load()
-    engine.compile()
-    result, method = engine.run(checkpoint, lambda *_: None), engine.method
-    engine.close()
-    columns = {name: np.asarray(value) for name, value in result.values.items()}
-    return ProgramRun(columns, result.record, method)
 
 
 def run_cut_off(

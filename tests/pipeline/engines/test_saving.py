@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +23,7 @@ from delegraph.pipeline.engines.operations import saving
 from delegraph.pipeline.engines.operations.program import Program
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.checkpoints import CutOff
 from support.graphs import random_edges
 from support.marks import drawn
 from support.programs import run_program, stored
@@ -58,20 +58,6 @@ LAYOUTS = {
     "2d": BuildOptions(partitions=4, layout="2d"),
     "1d": BuildOptions(partitions=4, layout="1d"),
 }
-
-
-class CutOff(Checkpoint):
-    """A checkpoint that ends its run after the second save, as a signal does."""
-
-    left = 2
-    done = 0
-
-    def save_state(self, done: int, *state: Any, **others: Any) -> None:
-        super().save_state(done, *state, **others)
-        self.left -= 1
-        if not self.left:
-            self.done = done
-            raise KeyboardInterrupt
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations import operations as host
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.checkpoints import CutOff
 from support.graphs import SHAPES, edges_of, graphs, store_options
 from support.marks import mostly_nightly, mostly_slow, nightly
 from support.programs import run_program, stored
@@ -206,18 +207,6 @@ def test_a_condensation_of_an_undirected_graph(edge_list, tmp_path):
 
 
 # Checkpoints
-
-
-class CutOff(Checkpoint):
-    """A checkpoint that cuts the run off at a save."""
-
-    left = 3
-
-    def save_state(self, *state: Any, **others: Any) -> None:
-        super().save_state(*state, **others)
-        self.left -= 1
-        if not self.left:
-            raise KeyboardInterrupt
 
 
 PLACES = {"kernel": {}, "disk": {"on_disk": True}, "ranks": {"ranks": 3}}
