@@ -20,7 +20,7 @@ edge.
 """
 
 PUSHED_FOR_SUMMED = 2
-"""The same number for a pull of sums, which passes every edge."""
+"""Number of edges that a pull of sums, which passes every edge, passes in that time."""
 
 ALL_FOR_LISTED = 8
 """Number of values that are visited in order in the time that one is picked by a list of places."""

@@ -56,8 +56,8 @@ class TracingError(Exception):
 
 
 class _Trace:
-    """What a function does with an element: statements in C++. sums: the number of sums. masks:
-    variables that must stay, as they have chosen elements.
+    """Statements in C++ that do with an element what a function does. sums: the number of sums.
+    masks: variables that must stay, as they have chosen elements.
     """
 
     def __init__(self) -> None:

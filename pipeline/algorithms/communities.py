@@ -21,7 +21,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.operators import (
     AmountsWithin,
     BestGain,
@@ -57,7 +56,7 @@ from ..results.columns import Column
 from ..results.findings import SIZE
 from ..results.names import Names, ids_at
 from ..results.result import Option
-from .hierarchy import ARRAYS, Hierarchy, columns_of, hierarchy_bytes
+from .hierarchy import ARRAYS, Hierarchy, columns_of, hierarchy_bytes, least_of_each
 from .levels import (
     LABELS,
     NUMBERS,
@@ -194,10 +193,14 @@ class _Search:
         """Go on from what was saved, if anything was."""
         facts, n = self._operations.saved_facts(), len(self.partition)
         is_ours = facts and isinstance(facts[-1], dict)  # and not of an older version
-        sizes = n, n, n, n, facts[-1]["entries"] if facts and is_ours else 0
-        types = np.uint32, np.uint32, np.uint32, np.uint8, np.uint32
-        names = "above", "label", "refined", "marks", "hierarchy"
-        arrays = {name: np.zeros(*how) for name, *how in zip(names, sizes, types, strict=True)}
+        entries = facts[-1]["entries"] if facts and is_ours else 0
+        arrays = {
+            "above": np.zeros(n, np.uint32),
+            "label": np.zeros(n, np.uint32),
+            "refined": np.zeros(n, np.uint32),
+            "marks": np.zeros(n, np.uint8),
+            "hierarchy": np.zeros(entries, np.uint32),
+        }
         saved = self._operations.load(arrays)
         if saved is None:
             return
@@ -272,8 +275,8 @@ class _Search:
         label = self.partition if level is self._ground else level.label
         number, labels = _numbered(label)
         community = number[above]
-        names, sizes = np.full(labels, UNREACHED, np.uint32), np.bincount(community)
-        np.minimum.at(names, community, np.arange(len(above), dtype=np.uint32))
+        names = least_of_each(community, np.arange(len(above), dtype=np.uint32), labels)
+        sizes = np.bincount(community)
         largest = np.lexsort([names, -sizes])[:LARGEST].tolist()
         contracted = level.contract(number, labels)
         if not isinstance(contracted, MemoryLevel):

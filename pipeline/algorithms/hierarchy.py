@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.base.graph import UNREACHED
 from ..engines.operations.vectors import Counts
 from ..questions.communities import LEVELS
 from ..results.columns import Column
@@ -96,16 +97,25 @@ class Hierarchy:
         """
         least, vertices = np.arange(len(order), dtype=np.uint32), []
         for above, groups in zip(self.group_above, self._groups, strict=True):
-            names = np.full(groups, len(order), np.uint32)
-            np.minimum.at(names, above, least)
-            vertices.append(order[names])
-            least = names
+            least = least_of_each(above, least, groups)
+            vertices.append(order[least])
         group_above = list(self.group_above)
         if group_above:
             group_above[0] = np.empty_like(order)
             group_above[0][order] = self.group_above[0]
         found = np.array(self._groups, np.int64), _joined(group_above), _joined(vertices)
         return dict(zip(ARRAYS, found, strict=True))
+
+
+def least_of_each(
+    group: NDArray[np.uint32], values: NDArray[np.uint32], groups: int
+) -> NDArray[np.uint32]:
+    """Return the least value in each group; UNREACHED for a group without any. group: that of each
+    value. groups: how many there are.
+    """
+    least = np.full(groups, UNREACHED, np.uint32)
+    np.minimum.at(least, group, values)
+    return least
 
 
 def _joined(arrays: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:

@@ -51,6 +51,7 @@ from ..engines.operations.vectors import Vector, VectorType
 from ..engines.ranks.edges import Rows, RowsOnDisk
 from ..engines.ranks.graph import graph_of_rows
 from ..ranks.communicator import SingleCommunicator
+from .hierarchy import least_of_each
 
 NUMBERS = VectorType(np.uint32)
 LABELS = VectorType(np.uint32, ghosts=True)
@@ -242,8 +243,8 @@ class Level(ABC):
 
 
 class Contractions(NamedTuple):
-    """What contractions have in common. ground: the operations of level 0. spill: for the files of
-    levels on disk.
+    """The contractions of a run. ground: the operations of level 0. spill: for the files of levels
+    on disk.
     """
 
     ground: Operations
@@ -624,9 +625,8 @@ def named_by_least(label: NDArray[np.uint32]) -> NDArray[np.uint32]:
     >>> named_by_least(np.array([4, 1, 4, 1, 1], np.uint32))
     array([0, 1, 0, 1, 1], dtype=uint32)
     """
-    names = np.full(int(label.max(initial=0)) + 1, UNREACHED, np.uint32)
-    np.minimum.at(names, label, np.arange(len(label), dtype=np.uint32))
-    return names[label]
+    places = np.arange(len(label), dtype=np.uint32)
+    return least_of_each(label, places, int(label.max(initial=0)) + 1)[label]
 
 
 def _all(numbers: Any, marks: Any) -> Any:

@@ -91,8 +91,8 @@ def validate_communities(graph: JudgedEdges, result: Result, connected: bool) ->
 
 
 class _Groups:
-    """What is checked of communities and of other groups of vertices, which are named by vertices.
-    wrong: what is told of qualities that are not what the run has measured.
+    """Checks of communities and of other groups of vertices, which are named by vertices. wrong:
+    what is told of qualities that are not what the run has measured.
     """
 
     def __init__(self, graph: JudgedEdges, result: Result) -> None:
@@ -119,13 +119,31 @@ class _Groups:
 
     def check_quality(self, name: str, group: NDArray[np.uint32]) -> float | None:
         """Return the quality of groups. name: under which the run has told it."""
-        given = self._graph, group, self.objective, self._resolution, self._by_weights
-        quality, told = _quality(*given), self.measured.get(name)
+        quality, told = self._quality(group), self.measured.get(name)
         if told is not None and not _is_close(quality, told):
             counted = "none" if quality is None else f"{quality:.9g}"
             of_level = "" if name == "quality" else f"{name}: "
             self.wrong.append(f"{of_level}{counted}, not {told:.9g}")
         return quality
+
+    def _quality(self, group: NDArray[np.uint32]) -> float | None:
+        """Return the modularity of groups, or their value by the constant Potts model."""
+        graph, by_weights = self._graph, self._by_weights
+        batches = graph.weighted_batches if by_weights else graph.batches
+        assert batches is not None
+        inside, strength = 0.0, np.zeros(graph.places)
+        for sources, targets, *weights in batches():
+            weight = weights[0] if by_weights else np.ones(len(sources))
+            inside += float(weight[group[sources] == group[targets]].sum())
+            strength += np.bincount(sources, weight, graph.places)
+        if self.objective == "cpm":
+            sizes = np.bincount(group[graph.names.index]).astype(np.float64)
+            return inside / 2 - self._resolution * float((sizes * (sizes - 1)).sum()) / 2
+        total = float(strength.sum())
+        if not total:
+            return None
+        totals = np.bincount(group, strength)
+        return inside / total - self._resolution * float(((totals / total) ** 2).sum())
 
     def best_move(self, community: NDArray[np.uint32]) -> Move | None:
         """Return the single move to a neighbour's community that raises the quality most; None if
@@ -152,31 +170,6 @@ def _is_close(quality: float | None, told: float) -> bool:
     if quality is None:
         return False
     return math.isclose(quality, told, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
-
-
-def _quality(
-    graph: JudgedEdges,
-    community: NDArray[np.uint32],
-    objective: str,
-    resolution: float,
-    by_weights: bool,
-) -> float | None:
-    """Return the modularity of communities, or their value by the constant Potts model."""
-    batches = graph.weighted_batches if by_weights else graph.batches
-    assert batches is not None
-    inside, strength = 0.0, np.zeros(graph.places)
-    for sources, targets, *weights in batches():
-        weight = weights[0] if by_weights else np.ones(len(sources))
-        inside += float(weight[community[sources] == community[targets]].sum())
-        strength += np.bincount(sources, weight, graph.places)
-    if objective == "cpm":
-        sizes = np.bincount(community[graph.names.index]).astype(np.float64)
-        return inside / 2 - resolution * float((sizes * (sizes - 1)).sum()) / 2
-    total = float(strength.sum())
-    if not total:
-        return None
-    totals = np.bincount(community, strength)
-    return inside / total - resolution * float(((totals / total) ** 2).sum())
 
 
 def _judge(connected: bool) -> Judge:

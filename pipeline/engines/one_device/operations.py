@@ -359,8 +359,8 @@ class OperationsProgram(ABC):
 
 
 class SharedOperationsProgram(OperationsProgram):
-    """The same of operations that several devices have, too: degrees, gather, spread, and those of
-    vertices.
+    """An OperationsProgram of operations that several devices have, too: degrees, gather, spread,
+    and those of vertices.
     """
 
     def exchange_bytes(self, vertices: int) -> int:

@@ -1,4 +1,4 @@
-"""What of a contraction does not fit memory: runs of pairs, and the rows that they make, in files.
+"""Files of a contraction that does not fit memory: runs of pairs, and the rows that they make.
 
 A run has distinct pairs by rising key. Runs are merged by *shares*: the next pairs of all runs are
 read, and those up to the least of the last keys are sorted together and added up. If there are many
