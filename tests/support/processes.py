@@ -23,6 +23,18 @@ def command(*args) -> list[str]:
     return [sys.executable, "-m", "delegraph", *map(str, args)]
 
 
+def printed_alone(code: str, *arguments: object) -> str:
+    """Run Python code in a process of its own, and return what it prints.
+
+    What a process holds counts against its memory limit, and that of a test's process grows with
+    the tests that ran before.
+    """
+    line = [sys.executable, "-c", code, *map(str, arguments)]
+    run = subprocess.run(line, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
 KILLED_BEFORE_THE_RECORD = (
     "import os, signal; from delegraph.partition.disk import outputs, work; "
     "work.publish = lambda *args: (outputs.publish(*args), os.kill(os.getpid(), 9)); "
