@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gc
+import hashlib
 import itertools
 import os
 import pickle
@@ -28,6 +29,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -84,10 +86,33 @@ repeat.
 """
 
 
+_SHARED_FOLDERS = tuple(str(Path(__file__).parents[1] / name) for name in ("base", "pieces"))
+
+
+@cache
+def stamp_of(*folders: str) -> str:
+    """Return a digest that changes whenever a Python file in one of some folders does: of names,
+    times and sizes. A kernel may contain code of any of these files.
+    """
+    files = [
+        (entry.name, entry.stat().st_mtime_ns, entry.stat().st_size)
+        for folder in folders
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)
+        if entry.name.endswith(".py")
+    ]
+    return hashlib.sha256(repr(files).encode()).hexdigest()
+
+
 class _Cache(FunctionCache):
     """Numba's cache of a function. If a file of the cache is damaged in any way, the user is told,
     and the function is compiled again.
     """
+
+    def __init__(self, function: Callable) -> None:
+        super().__init__(function)
+        # Numba's own stamp is of the function's file alone, which may contain code of others.
+        source = function.__code__.co_filename
+        self._cache_file._source_stamp = stamp_of(os.path.dirname(source), *_SHARED_FOLDERS)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         # Numba's own first imports all that it knows to compile, which takes longer than to load

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.bitmap import contains, mask
-from ..base.compiled import compiled, f64s, i64, i64s, kernel, u32s, u64s
+from ..base.compiled import compiled, f64s, i64, i64s, kernel, u8s, u32s, u64s
 from ..base.intrinsics import fetch_or
 from ..base.numbering import NUMBERING, is_identity, renumber
 from ..base.turns import come, take
 from .operators import (
+    BYTE_OR,
     INTEGER_SUM,
     MIN,
     OR,
@@ -160,6 +161,7 @@ def _gather(operator, piece, first, last, x_places, x, y_places, y, cuts, slot):
 @kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
 @kernel(INTEGER_SUM, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
+@kernel(BYTE_OR, PIECE, NUMBERING, u8s, NUMBERING, u8s, i64s, u8s)
 @kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
 def gather_piece(operator, piece, x_places, x, y_places, y, rows, values):
     """Combine ``y[row]`` with ``x[target]`` of each edge of the row that is at hand.
@@ -198,6 +200,7 @@ def gather_turn(operator, piece, turn, x_places, x, y_places, y, rows, values):
 @kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
 @kernel(INTEGER_SUM, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
+@kernel(BYTE_OR, PIECE, NUMBERING, u8s, NUMBERING, u8s, i64s, u8s, i64s)
 @kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
 def gather_turns(operator, piece, x_places, x, y_places, y, rows, values, taken):
     """Gather along all edges, which are at hand, by several threads at once: see turns.py.
@@ -234,6 +237,7 @@ def gather_listed(operator, piece, queue, first, last, x_places, x, y_places, y)
 @kernel(WEIGHTED_SUM, f64s, i64s, f64s)
 @kernel(INTEGER_SUM, u64s, i64s, u64s)
 @kernel(OR, u64s, i64s, u64s)
+@kernel(BYTE_OR, u8s, i64s, u8s)
 @kernel(MIN, u64s, i64s, u64s)
 def join_cuts(operator, y, rows, values):
     """Combine rows that were cut, in the order of their parts. rows: places, -1 where there is
@@ -248,6 +252,7 @@ def join_cuts(operator, y, rows, values):
 @kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s)
 @kernel(INTEGER_SUM, PIECE, NUMBERING, u64s, NUMBERING, u64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s)
+@kernel(BYTE_OR, PIECE, NUMBERING, u8s, NUMBERING, u8s)
 @kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s)
 def scatter_piece(operator, piece, x_places, x, y_places, y):
     """Combine ``y[target]`` with ``x[row]`` for each edge at hand: ``gather_piece`` the other way.
@@ -281,6 +286,7 @@ def count_targets(piece, places, counts):
 
 @kernel(INTEGER_SUM, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
 @kernel(OR, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
+@kernel(BYTE_OR, PIECE, u32s, i64, i64, NUMBERING, u8s, NUMBERING, u8s, u64s)
 @kernel(MIN, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
 def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y, changed):
     """Push the values of rows along their edges at hand, on several pieces at once.

@@ -36,6 +36,13 @@ class Or(NamedTuple):
     full: np.uint64
 
 
+class ByteOr(NamedTuple):
+    """The union of bits, as ``Or``, of one byte a vertex."""
+
+    unit: np.uint8
+    full: np.uint8
+
+
 class WeightedSum(NamedTuple):
     """The sum of values times the weights of edges. floats: whether weights are floats."""
 
@@ -82,6 +89,7 @@ SUM = Struct(Sum, (types.float64,))
 WEIGHTED_SUM = Struct(WeightedSum, (types.float64, types.boolean))
 INTEGER_SUM = Struct(IntegerSum, (types.uint64,))
 OR = Struct(Or, (types.uint64, types.uint64))
+BYTE_OR = Struct(ByteOr, (types.uint8, types.uint8))
 MIN = Struct(Min, (types.uint64, types.uint64))
 LEAST_LEAVING = Struct(LeastLeaving, (types.uint64,))
 
@@ -126,10 +134,10 @@ class BestGain(NamedTuple):
 
     A gain is one fixed expression of 64-bit floats, so it is the same on every engine.
 
-    numbers: uint32, by place. All other arrays are by number, and labels are numbers. mine: uint32,
-    the community of each vertex. mass: uint64, of each vertex. totals: uint64, of each community.
-    parts, groups: uint32; empty, or a vertex joins only a community whose group is the vertex's
-    part.
+    numbers: uint32, by place; empty where places are numbers. All other arrays are by number, and
+    labels are numbers. mine: uint32, the community of each vertex. mass: uint64, of each vertex.
+    totals: uint64, of each community. parts, groups: uint32; empty, or a vertex joins only a
+    community whose group is the vertex's part.
     """
 
     factor: float
@@ -150,7 +158,7 @@ BEST_GAIN = Struct(BestGain, (types.float64, u32s, u32s, u64s, u64s, u32s, u32s)
 AnySum = Sum | WeightedSum
 Amounts = UnitAmounts | ScaledWeights | ListedAmounts
 Rule = MostCommon | BestGain
-Spread = IntegerSum | Or | Min
+Spread = IntegerSum | Or | ByteOr | Min
 """The operators whose values threads can combine at once, so that they can be pushed."""
 
 Operator = AnySum | Spread
@@ -167,6 +175,7 @@ FOLDS = {
     WeightedSum: np.add,
     IntegerSum: np.add,
     Or: np.bitwise_or,
+    ByteOr: np.bitwise_or,
     Min: np.minimum,
     LeastLeaving: np.minimum,
     AmountsWithin: np.add,
@@ -230,7 +239,7 @@ def prefers(rule: Any, place: Any, label: Any, total: Any, other: Any, other_tot
 
 @overload(combine)
 def _combine(operator, left, right):
-    if operator.instance_class is Or:
+    if operator.instance_class in (Or, ByteOr):
         return lambda operator, left, right: left | right
     if operator.instance_class in (Min, LeastLeaving):
         return lambda operator, left, right: min(left, right)
@@ -262,7 +271,7 @@ def _across(operator, here, there, weights, edge):
 
 @overload(finished)
 def _finished(operator, value):
-    if operator.instance_class is Or:
+    if operator.instance_class in (Or, ByteOr):
         return lambda operator, value: value & operator.full == operator.full
     if operator.instance_class is Min:
         return lambda operator, value: value == operator.full
@@ -321,7 +330,7 @@ def _gain(rule, number, mine, label, total):
 @overload(prefers)
 def _prefers(rule, place, label, total, other, other_total):
     def gains_more(rule, place, label, total, other, other_total):
-        number = rule.numbers[place]
+        number = rule.numbers[place] if rule.numbers.shape[0] else np.uint32(place)
         mine = rule.mine[number]
         gain = _gain(rule, number, mine, label, total)
         other_gain = _gain(rule, number, mine, other, other_total)

@@ -8,7 +8,9 @@ vertices far apart needs. Pages near each other form a run, which one call reads
 from __future__ import annotations
 
 import os
+import weakref
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -192,6 +194,8 @@ class FileStream:
     def __init__(self, path: Path, length: int, dtype: DTypeLike) -> None:
         self._path = path
         self._dtype = np.dtype(dtype)
+        self._descriptor: int | None = None
+        self._opening = Lock()
         pages = -(-length // PAGE_VALUES)
         self.page_starts = np.minimum(np.arange(pages + 1) * PAGE_VALUES, length)
 
@@ -220,14 +224,23 @@ class FileStream:
         start, stop = (int(self.page_starts[page]) for page in run[1:])
         data = buffer[: (stop - start) * self._dtype.itemsize]
         try:
-            with open(self._path, "rb", buffering=0) as file:
-                got = os.preadv(file.fileno(), [data], start * self._dtype.itemsize)
+            got = os.preadv(self._opened(), [data], start * self._dtype.itemsize)
         except OSError as error:
             raise_failure(self._path, error)
             raise lost(self._path) from error
         if got != len(data):
             raise lost(self._path)
         return start, data.view(self._dtype), len(data)
+
+    def _opened(self) -> int:
+        """Return a descriptor of the file, which stays open: to open it takes as long as to read
+        some pages.
+        """
+        with self._opening:
+            if self._descriptor is None:
+                self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+                weakref.finalize(self, os.close, self._descriptor)
+            return self._descriptor
 
 
 def _cut(pages: NDArray[np.int64], shard: NDArray, place: NDArray) -> list[PageRun]:

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from ...kernels.pieces.operators import (
     AmountsWithin,
     BestGain,
+    ByteOr,
     ListedAmounts,
-    Or,
     ScaledWeights,
     UnitAmounts,
 )
@@ -39,7 +39,7 @@ from ..engines.operations.contract import CONTRACTING, contraction_bytes
 from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import ProgramResult, Tell
 from ..engines.operations.spill import Spill
-from ..engines.operations.tally import tally_bytes
+from ..engines.operations.tally import tally_bytes, tallying_bytes
 from ..engines.operations.vectors import Counts, Vector, links_bytes, vectors_bytes
 from ..questions.communities import (
     ITERATIONS,
@@ -56,21 +56,12 @@ from ..results.columns import Column
 from ..results.findings import SIZE
 from ..results.names import Names, ids_at
 from ..results.result import Option
+from .contractions import ROOM, Contractions
 from .hierarchy import ARRAYS, Hierarchy, columns_of, hierarchy_bytes, least_of_each
-from .levels import (
-    LABELS,
-    NUMBERS,
-    ROOM,
-    TABLES_BYTES,
-    TURNS,
-    WORDS,
-    Contractions,
-    Level,
-    MemoryLevel,
-    SpreadLevel,
-    named_by_least,
-)
+from .levels import Level, named_by_least
+from .memory_level import TABLES_BYTES, MemoryLevel
 from .run import Answer
+from .spread_level import BITS, LABELS, NUMBERS, SUMS, TURNS, SpreadLevel
 
 MOST_ROUNDS = 100
 """The most rounds of moves on a level: without a bound, moves might never end."""
@@ -87,6 +78,21 @@ communities have settled, and now a few grow by swallowing the others.
 """
 
 _WEIGHT_BITS = 62
+
+_BY_NUMBER_BYTES = 3 * 4 + 2 * 8  # order, partition, label; mass, totals
+_JOINING_BYTES = 2 * 4 + 2 + 8  # parts, groups; alone, class; lists of those that join
+_VERTEX_BYTES = _BY_NUMBER_BYTES + 15 + _JOINING_BYTES
+"""Bytes that a vertex takes on level 0 at most, in vectors (15) and in other arrays."""
+
+_CONTRACTED_BYTES = _BY_NUMBER_BYTES + 2 * 4 + 4 + 8
+"""Bytes of these that are held while level 0 is contracted, and of the level above: labels and
+numbers, the vertex above, what is inside it.
+"""
+
+_LEFT_BYTES = 5 * 4
+"""Bytes of these that are held once level 0 is contracted: order, numbers, partition, label, and
+the vertex above.
+"""
 
 
 @dataclass(frozen=True)
@@ -178,12 +184,16 @@ class _Search:
         self, program: CommunitiesProgram, operations: Operations, tell: Tell, spill: Spill
     ) -> None:
         self._program, self._operations, self._tell = program, operations, tell
-        self._contractions = Contractions(operations, spill)
+        n = operations.graph.vertices
+        spare = (_VERTEX_BYTES - _LEFT_BYTES) * n
+        meanwhile = (_VERTEX_BYTES - _CONTRACTED_BYTES) * n + tallying_bytes(n)
+        meanwhile -= contraction_bytes()
+        self._contractions = Contractions(operations, spill, spare, meanwhile)
         self.order = operations.id_order()
         self._done, self._at, self.is_stable = 0, _Place(), False
         self.levels: list[LevelRecord] = []
         self.hierarchy = Hierarchy()
-        self._last: tuple[Level, NDArray[np.uint32]] | None = None
+        self._last: tuple[Level, NDArray[np.uint32] | None] | None = None
         self._saved: dict[str, NDArray] = {}
         self.partition = np.arange(operations.graph.vertices, dtype=np.uint32)
         self._load()
@@ -194,11 +204,12 @@ class _Search:
         facts, n = self._operations.saved_facts(), len(self.partition)
         is_ours = facts and isinstance(facts[-1], dict)  # and not of an older version
         entries = facts[-1]["entries"] if facts and is_ours else 0
+        vertices = (facts and is_ours and _Place(*facts[0]).vertices) or n
         arrays = {
             "above": np.zeros(n, np.uint32),
-            "label": np.zeros(n, np.uint32),
-            "refined": np.zeros(n, np.uint32),
-            "marks": np.zeros(n, np.uint8),
+            "label": np.zeros(vertices, np.uint32),
+            "refined": np.zeros(vertices, np.uint32),
+            "marks": np.zeros(vertices, np.uint8),
             "hierarchy": np.zeros(entries, np.uint32),
         }
         saved = self._operations.load(arrays)
@@ -206,9 +217,12 @@ class _Search:
             return
         at, self.levels, self.is_stable, hierarchy = saved.facts
         self._done, self._at, self._saved = saved.done, _Place(*at), arrays
-        self.hierarchy = Hierarchy.of(arrays["hierarchy"], n, hierarchy)
-        label = arrays["label"]
-        self.partition = named_by_least(label[arrays["above"]]) if self._at.level else label
+        self.hierarchy = Hierarchy.of(arrays.pop("hierarchy"), n, hierarchy)
+        if self._at.level:
+            self.partition = named_by_least(arrays["label"][arrays["above"]])
+        else:
+            self.partition = arrays.pop("label")
+            del arrays["above"]
 
     def run(self) -> None:
         most = self._program.iterations or MOST_ITERATIONS
@@ -220,31 +234,35 @@ class _Search:
 
     def _run_iteration(self) -> NDArray[np.uint32]:
         """Return the communities after one more iteration."""
-        iteration = self._at.iteration
-        partition, above = self.partition, np.arange(len(self.partition), dtype=np.uint32)
+        iteration, partition = self._at.iteration, self.partition
+        above: NDArray[np.uint32] | None = None  # at level 0, each vertex is its own
         level: Level | None = self._ground
         if self._at.level:
-            above, labels = self._saved["above"], self._at.vertices
-            level = self._contract(self._ground, above, labels)
+            above = self._saved.pop("above")
+            level = self._contract(self._ground, above, self._at.vertices)
             if level is not None:
-                level.begin(self._saved["label"][:labels])
+                level.begin(self._saved.pop("label"))
         else:
             self.hierarchy = Hierarchy()
+            if not len(self._ground.mass):
+                self._ground.mass = self._masses(self._ground)
             self._ground.begin(self.partition)
         if level is not None and self._at.phase == "move":
-            level.set_marks(self._saved["marks"][: level.count])
+            level.set_marks(self._saved["marks"])
         while level is not None:  # only rank 0 goes on beyond the graph itself
             started = time.perf_counter()
             self._move(level, above)
-            within = level.sums_within()
-            label = self._join(level, above, within) if self._program.refines else level.label
+            if self._program.refines:
+                within, label = level.begin_joining(), self._join(level, above)
+            else:
+                within, label = level.amount_within(), level.label
             self._saved = {}
             number, labels = _numbered(label)
             is_last = labels == level.count or self._at.level + 1 == self._program.max_levels
             if is_last and self._program.refines:
                 level.label = level.split()
             self._note_level(level, within, time.perf_counter() - started)
-            partition = level.label[above]
+            partition = level.label if above is None else level.label[above]
             if is_last:
                 self._last = level, above
                 break
@@ -254,7 +272,8 @@ class _Search:
             if self._program.hierarchy:
                 self.hierarchy.add(number, labels, self._quality_of_all(contracted))
             contracted.begin(_communities_above(level.label, number, labels))
-            above, level = number[above], contracted
+            above = number if above is None else number[above]
+            level = contracted
             self._at = _Place(iteration, self._at.level + 1, labels)
         moves = sum(told["moves"] for told in self.levels if told["iteration"] == iteration + 1)
         partition, (moves,) = self._operations.end_alone([partition, np.array([moves])])
@@ -274,8 +293,8 @@ class _Search:
         # All ranks know the partition; only the first has divided communities into parts.
         label = self.partition if level is self._ground else level.label
         number, labels = _numbered(label)
-        community = number[above]
-        names = least_of_each(community, np.arange(len(above), dtype=np.uint32), labels)
+        community = number if above is None else number[above]
+        names = least_of_each(community, np.arange(len(community), dtype=np.uint32), labels)
         sizes = np.bincount(community)
         largest = np.lexsort([names, -sizes])[:LARGEST].tolist()
         contracted = level.contract(number, labels)
@@ -296,14 +315,17 @@ class _Search:
         return int(np.count_nonzero(np.bincount(firsts) > 1))
 
     def _contract(self, level: Level, label: NDArray[np.uint32], labels: int) -> Level | None:
-        """Return the graph between labels; None on ranks other than the first."""
+        """Return the graph between labels; None on ranks other than the first. The masses of the
+        level are freed.
+        """
         contracted = level.contract(label, labels)
         if contracted is not None:
             contracted.factor, contracted.mass = level.factor, np.zeros(labels, np.uint64)
             np.add.at(contracted.mass, label, level.mass)
+        level.mass = level.mass[:0].copy()
         return contracted
 
-    def _move(self, level: Level, above: NDArray[np.uint32]) -> None:
+    def _move(self, level: Level, above: NDArray[np.uint32] | None) -> None:
         """Do rounds of moves, until one moves few vertices, or many more than before."""
         if self._at.phase == "join":
             return
@@ -317,14 +339,10 @@ class _Search:
                 break
             self._save_if_due(above, level.label, level.label, level.marks)
 
-    def _join(
-        self, level: Level, above: NDArray[np.uint32], within: NDArray[np.uint64]
-    ) -> NDArray[np.uint32]:
+    def _join(self, level: Level, above: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
         """Divide communities into parts. Returns the part of each vertex."""
-        level.begin_joining(within)
         if self._at.phase == "join":
-            saved = self._saved["refined"], self._saved["marks"]
-            level.take_up_joining(*(values[: level.count] for values in saved))
+            level.take_up_joining(self._saved["refined"], self._saved["marks"])
         while self._at.joins < MOST_JOINS:
             joined = level.join(self._stamp("join", self._at.joins))
             self._at = self._at._replace(phase="join", joins=self._at.joins + 1)
@@ -359,21 +377,18 @@ class _Search:
         n, hierarchy = len(self.partition), self.hierarchy.saved()
         values = {
             "above": np.zeros(n, np.uint32) if above is None else above,
-            "label": _filled_up(label, n),
-            "refined": _filled_up(label if refined is None else refined, n),
-            "marks": np.zeros(n, np.uint8) if marks is None else _filled_up(marks(), n),
+            "label": label,
+            "refined": label if refined is None else refined,
+            "marks": np.zeros(len(label), np.uint8) if marks is None else marks(),
             "hierarchy": hierarchy.entries,
         }
         facts = [self._at, self.levels, self.is_stable, hierarchy.facts]
         (operations.save_alone if is_alone else operations.save)(self._done, values, facts)
 
-    def _note_level(
-        self,
-        level: Level,
-        within: NDArray[np.uint64],
-        seconds: float,
-    ) -> None:
-        inside = int(within.sum(dtype=np.uint64)) + int(level.inside.sum(dtype=np.uint64))
+    def _note_level(self, level: Level, within: int, seconds: float) -> None:
+        """Note what has been done on a level. within: what the edges inside communities amount to,
+        in both directions.
+        """
         is_community = np.zeros(level.count, np.bool_)
         is_community[level.label] = True
         totals = np.zeros(level.count, np.uint64)
@@ -385,7 +400,7 @@ class _Search:
                 vertices=level.count,
                 on_disk=level.on_disk,
                 communities=int(np.count_nonzero(is_community)),
-                quality=self._quality(inside, totals.astype(np.float64)),
+                quality=self._quality(within, totals.astype(np.float64)),
                 rounds=self._at.rounds,
                 moves=self._at.moves,
                 seconds=seconds,
@@ -410,8 +425,7 @@ class _Search:
 
     def _quality_of_all(self, level: Level) -> float | None:
         """Return the quality of communities of one vertex of a level each."""
-        inside = int(level.inside.sum(dtype=np.uint64))
-        return self._quality(inside, level.mass.astype(np.float64))
+        return self._quality(level.amount_inside, level.mass.astype(np.float64))
 
     def _make_ground(self) -> Level:
         """Make level 0, with the scale of weights: such that all edges amount to 2^61 to 2^62, and
@@ -426,22 +440,27 @@ class _Search:
                 most = int(level.strengths().sum(dtype=np.uint64)) + program.edges
                 self._scale = _scale(most / self._scale, program.floats)
                 level.amounts = ScaledWeights(self._scale, program.floats)
-        strengths = level.strengths()
-        self._total = int(strengths.sum(dtype=np.uint64))
         if program.objective == "cpm":
-            level.mass = np.ones(level.count, np.uint64)
+            self._total = 0
             level.factor = program.resolution * self._scale
+            level.mass = self._masses(level)
         else:
-            level.mass = strengths
+            level.mass = self._masses(level)
+            self._total = int(level.mass.sum(dtype=np.uint64))
             level.factor = program.resolution / self._total if self._total else 0.0
         return level
 
+    def _masses(self, level: Level) -> NDArray[np.uint64]:
+        """Return the masses of the vertices of level 0."""
+        if self._program.objective == "cpm":
+            return np.ones(level.count, np.uint64)
+        return level.strengths()
+
     def _level_of_graph(self) -> Level:
         operations, rows = self._operations, self._operations.whole
-        inside = np.zeros(operations.graph.vertices, np.uint64)
         if rows is None:
-            given = operations, UnitAmounts(), self.order, inside
-            return SpreadLevel(self._contractions, *given)
+            return SpreadLevel(self._contractions, operations, UnitAmounts(), self.order)
+        inside = np.empty(0, np.uint64)
         return MemoryLevel(self._contractions, rows.piece, UnitAmounts(), inside, self.order)
 
     @property
@@ -488,15 +507,6 @@ def _named(ties: list[tuple[int, int, float]], names: Names) -> list[TieRecord]:
     ]
 
 
-def _filled_up(values: NDArray, count: int) -> NDArray:
-    """Return an array of ``count`` values, of which the first are given."""
-    if len(values) == count:
-        return values
-    whole = np.zeros(count, values.dtype)
-    whole[: len(values)] = values
-    return whole
-
-
 def _communities_above(
     label: NDArray[np.uint32], number: NDArray[np.uint32], labels: int
 ) -> NDArray[np.uint32]:
@@ -509,27 +519,22 @@ def _communities_above(
 
 
 def calls_of(amounts: type) -> Calls:
-    spread = BestGain, amounts, ListedAmounts, AmountsWithin, Or
+    spread = BestGain, amounts, ListedAmounts, AmountsWithin, ByteOr
     return Calls(spread, (kernels, *CONTRACTING, forest), whole=(amounts,), spills=True)
 
 
 def communities_bytes(counts: Counts) -> int:
     """Return the bytes that a search holds beside its edges, and least room for contracted ones."""
-    vectors = vectors_bytes(counts, (*[NUMBERS] * 2, LABELS, *[WORDS] * 2, TURNS))
-    by_number = (4 * 8 + 5 * 4 + 4) * counts.vertices
-    saved = (3 * 4 + 1) * counts.vertices
-    moves = 4 * 16 * counts.vertices // 4
-    return (
-        vectors
-        + links_bytes(counts.ghosts)
-        + by_number
-        + saved
-        + moves
-        + TABLES_BYTES
-        + tally_bytes(counts.vertices)
-        + contraction_bytes()
-        + ROOM
+    n = counts.vertices
+    vectors = vectors_bytes(counts, (NUMBERS, NUMBERS, LABELS, BITS, BITS, TURNS))
+    told = 0 if counts.ranks == 1 else 2 * (4 + 8) * n
+    work = max(
+        _JOINING_BYTES * n + max(tallying_bytes(n), TABLES_BYTES),
+        tally_bytes(n),
+        vectors_bytes(counts, (SUMS, SUMS)) + n + told,
+        contraction_bytes(),
     )
+    return vectors + links_bytes(counts.ghosts) + _BY_NUMBER_BYTES * n + work + ROOM
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,28 @@ def test_a_file_that_was_cut_off(cache, kind, size):
     assert compile_it() == []
 
 
+def test_code_that_has_changed(cache, tmp_path, monkeypatch):
+    """A kernel is compiled again once any file that it may have code of has changed."""
+    path = tmp_path / "pieces" / "some.py"
+    path.parent.mkdir()
+    path.write_text("1")
+    monkeypatch.setattr(compiled, "_SHARED_FOLDERS", (str(path.parent),))
+
+    def is_compiled() -> bool:
+        """Return whether a new process compiles the kernel, and does not load it."""
+        compiled.stamp_of.cache_clear()
+        dispatcher = compiled.kernel(types.int64)(plus_one)
+        dispatcher.compile((types.int64,))
+        return sum(dispatcher.stats.cache_misses.values()) > 0
+
+    assert is_compiled()
+    assert not is_compiled()
+    path.write_text("22")
+    assert is_compiled()
+    assert not is_compiled()
+    compiled.stamp_of.cache_clear()
+
+
 def full(*args):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

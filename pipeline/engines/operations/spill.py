@@ -22,7 +22,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from ....kernels.base.sort import radix_sort_with
 from ....kernels.pieces.contract import add_up_pairs
-from ....partition.disk.system_errors import naming_file
+from ....partition.disk.scratch import lost
+from ....partition.disk.system_errors import naming_file, raise_failure
 from ....partition.disk.temporary import TemporaryFolder
 from ....partition.store.edge_stream import FileStream
 from ..ranks.edges import RowsOnDisk
@@ -205,32 +206,47 @@ class _File:
             self._file.write(values.reshape(-1).view(np.uint8))
 
 
-class SpilledRows(NamedTuple):
-    """Rows on disk of the graph between labels. inside: uint64, by label, what the edges inside it
-    amount to.
-    """
+class StoredSums:
+    """Sums in a file: uint64. total: of all of them. note: as in Spill."""
 
-    rows: RowsOnDisk
-    inside: NDArray[np.uint64]
+    def __init__(self, path: Path, sums: NDArray[np.uint64], note: Callable[[int], None]) -> None:
+        self.count, self.total = len(sums), int(sums.sum(dtype=np.uint64))
+        self._path, self._note = path, note
+        with _File(path) as file:
+            file.append(sums)
+
+    def read(self, at: slice) -> NDArray[np.uint64]:
+        """Return the sums in a range."""
+        count = at.stop - at.start
+        try:
+            sums = np.fromfile(self._path, np.uint64, count, offset=8 * at.start)
+        except OSError as error:
+            raise_failure(self._path, error)
+            raise lost(self._path) from error
+        if len(sums) < count:
+            raise lost(self._path)
+        self._note(sums.nbytes)
+        return sums
 
 
 def write_rows(
     folder: Path,
-    labels: int,
     pairs: Iterable[Pairs],
+    inside: NDArray[np.uint64],
     offsets_type: DTypeLike,
     check: Callable[[], None],
-) -> SpilledRows:
-    """Write the rows of the graph between labels. pairs: of all its edges in both directions, by
-    rising key. check: as in RowsOnDisk.
+) -> RowsOnDisk:
+    """Write the rows of the graph between labels, and return them. pairs: of all its edges in both
+    directions, by rising key. inside: uint64, by label, receives what the edges inside it amount
+    to. check: as in RowsOnDisk.
     """
-    offsets, inside = np.zeros(labels + 1, offsets_type), np.zeros(labels, np.uint64)
+    offsets = np.zeros(len(inside) + 1, offsets_type)
     targets, amounts = folder / "targets", folder / "amounts"
     with _File(targets) as targets_file, _File(amounts) as amounts_file:
         for keys, sums in pairs:
             first, other = (keys >> _HALF).astype(np.uint32), keys.astype(np.uint32)
             is_inside = first == other
-            inside[first[is_inside]] = sums[is_inside]
+            inside[first[is_inside]] += sums[is_inside]
             first, other, sums = (part[~is_inside] for part in (first, other, sums))
             rows, counts = np.unique(first, return_counts=True)
             offsets[rows + np.uint32(1)] += counts.astype(offsets.dtype)
@@ -240,4 +256,4 @@ def write_rows(
     edges = int(offsets[-1])
     stream = FileStream(targets, edges, np.uint32)
     weights = FileStream(amounts, edges, np.uint64)
-    return SpilledRows(RowsOnDisk(offsets, stream, [], check, weights), inside)
+    return RowsOnDisk(offsets, stream, [], check, weights)

@@ -129,9 +129,14 @@ class Window(NamedTuple):
 def tally_bytes(vertices: int) -> int:
     """Return the bytes that a tally holds beside its vectors."""
     making_windows = (2 * 4 + 4) * vertices  # degrees, and counts of edges that are scattered
+    return max(making_windows, tallying_bytes(vertices))
+
+
+def tallying_bytes(vertices: int) -> int:
+    """Return the bytes that a tally holds beside its vectors, but at its start."""
     in_window = (_COPIES * _ENTRY_BYTES + _PICK_BYTES) * WINDOW_EDGES
     tables = min(_TABLES_BYTES, _MOST_THREADS * _LABEL_BYTES * vertices)
-    return max(making_windows, in_window + tables)
+    return in_window + tables
 
 
 class Tallies:

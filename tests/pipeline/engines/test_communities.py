@@ -25,13 +25,14 @@ from delegraph.kernels.reference_communities import Weighted, communities
 from delegraph.partition.disk.outputs import facts_of, mark
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store
-from delegraph.pipeline.algorithms import levels
+from delegraph.pipeline.algorithms import memory_level
 from delegraph.pipeline.algorithms.communities import (
     MOST_ITERATIONS,
     Communities,
     CommunitiesProgram,
     stamp_of,
 )
+from delegraph.pipeline.algorithms.contractions import Contractions
 from delegraph.pipeline.algorithms.hierarchy import columns_of
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations import contract, spill, tally
@@ -153,7 +154,7 @@ def test_against_the_definition(graph, options, question, ranks, on_disk, kind, 
         if narrowed:
             monkeypatch.setattr(tally, "WINDOW_EDGES", 50)
             monkeypatch.setattr(tally, "_TABLES_BYTES", 0)
-            monkeypatch.setattr(levels, "_TABLE_BYTES", 0)
+            monkeypatch.setattr(memory_level, "_TABLE_BYTES", 0)
             monkeypatch.setattr(kernels, "_LEAST_SLOTS", 16)
             monkeypatch.setattr(tally, "_SHORT", 50)
         if spilled:
@@ -273,7 +274,7 @@ def test_resolution_0_gives_components(edge_list):
 
 def without_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave no memory for levels above level 0, and little for the pairs that make them."""
-    monkeypatch.setattr(levels, "ROOM", 0)
+    monkeypatch.setattr(Contractions, "fits", lambda *given: False)
     monkeypatch.setattr(contract, "LEAST_PAIRS", 20)
     monkeypatch.setattr(spill, "_RUNS_AT_ONCE", 3)
 
@@ -295,7 +296,7 @@ def test_levels_on_disk(tmp_path, monkeypatch, name):
 
 def test_levels_on_disk_and_in_memory(tmp_path, monkeypatch):
     """A level that does not fit memory is contracted to one that does, and that one to another."""
-    monkeypatch.setattr(levels, "ROOM", 2500)
+    monkeypatch.setattr(Contractions, "fits", lambda self, labels, *given: labels < 40)
     store = stored(tmp_path, *random_edges(2, 150, 300), BuildOptions())
     for on_disk in (False, True):
         out = tmp_path / str(on_disk)

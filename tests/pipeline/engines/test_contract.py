@@ -24,7 +24,7 @@ from delegraph.pipeline.engines.operations import contract, spill
 from delegraph.pipeline.engines.operations.contract import Contracted, PairSums
 from delegraph.pipeline.engines.operations.operations import Calls, Operations
 from delegraph.pipeline.engines.operations.program import ProgramResult
-from delegraph.pipeline.engines.operations.spill import Pairs, Spill, write_rows
+from delegraph.pipeline.engines.operations.spill import Pairs, Spill, StoredSums, write_rows
 from delegraph.pipeline.engines.operations.vectors import Counts, Vector, VectorType
 from delegraph.pipeline.ranks.communicator import RankError
 from support.graphs import edges_of, graphs, random_edges, store_options
@@ -186,7 +186,8 @@ def test_rows_that_are_lost(tmp_path):
     """Rows in files are read as they were written; a file that is shorter or gone is told."""
     keys = np.array([0 << 32 | 1, 0 << 32 | 2, 1 << 32 | 0, 1 << 32 | 1, 2 << 32 | 0], np.uint64)
     pairs = Pairs(keys, np.array([5, 1 << 60, 5, 7, 1 << 60], np.uint64))
-    rows, inside = write_rows(tmp_path, 3, [pairs], np.uint32, lambda: None)
+    inside = np.zeros(3, np.uint64)
+    rows = write_rows(tmp_path, [pairs], inside, np.uint32, lambda: None)
     assert inside.tolist() == [0, 7, 0]
     assert rows.offsets.tolist() == [0, 2, 3, 4]
     (piece,) = rows.every(Team(1), lambda piece, *_: (*piece.targets, *piece.weights)).results
@@ -194,6 +195,19 @@ def test_rows_that_are_lost(tmp_path):
     os.truncate(tmp_path / "amounts", 24)
     with pytest.raises(LostScratchError, match="amounts"):
         rows.every(Team(1), lambda *_: None)
+    rows = write_rows(tmp_path, [pairs], inside, np.uint32, lambda: None)  # none is read yet
     (tmp_path / "targets").unlink()
     with pytest.raises(LostScratchError, match="targets"):
-        rows.unweighted.every(Team(1), lambda *_: None)
+        rows.every(Team(1), lambda *_: None)
+
+
+def test_sums_that_are_lost(tmp_path):
+    sums = StoredSums(tmp_path / "inside", np.arange(5, dtype=np.uint64), lambda read: None)
+    assert (sums.count, sums.total) == (5, 10)
+    assert sums.read(slice(1, 3)).tolist() == [1, 2]
+    os.truncate(tmp_path / "inside", 24)
+    with pytest.raises(LostScratchError, match="inside"):
+        sums.read(slice(2, 4))
+    (tmp_path / "inside").unlink()
+    with pytest.raises(LostScratchError, match="inside"):
+        sums.read(slice(0, 1))

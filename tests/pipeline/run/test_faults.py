@@ -606,9 +606,10 @@ def test_a_row_group_in_the_middle_that_cannot_be_read(delegraph, tmp_path, scra
 
 LEVELS_ON_DISK = (
     "import time; "
-    "from delegraph.pipeline.algorithms import levels; levels.Contractions.room = 0; "
-    "write = levels.write_rows; "
-    "levels.write_rows = lambda *given: time.sleep(0.2) or write(*given); "
+    "from delegraph.pipeline.algorithms import contractions as c; "
+    "c.Contractions.fits = lambda *given: False; "
+    "write = c.write_rows; "
+    "c.write_rows = lambda *given: time.sleep(0.2) or write(*given); "
     "from delegraph.cli.main import run; run()"
 )
 """A command whose levels of communities do not fit memory, and that waits once their pairs are on

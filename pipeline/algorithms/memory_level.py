@@ -1,0 +1,246 @@
+"""A level of a community search whose edges are in memory, as one set of rows (levels.py)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.base.numbering import by_rule
+from ...kernels.base.team import Team
+from ...kernels.base.turns import no_turns
+from ...kernels.pieces.operators import Amounts, BestGain, ListedAmounts
+from ...kernels.pieces.piece import Piece
+from ...kernels.pieces.tally import Table, make_table
+from ...kernels.programs.communities import (
+    CLASSES,
+    VERTICES_A_TURN,
+    add_inside,
+    count_contracted,
+    fill_contracted,
+    list_by_class,
+    list_members,
+    list_moves,
+    mark_neighbours,
+    pick_moves,
+)
+from ..engines.operations.contract import add_pairs
+from ..engines.operations.forests import join_in_rows
+from ..engines.ranks.edges import Rows
+from .levels import Level, Moves, Visit, named_by_least, windows
+
+if TYPE_CHECKING:
+    from .contractions import Contractions
+
+TABLES_BYTES = 64 << 20
+EDGE_BYTES = 4 + 8
+VERTEX_BYTES = 60
+"""Bytes that a vertex of a level above level 0 takes, beside its edges."""
+
+_LEFT_BYTES = 28  # of these, when the level has been contracted
+_ALONE = Team(1)
+_LABEL_BYTES = 8 + 4  # of a table
+_TABLE_BYTES = 1 << 20
+"""Bytes of a thread's table of sums: it stays in a core's cache."""
+
+_SERIAL_EDGES = 1 << 15
+"""Number of edges of a graph that is not worth more than one thread."""
+
+
+class MemoryLevel(Level):
+    """A level in memory. piece: its rows, by place. inside: uint64, what the edges inside each
+    vertex amount to, in both directions; empty at level 0, which has none. order: the place of each
+    number at level 0; None at other levels, where they are the same.
+    """
+
+    on_disk = False
+
+    def __init__(
+        self,
+        contractions: Contractions,
+        piece: Piece,
+        amounts: Amounts,
+        inside: NDArray[np.uint64],
+        order: NDArray[np.uint32] | None = None,
+    ) -> None:
+        super().__init__(amounts, len(piece.offsets) - 1)
+        self.inside = inside
+        team = contractions.ground.team
+        self._team = team if len(piece.targets) > _SERIAL_EDGES else Team(1)
+        self._contractions, self._note = contractions, contractions.ground.note
+        self._piece = piece
+        self._is_ground = order is not None
+        self._order = self._numbers = np.arange(self.count, dtype=np.uint32)
+        if order is not None:
+            self._order, self._numbers = order, np.empty_like(order)
+            self._numbers[order] = np.arange(self.count, dtype=np.uint32)
+        self._labels = self.label  # by place
+        self._bounds = np.zeros(CLASSES + 1, np.int64)
+        self._tables: list[Table] = []
+        self._make_room()
+
+    def _make_room(self) -> None:
+        self._marked = np.zeros(self.count, np.uint8)
+        self._listed = np.empty(self.count, np.uint32)
+
+    def _free_room(self) -> None:
+        self._forget_communities()
+        self._marked, self._listed = self._marked[:0].copy(), self._listed[:0].copy()
+        self._labels = self.label[:0]
+        self._tables.clear()
+
+    @property
+    def amount_inside(self) -> int:
+        return int(self.inside.sum(dtype=np.uint64))
+
+    def left_bytes(self) -> int:
+        if self._is_ground:
+            return 0
+        return _LEFT_BYTES * self.count + EDGE_BYTES * len(self._piece.targets)
+
+    def row(self, number: int) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        """Return the neighbours of a vertex, and what its edges to them amount to, of a level above
+        level 0.
+        """
+        first, last = self._piece.offsets[number : number + 2].tolist()
+        return self._piece.targets[first:last], self._piece.weights[first:last]
+
+    def _visit_within(self, visit: Visit) -> int:
+        sums = self._sums_within(self._labels)
+        for at in windows(self.count):
+            visit(self._numbers[at], sums[at])
+        return int(sums.sum(dtype=np.uint64))
+
+    def strengths(self) -> NDArray[np.uint64]:
+        return self._sums_within(np.zeros(self.count, np.uint32))[self._order]
+
+    def split(self) -> NDArray[np.uint32]:
+        self._set_labels(self.label)
+        offsets, targets, *_ = self._piece
+        trees = join_in_rows(offsets, targets, self._team, self._labels)
+        self._note(len(targets))
+        return named_by_least(trees[self._order])
+
+    def contract(self, label: NDArray[np.uint32], labels: int) -> Level:
+        self._free_room()
+        contractions = self._contractions
+        by_place = label[self._numbers]
+        bounds, members = np.empty(labels + 1, np.int64), np.empty(self.count, np.uint32)
+        list_members(by_place, bounds, members)
+        lists = self.amounts, self._piece, by_place, bounds, members
+        tables = self._contraction_tables(labels)
+        degrees = np.empty(labels, np.int64)
+        self._run(tables, count_contracted, *lists, degrees)
+        offsets = offsets_of(degrees)
+        edges = int(offsets[-1])
+        inside = np.zeros(labels, np.uint64)
+        if not contractions.fits(labels, edges, self.left_bytes()):
+            del tables, bounds, members, degrees, offsets, lists
+            return self._contract_by_pairs(label, by_place, inside)
+        targets, sums = np.empty(edges, np.uint32), np.empty(edges, np.uint64)
+        into = offsets[:-1].astype(np.int64)
+        self._run(tables, fill_contracted, *lists, into, targets, sums, inside)
+        self._add_inside(inside, label)
+        piece = Piece(offsets, targets, 0, edges, sums)
+        return MemoryLevel(contractions, piece, ListedAmounts(), inside)
+
+    def _contract_by_pairs(
+        self, label: NDArray[np.uint32], by_place: NDArray[np.uint32], inside: NDArray[np.uint64]
+    ) -> Level:
+        """Return the graph between labels. inside: zeros, by label, which are taken over."""
+        self._add_inside(inside, label)
+        contractions, labels, left = self._contractions, len(inside), self.left_bytes()
+        found = contractions.pair_sums(labels, left)
+        offsets, targets, _, _, weights = self._piece
+        rows, ends = Rows(offsets, targets, weights), (by_rule(), by_place)
+        add_pairs(found, rows, contractions.ground.team, self.amounts, ends, ends)
+        return contractions.level_of(found, labels, inside, left)
+
+    def _add_inside(self, into: NDArray[np.uint64], label: NDArray[np.uint32]) -> None:
+        """Add what the edges inside vertices amount to, by label."""
+        if len(self.inside):
+            np.add.at(into, label, self.inside)
+
+    def _sums_within(self, by_place: NDArray[np.uint32]) -> NDArray[np.uint64]:
+        """Return what the edges of each place to others with the same label amount to."""
+        sums = np.empty(self.count, np.uint64)
+        taken = no_turns(self._team.threads)
+        self._team.run(add_inside, self.amounts, self._piece, by_place, sums, taken)
+        self._note(len(self._piece.targets))
+        return sums
+
+    def _set_labels(self, label: NDArray[np.uint32]) -> None:
+        self._labels = label[self._numbers] if self._is_ground else label
+
+    def _put_labels(self, vertices: NDArray[np.uint32], labels: NDArray[np.uint32]) -> None:
+        if self._is_ground:  # elsewhere these are the given labels themselves
+            self._labels[self._order[vertices]] = labels
+
+    def marks(self) -> NDArray[np.uint8]:
+        return self._marked[self._order]
+
+    def set_marks(self, marks: NDArray[np.uint8]) -> None:
+        self._marked[self._order] = marks
+
+    def _mark_all(self) -> None:
+        self._marked[:] = np.diff(self._piece.offsets) > 0
+
+    def _mark_neighbours(self, vertices: NDArray[np.uint32]) -> None:
+        places = self._order[vertices]
+        team = self._team if len(places) > VERTICES_A_TURN else _ALONE
+        taken = no_turns(team.threads)
+        self._note(
+            sum(team.run(mark_neighbours, self._piece.unweighted, places, self._marked, taken))
+        )
+
+    def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:
+        marked = self._marked if chosen is None else chosen[self._numbers].view(np.uint8)
+        list_by_class(marked, self._numbers, stamp, self._bounds, self._listed)
+
+    def _listed_class(self, i: int) -> NDArray[np.uint32]:
+        return self._numbers[self._listed[self._bounds[i] : self._bounds[i + 1]]]
+
+    def _picks(self, i: int, rule: BestGain) -> Moves:
+        places = self._listed[self._bounds[i] : self._bounds[i + 1]]
+        if not self._tables:
+            self._tables = _make_tables(self.count, self._team.threads)
+        tables = self._tables if len(places) > VERTICES_A_TURN else self._tables[:1]
+        rule = rule._replace(numbers=self._numbers)
+        picked, vertices, labels = np.empty((3, len(places)), np.uint32)
+        rows = self._piece, places, self._labels, self._marked, picked
+        self._note(self._run(tables, pick_moves, rule, self.amounts, *rows))
+        moves = list_moves(places, picked, self._labels, self._numbers, vertices, labels)
+        return vertices[:moves], labels[:moves]
+
+    def _run(self, tables: list[Table], kernel: Any, *arguments: Any) -> int:
+        """Run a kernel by as many threads as there are tables. Returns the sum of what it does."""
+        taken = no_turns(len(tables))
+        left = list(tables)
+
+        def run() -> int:
+            try:
+                table = left.pop()
+            except IndexError:
+                return 0
+            return kernel(*arguments, table, taken) or 0
+
+        return sum((self._team if len(tables) > 1 else _ALONE).run(run))
+
+    def _contraction_tables(self, labels: int) -> list[Table]:
+        """Return tables with sums by label, for as many threads as there is room for."""
+        each = _LABEL_BYTES * labels
+        threads = min(self._team.threads, max(1, TABLES_BYTES // max(1, each)))
+        return [make_table(labels, each) for _ in range(threads)]
+
+
+def _make_tables(labels: int, count: int) -> list[Table]:
+    room = min(_TABLE_BYTES, TABLES_BYTES // count)
+    return [make_table(labels, room) for _ in range(count)]
+
+
+def offsets_of(degrees: NDArray[np.int64]) -> NDArray[np.unsignedinteger]:
+    """Return the offsets of rows with so many edges."""
+    offsets = np.zeros(len(degrees) + 1, np.int64)
+    np.cumsum(degrees, out=offsets[1:])
+    return offsets.astype(np.uint32 if offsets[-1] < 1 << 32 else np.uint64)
