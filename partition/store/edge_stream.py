@@ -188,12 +188,16 @@ class EdgeStream:
 class FileStream:
     """The values of a file that this process has written, which has nothing else in it.
 
-    path: the file. length: the number of values. dtype: their type.
+    path: the file. length: the number of values. dtype: the type that they are read as. stored:
+    their type in the file, which may be narrower.
     """
 
-    def __init__(self, path: Path, length: int, dtype: DTypeLike) -> None:
+    def __init__(
+        self, path: Path, length: int, dtype: DTypeLike, stored: DTypeLike | None = None
+    ) -> None:
         self._path = path
         self._dtype = np.dtype(dtype)
+        self._stored = self._dtype if stored is None else np.dtype(stored)
         self._descriptor: int | None = None
         self._opening = Lock()
         pages = -(-length // PAGE_VALUES)
@@ -222,15 +226,19 @@ class FileStream:
         Raises LostScratchError if the file is gone or has become shorter.
         """
         start, stop = (int(self.page_starts[page]) for page in run[1:])
-        data = buffer[: (stop - start) * self._dtype.itemsize]
+        values = buffer[: (stop - start) * self._dtype.itemsize]
+        data = values[len(values) - (stop - start) * self._stored.itemsize :]
         try:
-            got = os.preadv(self._opened(), [data], start * self._dtype.itemsize)
+            got = os.preadv(self._opened(), [data], start * self._stored.itemsize)
         except OSError as error:
             raise_failure(self._path, error)
             raise lost(self._path) from error
         if got != len(data):
             raise lost(self._path)
-        return start, data.view(self._dtype), len(data)
+        values = values.view(self._dtype)
+        if self._stored != self._dtype:
+            values[:] = data.view(self._stored)  # NumPy copies what overlaps
+        return start, values, len(data)
 
     def _opened(self) -> int:
         """Return a descriptor of the file, which stays open: to open it takes as long as to read

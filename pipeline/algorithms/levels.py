@@ -77,8 +77,9 @@ class Level(ABC):
             rule = self._rule(self.label, _NO_BOUNDS, _NO_BOUNDS)
             vertices, labels = self._picks(i, rule)
             self._apply(self.label, vertices, labels)
-            self._mark_neighbours(vertices)
+            self._mark_neighbours(vertices, i)
             moved += len(vertices)
+        self._end_marking()
         return moved
 
     def amount_within(self) -> int:
@@ -201,8 +202,12 @@ class Level(ABC):
         """Mark all vertices that have edges."""
 
     @abstractmethod
-    def _mark_neighbours(self, vertices: NDArray[np.uint32]) -> None:
-        """Mark the neighbours of some vertices."""
+    def _mark_neighbours(self, vertices: NDArray[np.uint32], i: int) -> None:
+        """Mark the neighbours of vertices of a class, now or in ``_end_marking``."""
+
+    @abstractmethod
+    def _end_marking(self) -> None:
+        """End a round, of which all classes have had their turn."""
 
     @abstractmethod
     def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:

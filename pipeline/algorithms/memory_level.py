@@ -186,13 +186,16 @@ class MemoryLevel(Level):
     def _mark_all(self) -> None:
         self._marked[:] = np.diff(self._piece.offsets) > 0
 
-    def _mark_neighbours(self, vertices: NDArray[np.uint32]) -> None:
+    def _mark_neighbours(self, vertices: NDArray[np.uint32], i: int) -> None:
         places = self._order[vertices]
         team = self._team if len(places) > VERTICES_A_TURN else _ALONE
         taken = no_turns(team.threads)
         self._note(
             sum(team.run(mark_neighbours, self._piece.unweighted, places, self._marked, taken))
         )
+
+    def _end_marking(self) -> None:
+        """Do nothing: all neighbours have been marked."""
 
     def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:
         marked = self._marked if chosen is None else chosen[self._numbers].view(np.uint8)

@@ -29,7 +29,7 @@ BITS = VectorType(np.uint8, ghosts=True)
 TURNS = VectorType(np.uint8, ghosts=True)
 SUMS = VectorType(np.uint64, ghosts=True)
 
-_MARKED = ByteOr(np.uint8(0), np.uint8(1))
+_CLASSES_MOVED = ByteOr(np.uint8(0), np.uint8((1 << CLASSES) - 1))
 _NOTHING = Vector(np.empty(0, np.uint8), np.empty(0, np.uint8))
 _LEFT_BYTES = 4 + 8 + 8  # of a vertex on disk: label, mass, offset
 
@@ -68,11 +68,11 @@ class SpreadLevel(Level):
         operations = self._operations
         self._make_labels()
         self._picked, self._turns = operations.vector(NUMBERS), operations.vector(TURNS)
-        self._pushing, self._marks = operations.vector(BITS), operations.vector(BITS)
+        self._moved, self._marks = operations.vector(BITS), operations.vector(BITS)
 
     def _free_room(self) -> None:
         self._forget_communities()
-        self._picked = self._turns = self._pushing = self._marks = _NOTHING
+        self._picked = self._turns = self._moved = self._marks = _NOTHING
         self._class_of = np.empty(0, np.uint8)
         self._operations.forget_tallies()
 
@@ -175,11 +175,24 @@ class SpreadLevel(Level):
 
         self._operations.each(mark, self._marks, reads=[self._operations.degrees()])
 
-    def _mark_neighbours(self, vertices: NDArray[np.uint32]) -> None:
-        ones = np.ones(len(vertices), np.uint8)
-        places = self._operations.put(self._pushing, self._ids_of(vertices), ones)
-        self._operations.spread(_MARKED, self._pushing, self._marks, True, places)
-        self._pushing.fill(0, places)
+    def _mark_neighbours(self, vertices: NDArray[np.uint32], i: int) -> None:
+        bits = np.full(len(vertices), 1 << i, np.uint8)
+        self._operations.put(self._moved, self._ids_of(vertices), bits)
+
+    def _end_marking(self) -> None:
+        """Mark the neighbours of all vertices that have moved, by one spread of their classes. A
+        vertex that was listed has looked at its neighbours when its own class had its turn: only
+        those count that have moved since, or at the same time.
+        """
+
+        def mark(marks: Any, turns: Any) -> None:
+            marks[:] = marks >> (np.maximum(turns, 1) - np.uint8(1)) != 0
+
+        operations = self._operations
+        places = operations.where(self._moved)
+        operations.spread(_CLASSES_MOVED, self._moved, self._marks, True, places)
+        operations.each(mark, self._marks, reads=[self._turns])
+        self._moved.fill(0, places)
 
     def _ids_of(self, vertices: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return the global ids of vertices that are given by number."""

@@ -34,6 +34,8 @@ _RUNS_AT_ONCE = 64
 _LEAST_OF_RUN = 1 << 8
 """Number of pairs of a run that a merge may always hold."""
 
+_NARROWED_AT_ONCE = 1 << 17
+
 _HALF = np.uint64(32)
 
 
@@ -241,7 +243,7 @@ def write_rows(
     to. check: as in RowsOnDisk.
     """
     offsets = np.zeros(len(inside) + 1, offsets_type)
-    targets, amounts = folder / "targets", folder / "amounts"
+    targets, amounts, greatest = folder / "targets", folder / "amounts", 0
     with _File(targets) as targets_file, _File(amounts) as amounts_file:
         for keys, sums in pairs:
             first, other = (keys >> _HALF).astype(np.uint32), keys.astype(np.uint32)
@@ -252,8 +254,25 @@ def write_rows(
             offsets[rows + np.uint32(1)] += counts.astype(offsets.dtype)
             targets_file.append(other)
             amounts_file.append(sums)
+            greatest = max(greatest, int(sums.max(initial=0)))
     np.cumsum(offsets, dtype=offsets.dtype, out=offsets)
     edges = int(offsets[-1])
     stream = FileStream(targets, edges, np.uint32)
-    weights = FileStream(amounts, edges, np.uint64)
+    weights = FileStream(amounts, edges, np.uint64, _narrowed(amounts, edges, greatest))
     return RowsOnDisk(offsets, stream, [], check, weights)
+
+
+def _narrowed(path: Path, length: int, greatest: int) -> np.dtype:
+    """Rewrite a file of uint64 by the narrowest type that holds its values, and return this type:
+    the file is read again and again.
+    """
+    narrow = np.min_scalar_type(greatest)
+    if narrow == np.uint64:
+        return narrow
+    written = path.with_name(f"{path.name}-narrow")
+    with open(path, "rb") as wide, _File(written) as file:
+        for first in range(0, length, _NARROWED_AT_ONCE):
+            count = min(_NARROWED_AT_ONCE, length - first)
+            file.append(np.fromfile(wide, np.uint64, count).astype(narrow))
+    written.replace(path)
+    return narrow

@@ -201,6 +201,23 @@ def test_rows_that_are_lost(tmp_path):
         rows.every(Team(1), lambda *_: None)
 
 
+@pytest.mark.parametrize("greatest", [255, 256, 65535, 65536, (1 << 32) - 1, 1 << 32])
+def test_amounts_are_narrowed(tmp_path, greatest):
+    """Amounts are read as they were, however few bytes they take on disk."""
+    keys = np.arange(1, 200_001, dtype=np.uint64)  # edges of vertex 0
+    sums = keys % np.uint64(200) + np.uint64(1)
+    sums[123_456] = greatest
+    pairs = [Pairs(keys[:7], sums[:7]), Pairs(keys[7:], sums[7:])]
+    inside = np.zeros(200_001, np.uint64)
+    rows = write_rows(tmp_path, pairs, inside, np.uint32, lambda: None)
+    assert os.path.getsize(tmp_path / "amounts") == 200_000 * np.min_scalar_type(greatest).itemsize
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["amounts", "targets"]
+    visited = rows.every(Team(2), lambda piece, *_: (piece.targets.copy(), piece.weights.copy()))
+    targets, amounts = (np.concatenate(parts) for parts in zip(*visited.results, strict=True))
+    assert np.array_equal(targets, keys)
+    assert np.array_equal(amounts, sums)
+
+
 def test_sums_that_are_lost(tmp_path):
     sums = StoredSums(tmp_path / "inside", np.arange(5, dtype=np.uint64), lambda read: None)
     assert (sums.count, sums.total) == (5, 10)
