@@ -100,7 +100,7 @@ class PairSums:
         self._held = no_pairs()
         self._waiting: list[Pairs] = []
         self._waiting_count = 0
-        self._lock = Lock()
+        self._lock, self._merging = Lock(), Lock()
 
     def add(self, keys: NDArray[np.uint64], sums: NDArray[np.uint64]) -> None:
         """Add pairs, which may occur several times. Raises LimitError if too many are distinct, and
@@ -110,8 +110,10 @@ class PairSums:
         with self._lock:
             self._waiting.append(pairs)
             self._waiting_count += len(pairs.keys)
-            if self._waiting_count >= max(LEAST_PAIRS, len(self._held.keys)) // _WAITING:
-                self._merge()
+            if self._waiting_count < max(LEAST_PAIRS, len(self._held.keys)) // _WAITING:
+                return
+        with self._merging:  # while one thread merges, others add as many pairs again
+            self._merge()
 
     def held(self) -> Pairs | None:
         """Return all pairs, by rising key; None if some are in files."""
@@ -143,10 +145,12 @@ class PairSums:
             yield held.between(first, first + _PAIRS_AT_ONCE)
 
     def _merge(self) -> None:
-        if not self._waiting:
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+            self._waiting_count = 0
+        if not waiting:
             return
-        new, held = add_up(self._waiting, self._bits), self._held
-        self._waiting_count = 0
+        new, held = add_up(waiting, self._bits), self._held
         count = count_union(held.keys, new.keys)
         into = Pairs(np.empty(count, np.uint64), np.empty(count, np.uint64))
         merge_pairs(*held, *new, *into)
