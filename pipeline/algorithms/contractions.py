@@ -47,7 +47,7 @@ class Contractions(NamedTuple):
         room = self.ground.extra_bytes + ROOM + self.spare - left
         return VERTEX_BYTES * labels + EDGE_BYTES * edges <= room
 
-    def pair_sums(self, labels: int, left: int = 0) -> PairSums:
+    def pair_sums(self, labels: int, left: int) -> PairSums:
         """Return sums of pairs of labels that make a level, of which there are none yet. labels:
         their number. left: as in ``fits``.
         """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.operators import Amounts, BestGain
 from ...kernels.programs.communities import CLASSES, do_moves
-from ..engines.operations.operations import WINDOW
+from ..engines.operations.contract import PairSums
+from ..engines.operations.operations import WINDOW, Operations
 from .hierarchy import least_of_each
 
 _NO_BOUNDS = np.empty(0, np.uint32)
@@ -29,6 +30,23 @@ Moves = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 
 Visit = Callable[[Any, NDArray[np.uint64]], None]
 """A function of the numbers of some vertices, and of a value of each. Threads call it at once."""
+
+
+class Contracting(Protocol):
+    """What makes a level of the pairs of labels that edges join (contractions.py, which describes
+    the methods). ground: the operations of level 0.
+    """
+
+    @property
+    def ground(self) -> Operations: ...
+
+    def fits(self, labels: int, edges: int, left: int) -> bool: ...
+
+    def pair_sums(self, labels: int, left: int) -> PairSums: ...
+
+    def level_of(
+        self, found: PairSums, labels: int, inside: NDArray[np.uint64], left: int
+    ) -> Level: ...
 
 
 class Level(ABC):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,7 @@ from ...kernels.programs.communities import (
 from ..engines.operations.contract import add_pairs
 from ..engines.operations.forests import join_in_rows
 from ..engines.ranks.edges import Rows
-from .levels import Level, Moves, Visit, named_by_least, windows
-
-if TYPE_CHECKING:
-    from .contractions import Contractions
+from .levels import Contracting, Level, Moves, Visit, named_by_least, windows
 
 TABLES_BYTES = 64 << 20
 EDGE_BYTES = 4 + 8
@@ -58,7 +55,7 @@ class MemoryLevel(Level):
 
     def __init__(
         self,
-        contractions: Contractions,
+        contractions: Contracting,
         piece: Piece,
         amounts: Amounts,
         inside: NDArray[np.uint64],

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,7 @@ from ..engines.operations.spill import StoredSums
 from ..engines.operations.tally import Pickers, PlacedRule
 from ..engines.operations.vectors import Vector, VectorType
 from ..engines.ranks.edges import RowsOnDisk
-from .levels import Level, Moves, Visit, named_by_least, windows
-
-if TYPE_CHECKING:
-    from .contractions import Contractions
+from .levels import Contracting, Level, Moves, Visit, named_by_least, windows
 
 NUMBERS = VectorType(np.uint32)
 LABELS = VectorType(np.uint32, ghosts=True)
@@ -39,7 +36,7 @@ class SpreadLevel(Level):
 
     def __init__(
         self,
-        contractions: Contractions,
+        contractions: Contracting,
         operations: Operations,
         amounts: Amounts,
         order: NDArray[np.uint32],
@@ -251,7 +248,7 @@ class DiskLevel(SpreadLevel):
 
     def __init__(
         self,
-        contractions: Contractions,
+        contractions: Contracting,
         operations: Operations,
         amounts: Amounts,
         inside: StoredSums,
