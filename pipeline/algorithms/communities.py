@@ -58,7 +58,7 @@ from ..results.names import Names, ids_at
 from ..results.result import Option
 from .contractions import ROOM, Contractions
 from .hierarchy import ARRAYS, Hierarchy, columns_of, hierarchy_bytes, least_of_each
-from .levels import Level, named_by_least
+from .levels import Level, named_by_least, windows
 from .memory_level import TABLES_BYTES, MemoryLevel
 from .run import Answer
 from .spread_level import BITS, LABELS, NUMBERS, SUMS, TURNS, SpreadLevel
@@ -400,32 +400,30 @@ class _Search:
                 vertices=level.count,
                 on_disk=level.on_disk,
                 communities=int(np.count_nonzero(is_community)),
-                quality=self._quality(within, totals.astype(np.float64)),
+                quality=self._quality(within, totals),
                 rounds=self._at.rounds,
                 moves=self._at.moves,
                 seconds=seconds,
             )
         )
 
-    def _quality(self, inside: int, totals: NDArray[np.float64]) -> float | None:
+    def _quality(self, inside: int, totals: NDArray[np.uint64]) -> float | None:
         """Return the quality of communities. inside: what the edges inside them amount to, in both
-        directions. totals: their masses, which are overwritten. None if no edge has a weight.
+        directions. totals: their masses. None if no edge has a weight.
         """
         program = self._program
+        parts = (totals[at].astype(np.float64) for at in windows(len(totals)))
         if program.objective == "cpm":
-            totals *= totals - 1
-            pairs = float(totals.sum()) / 2
+            pairs = sum(float((part * (part - 1)).sum()) for part in parts) / 2
             return inside / self._scale / 2 - program.resolution * pairs
         if not self._total:
             return None
-        totals /= self._total
-        totals *= totals
-        expected = float(totals.sum())
+        expected = sum(float(((part / self._total) ** 2).sum()) for part in parts)
         return inside / self._total - program.resolution * expected
 
     def _quality_of_all(self, level: Level) -> float | None:
         """Return the quality of communities of one vertex of a level each."""
-        return self._quality(level.amount_inside, level.mass.astype(np.float64))
+        return self._quality(level.amount_inside, level.mass)
 
     def _make_ground(self) -> Level:
         """Make level 0, with the scale of weights: such that all edges amount to 2^61 to 2^62, and

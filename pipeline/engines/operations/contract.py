@@ -123,6 +123,10 @@ class PairSums:
     def put_away(self) -> PairRuns:
         """Put all pairs into files, and return these."""
         self._merge()
+        return self._put_away()
+
+    def _put_away(self) -> PairRuns:
+        """Put the pairs that are held into files, but for those that wait."""
         assert self._spill is not None
         if self._runs is None:
             self._runs = PairRuns(self._spill, self._bits, self._most // 2)
@@ -130,8 +134,8 @@ class PairSums:
         self._runs.write([held])
         part = -(-len(held.keys) // _TURNED_PARTS)
         for first in range(0, len(held.keys) if self._both_ways else 0, max(1, part)):
-            turned = held.between(first, first + part).turned
-            self._runs.write([add_up([turned], self._bits)])
+            turned = [held.between(first, first + part).turned]
+            self._runs.write([add_up(turned, self._bits)])
         return self._runs
 
     def take(self) -> Iterator[Pairs]:
@@ -163,7 +167,8 @@ class PairSums:
                 f"the edges between groups of vertices do not fit the memory limit: there are more "
                 f"than {self._most:,}; give {more} more to have room for twice as many"
             )
-        self.put_away()
+        del new, held, waiting, into
+        self._put_away()
 
 
 def add_pairs(

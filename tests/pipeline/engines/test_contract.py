@@ -182,6 +182,28 @@ def test_memory_of_distinct_pairs():
     assert peak < contract.contraction_bytes(len(found.keys))
 
 
+@pytest.mark.parametrize("threads", [1, 4])
+def test_memory_of_pairs_in_files(tmp_path, monkeypatch, threads):
+    """Pairs that go to files take no more memory than is planned, though threads add others
+    meanwhile.
+    """
+    monkeypatch.setattr(contract, "LEAST_PAIRS", 1 << 16)
+    rng = np.random.default_rng(1)
+    ends = rng.integers(0, 1 << 20, (500, 2, 1 << 11), np.uint64)
+    batches = [first << np.uint64(32) | other for first, other in ends]
+    ones = np.ones(1 << 11, np.uint64)
+    with Spill(tmp_path, lambda read: None) as spilled:
+        pairs = PairSums(1 << 20, 0, spill=spilled, both_ways=True)
+        tracemalloc.start()
+        Team(threads).map(lambda keys: pairs.add(keys, ones), batches)
+        runs = pairs.put_away()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        total = sum(int(part.sums.sum()) for part in runs.merged())
+    assert total == 2 * 500 * (1 << 11) - np.count_nonzero(ends[:, 0] == ends[:, 1])
+    assert peak < contract.contraction_bytes()
+
+
 def test_rows_that_are_lost(tmp_path):
     """Rows in files are read as they were written; a file that is shorter or gone is told."""
     keys = np.array([0 << 32 | 1, 0 << 32 | 2, 1 << 32 | 0, 1 << 32 | 1, 2 << 32 | 0], np.uint64)
