@@ -52,7 +52,7 @@ class Table(NamedTuple):
 
     keys: uint32, the label of each slot; (0,) if sums stand by label. sums: uint64, 0 where there
     is none, else the sum with the highest bit set. used: uint32, room for the numbers of the slots
-    that have sums; as many sums fit.
+    that have sums; as many sums fit, or all labels and one more number, if sums stand by label.
     """
 
     keys: NDArray[np.uint32]
@@ -106,7 +106,7 @@ def make_table(labels: int, room: int) -> Table:
     """
     if labels * _LABEL_BYTES <= room:
         return Table(
-            np.empty(0, np.uint32), np.zeros(labels, np.uint64), np.empty(labels, np.uint32)
+            np.empty(0, np.uint32), np.zeros(labels, np.uint64), np.empty(labels + 1, np.uint32)
         )
     slots = _LEAST_SLOTS
     while slots < MOST_SLOTS and 2 * slots * _SLOT_BYTES <= room:
@@ -160,16 +160,25 @@ def add_sum(keys, sums, used, mask, count, label, added):
     """
     at = _slot(keys, sums, mask, label)
     before = sums[at]
+    if keys.shape[0] == 0:  # without a branch on what is there, which processors foresee badly
+        used[np.uintp(count)] = at
+        sums[at] = (before | _PRESENT) + added
+        return count + np.int64(before == _EMPTY)
     if before == _EMPTY:
         if count == used.shape[0]:
             return np.int64(-1)
-        if keys.shape[0]:
-            keys[at] = label
+        keys[at] = label
         used[np.uintp(count)] = at
         count += 1
         before = _PRESENT
     sums[at] = before + added
     return count
+
+
+@inlined
+def sum_of(keys, sums, mask, label):
+    """Return the sum of a label; 0 if it has none."""
+    return sums[_slot(keys, sums, mask, label)] & ~_PRESENT
 
 
 @inlined

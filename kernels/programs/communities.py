@@ -28,6 +28,7 @@ from ..pieces.tally import (
     label_at,
     mask_of,
     pick_of_row,
+    sum_of,
     take_sums,
 )
 
@@ -89,10 +90,10 @@ def _float(total):
 
 
 @inlined
-def _pick(rule, amounts, piece, place, label, keys, sums, used):
+def _pick(rule, amounts, piece, place, label, communities, keys, sums, used):
     """Return the community that a vertex prefers, or NO_LABEL for its own, as ``pick_of_row`` does
     by ``prefers``, but no gain is computed twice, or where the sum alone is less than the best one,
-    and labels out of bounds are not added up.
+    and neighbours outside the vertex's community are left out while this is divided into parts.
     """
     offsets, targets, _, _, weights = piece
     factor, numbers, _, masses, totals, parts, groups = rule
@@ -103,18 +104,14 @@ def _pick(rule, amounts, piece, place, label, keys, sums, used):
     begin = np.int64(offsets[place])
     end = np.int64(offsets[place + 1])
     mask = mask_of(keys, end - begin)
-    bounded = groups.shape[0] > 0
+    bounded = communities.shape[0] > 0
     part = parts[number] if bounded else np.uint32(0)
-    inside = np.uint64(0)
     count = np.int64(0)
     for e in range(np.uintp(begin), np.uintp(end)):
-        other = label[targets[e]]
-        if other == mine:
-            inside += amount(amounts, weights, e)
+        target = targets[e]
+        if bounded and communities[target] != part:
             continue
-        if bounded and groups[other] != part:
-            continue
-        more = add_sum(keys, sums, used, mask, count, other, amount(amounts, weights, e))
+        more = add_sum(keys, sums, used, mask, count, label[target], amount(amounts, weights, e))
         if more < 0:
             empty_table(sums, used, count)
             none = offsets[:0], targets[:0], weights[:0]
@@ -122,6 +119,7 @@ def _pick(rule, amounts, piece, place, label, keys, sums, used):
             return pick_of_row(rule, amounts, *row, 0, 1, keys, sums, used)[0]
         count = more
     best = NO_LABEL
+    inside = sum_of(keys, sums, mask, mine)
     best_gain = _float(inside) - expected * _float(totals[mine] - mass)
     for i in range(np.uintp(count)):
         at = np.uintp(used[i])
@@ -129,6 +127,8 @@ def _pick(rule, amounts, piece, place, label, keys, sums, used):
         if total < best_gain:
             continue
         other = label_at(keys, at)
+        if other == mine or (bounded and groups[other] != part):
+            continue
         gain = total - expected * _float(totals[other])
         if gain > best_gain or (gain == best_gain and other < best and best != NO_LABEL):
             best = other
@@ -161,14 +161,26 @@ def _fetch_ahead(rule, piece, label, listed, i):
     prefetch(rule.totals, np.intp(label[place]))
 
 
-@kernel(BEST_GAIN, UNIT_AMOUNTS, PIECE, u32s, u32s, u8s, u32s, TABLE, i64s)
-@kernel(BEST_GAIN, SCALED_WEIGHTS, PIECE, u32s, u32s, u8s, u32s, TABLE, i64s)
-@kernel(BEST_GAIN, LISTED_AMOUNTS, WIDE_PIECE, u32s, u32s, u8s, u32s, TABLE, i64s, allocates=False)
-def pick_moves(rule, amounts, piece, listed, label, marked, picks, table, taken):
+@kernel(BEST_GAIN, UNIT_AMOUNTS, PIECE, u32s, u32s, u32s, u8s, u32s, TABLE, i64s)
+@kernel(BEST_GAIN, SCALED_WEIGHTS, PIECE, u32s, u32s, u32s, u8s, u32s, TABLE, i64s)
+@kernel(
+    BEST_GAIN,
+    LISTED_AMOUNTS,
+    WIDE_PIECE,
+    u32s,
+    u32s,
+    u32s,
+    u8s,
+    u32s,
+    TABLE,
+    i64s,
+    allocates=False,
+)
+def pick_moves(rule, amounts, piece, listed, label, communities, marked, picks, table, taken):
     """Pick a community for each listed vertex, by several threads at once: see turns.py. Returns
     how many edges the thread looked at.
 
-    marked: uint8, where the marks of the listed vertices are taken away. picks: uint32, receives a
+    communities: uint32, while these are divided into parts, else empty. marked: uint8, where the marks of the listed vertices are taken away. picks: uint32, receives a
     label, or NO_LABEL, for each entry of ``listed``. table: of this thread.
     """
     keys, sums, used = table
@@ -184,7 +196,7 @@ def pick_moves(rule, amounts, piece, listed, label, marked, picks, table, taken)
             _fetch_ahead(rule, piece, label, listed, i)
             marked[place] = 0
             edges += np.int64(offsets[place + 1]) - np.int64(offsets[place])
-            picks[i] = _pick(rule, amounts, piece, place, label, keys, sums, used)
+            picks[i] = _pick(rule, amounts, piece, place, label, communities, keys, sums, used)
         turn = take(taken, thread, turns)
     return edges
 

@@ -73,6 +73,7 @@ class MemoryLevel(Level):
             self._order, self._numbers = order, np.empty_like(order)
             self._numbers[order] = np.arange(self.count, dtype=np.uint32)
         self._labels = self.label  # by place
+        self._communities = self.label[:0]  # by place, while they are divided into parts
         self._bounds = np.zeros(CLASSES + 1, np.int64)
         self._tables: list[Table] = []
         self._make_room()
@@ -84,7 +85,7 @@ class MemoryLevel(Level):
     def _free_room(self) -> None:
         self._forget_communities()
         self._marked, self._listed = self._marked[:0].copy(), self._listed[:0].copy()
-        self._labels = self.label[:0]
+        self._labels = self._communities = self.label[:0]
         self._tables.clear()
 
     @property
@@ -198,6 +199,10 @@ class MemoryLevel(Level):
         marked = self._marked if chosen is None else chosen[self._numbers].view(np.uint8)
         list_by_class(marked, self._numbers, stamp, self._bounds, self._listed)
 
+    def begin_joining(self) -> int:
+        self._communities = self.label[self._numbers] if self._is_ground else self.label
+        return super().begin_joining()
+
     def _listed_class(self, i: int) -> NDArray[np.uint32]:
         return self._numbers[self._listed[self._bounds[i] : self._bounds[i + 1]]]
 
@@ -208,7 +213,8 @@ class MemoryLevel(Level):
         tables = self._tables if len(places) > VERTICES_A_TURN else self._tables[:1]
         rule = rule._replace(numbers=self._numbers)
         picked, vertices, labels = np.empty((3, len(places)), np.uint32)
-        rows = self._piece, places, self._labels, self._marked, picked
+        communities = self._communities if len(rule.parts) else self._communities[:0]
+        rows = self._piece, places, self._labels, communities, self._marked, picked
         self._note(self._run(tables, pick_moves, rule, self.amounts, *rows))
         moves = list_moves(places, picked, self._labels, self._numbers, vertices, labels)
         return vertices[:moves], labels[:moves]
