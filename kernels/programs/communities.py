@@ -180,8 +180,9 @@ def pick_moves(rule, amounts, piece, listed, label, communities, marked, picks, 
     """Pick a community for each listed vertex, by several threads at once: see turns.py. Returns
     how many edges the thread looked at.
 
-    communities: uint32, while these are divided into parts, else empty. marked: uint8, where the marks of the listed vertices are taken away. picks: uint32, receives a
-    label, or NO_LABEL, for each entry of ``listed``. table: of this thread.
+    communities: uint32, while these are divided into parts, else empty. marked: uint8, where the
+    marks of the listed vertices are taken away. picks: uint32, receives a label, or NO_LABEL, for
+    each entry of ``listed``. table: of this thread.
     """
     keys, sums, used = table
     offsets = piece.offsets
