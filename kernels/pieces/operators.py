@@ -230,9 +230,30 @@ def amount(amounts: Any, weights: Any, edge: Any) -> Any:
     raise NotImplementedError
 
 
-def prefers(rule: Any, place: Any, label: Any, total: Any, other: Any, other_total: Any) -> Any:
-    """Return whether the vertex at a place prefers a label to another, which may be NO_LABEL, by
-    the sums of both. Only kernels can call this.
+def picker(rule: Any, place: Any) -> Any:
+    """Return what a rule knows of the vertex at a place, which picks a label: a tuple, for the
+    functions below. Only kernels can call this.
+    """
+    raise NotImplementedError
+
+
+def worth(rule: Any, picker: Any, label: Any, total: Any) -> Any:
+    """Return what a label, which may be NO_LABEL, is worth to a vertex by its sum. Only kernels can
+    call this.
+    """
+    raise NotImplementedError
+
+
+def may_be_worth(rule: Any, total: Any, least: Any) -> Any:
+    """Return whether a label with a sum may be worth ``least``, which costs less than to find out.
+    Only kernels can call this.
+    """
+    raise NotImplementedError
+
+
+def outranks(picker: Any, label: Any, label_worth: Any, other: Any, other_worth: Any) -> Any:
+    """Return whether a vertex prefers a label to another, which may be NO_LABEL. Only kernels can
+    call this.
     """
     raise NotImplementedError
 
@@ -314,36 +335,66 @@ def _amount(amounts, weights, edge):
 
 
 @inlined
-def _gain(rule, number, mine, label, total):
-    """Return what a vertex gains by being in a community, which may be NO_LABEL. mine: the one that
-    it is in.
-    """
-    mass = rule.mass[number]
-    expected = np.float64(mass) * rule.factor
-    if label in (UNREACHED, mine):
-        return np.float64(total) - expected * np.float64(rule.totals[mine] - mass)
-    if rule.groups.shape[0] and rule.groups[label] != rule.parts[number]:
-        return -np.inf
-    return np.float64(total) - expected * np.float64(rule.totals[label])
+def _float(total):
+    """Return a sum, which is below 2^63, as a float: of signed numbers, this is one instruction."""
+    return np.float64(np.int64(total))
 
 
-@overload(prefers)
-def _prefers(rule, place, label, total, other, other_total):
-    def gains_more(rule, place, label, total, other, other_total):
+@overload(picker)
+def _picker(rule, place):
+    if rule.instance_class is not BestGain:
+        return lambda rule, place: ()
+
+    def facts(rule, place):
         number = rule.numbers[place] if rule.numbers.shape[0] else np.uint32(place)
+        part = rule.parts[number] if rule.parts.shape[0] else np.uint32(0)
+        mass = rule.mass[number]
         mine = rule.mine[number]
-        gain = _gain(rule, number, mine, label, total)
-        other_gain = _gain(rule, number, mine, other, other_total)
-        if gain != other_gain:
-            return gain > other_gain
-        if other in (UNREACHED, mine):
+        expected = _float(mass) * rule.factor
+        stays = expected * _float(rule.totals[mine] - mass)
+        return mine, part, expected, stays
+
+    return facts
+
+
+@overload(worth)
+def _worth(rule, picker, label, total):
+    if rule.instance_class is not BestGain:
+        return lambda rule, picker, label, total: total
+
+    def gain(rule, picker, label, total):
+        mine, part, expected, stays = picker
+        if label in (mine, UNREACHED):
+            return _float(total) - stays
+        if rule.groups.shape[0] and rule.groups[label] != part:
+            return -np.inf
+        return _float(total) - expected * _float(rule.totals[label])
+
+    return gain
+
+
+@overload(may_be_worth)
+def _may_be_worth(rule, total, least):
+    if rule.instance_class is not BestGain:
+        return lambda rule, total, least: total >= least
+    return lambda rule, total, least: _float(total) >= least  # expectations are not negative
+
+
+@overload(outranks)
+def _outranks(picker, label, label_worth, other, other_worth):
+    if not len(picker):
+
+        def least(picker, label, label_worth, other, other_worth):
+            return label_worth > other_worth or (label_worth == other_worth and label < other)
+
+        return least
+
+    def mine_or_least(picker, label, label_worth, other, other_worth):
+        if label_worth != other_worth:
+            return label_worth > other_worth
+        mine = picker[0]
+        if other in (mine, UNREACHED):
             return False
         return label == mine or label < other
 
-    if rule.instance_class is BestGain:
-        return gains_more
-
-    def most_common(rule, place, label, total, other, other_total):
-        return total > other_total or (total == other_total and label < other)
-
-    return most_common
+    return mine_or_least

@@ -29,7 +29,10 @@ from .operators import (
     SCALED_WEIGHTS,
     UNIT_AMOUNTS,
     amount,
-    prefers,
+    may_be_worth,
+    outranks,
+    picker,
+    worth,
 )
 from .piece import PIECE, WIDE_PIECE, row_of
 
@@ -191,12 +194,19 @@ def _pick(rule, place, keys, sums, used, count, label, total):
     """Return the preferred one of a label and all labels of a table, with its sum. The table is
     empty afterwards.
     """
+    vertex = picker(rule, place)
+    best = worth(rule, vertex, label, total)
     for i in range(np.uintp(count)):
-        other = label_at(keys, np.uintp(used[i]))
+        at = np.uintp(used[i])
         other_total = take_sums(sums, used, i)
-        if prefers(rule, place, other, other_total, label, total):
+        if not may_be_worth(rule, other_total, best):
+            continue
+        other = label_at(keys, at)
+        other_worth = worth(rule, vertex, other, other_total)
+        if outranks(vertex, other, other_worth, label, best):
             label = other
             total = other_total
+            best = other_worth
     return label, total
 
 
@@ -626,8 +636,12 @@ def pick_of_entries(rule, entries, offsets, low, first, last, picks, table):
     picked, picked_sums = picks
     for i in range(first, last):
         start, stop = offsets[i], offsets[i + 1]
+        if start == stop:
+            continue
         mask = mask_of(keys, stop - start)
-        parts = 1
+        parts = 1  # of the labels: entries of a vertex hardly repeat one
+        while keys.shape[0] and parts * np.int64(used.shape[0]) < stop - start:
+            parts *= 2
         while True:
             label = picked[i]
             total = picked_sums[i]

@@ -92,8 +92,8 @@ def _float(total):
 @inlined
 def _pick(rule, amounts, piece, place, label, communities, keys, sums, used):
     """Return the community that a vertex prefers, or NO_LABEL for its own, as ``pick_of_row`` does
-    by ``prefers``, but no gain is computed twice, or where the sum alone is less than the best one,
-    and neighbours outside the vertex's community are left out while this is divided into parts.
+    by BestGain, but neighbours outside the vertex's community are left out while this is divided
+    into parts.
     """
     offsets, targets, _, _, weights = piece
     factor, numbers, _, masses, totals, parts, groups = rule

@@ -64,6 +64,7 @@ _ENTRY_BYTES = 16
 _COPIES = 6  # of entries: made, trimmed, by owner, received, joined, grouped
 _PICK_BYTES = 12 + 8 + 1
 _TABLES_BYTES = 32 << 20
+_SMALL_TABLE_BYTES = 1 << 20
 _MOST_THREADS, _LABEL_BYTES = 1 << 10, 12
 
 _SHORT = 1 << 14
@@ -192,7 +193,7 @@ class Tallies:
         taken = no_turns(self._team.threads)
 
         def pick_turns() -> None:
-            with self._table() as table:
+            with self._table(rule) as table:
                 tally_turns(rule, amounts, *pieces, starts, most, among, x, y, table, taken)
 
         self._team.run(pick_turns)
@@ -209,7 +210,7 @@ class Tallies:
         classes = self._team.threads
 
         def pick_class(label_class: int) -> tuple[int, int]:
-            with self._table() as table:
+            with self._table(rule) as table:
                 return tally_class(rule, amounts, *pieces, row, label_class, classes, x, table)
 
         found = self._team.map(pick_class, range(classes))
@@ -217,7 +218,7 @@ class Tallies:
         sums = np.array([total for label, total in found if label != NO_LABEL], np.uint64)
         picks = _no_picks(1)
         entries = Entries(np.full(len(labels), row, np.uint32), labels, sums)
-        with self._table() as table:
+        with self._table(rule) as table:
             pick_of_entries(rule, entries, np.array([0, len(labels)]), row, 0, 1, picks, table)
         return picks.labels[0]
 
@@ -290,7 +291,7 @@ class Tallies:
             while count < 0:  # a class may have more labels than its share
                 room = min(most, 2 * room + 1)
                 entries = _room_for(room)
-                with self._table() as table:
+                with self._table(pass_.rule) as table:
                     count = tally_piece(pass_.rule, pass_.amounts, *given, table, entries)
             return _trimmed(entries, count)
 
@@ -374,7 +375,7 @@ class Tallies:
         bounds = np.minimum(bounds, len(offsets) - 1)
 
         def pick(i: int) -> None:
-            with self._table() as table:
+            with self._table(rule) as table:
                 first, last = bounds[i : i + 2]
                 pick_of_entries(rule, grouped, offsets, low, first, last, picks, table)
 
@@ -459,12 +460,15 @@ class Tallies:
         return _Scattered(bounds, _sums_between(counts, bounds))
 
     @contextlib.contextmanager
-    def _table(self) -> Iterator[Table]:
+    def _table(self, rule: Rule) -> Iterator[Table]:
         """Lend a table to a thread."""
         try:
             table = self._tables.pop()
         except IndexError:
-            table = make_table(self._graph.vertices, _TABLES_BYTES // self._team.threads)
+            room = _TABLES_BYTES // self._team.threads
+            if isinstance(rule, BestGain):  # at first, hardly two neighbours have the same label
+                room = min(room, _SMALL_TABLE_BYTES)
+            table = make_table(self._graph.vertices, room)
         try:
             yield table
         finally:
