@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from ..base.compiled import Struct, inlined, u32s, u64s
 from ..base.graph import UNREACHED
-from ..base.intrinsics import fetch_add, fetch_min, fetch_or
+from ..base.intrinsics import fetch_add, fetch_min, fetch_or, prefetch
+from ..base.numbering import renumber
 from .piece import weight_of
 
 _HALF, _LOW = np.uint64(32), np.uint64((1 << 32) - 1)
@@ -244,6 +245,20 @@ def worth(rule: Any, picker: Any, label: Any, total: Any) -> Any:
     raise NotImplementedError
 
 
+def fetch_label(rule: Any, places: Any, labels: Any, targets: Any, edge: Any) -> None:
+    """Have the cache fetch the label of an edge's target, if a rule is for graphs so large that
+    labels seldom are in the cache; None if not. Only kernels can call this.
+    """
+    raise NotImplementedError
+
+
+def fetch_worth(rule: Any, keys: Any, used: Any, i: Any) -> None:
+    """Have the cache fetch what ``worth`` needs to know of the i-th label of a table. Only kernels
+    can call this.
+    """
+    raise NotImplementedError
+
+
 def may_be_worth(rule: Any, total: Any, least: Any) -> Any:
     """Return whether a label with a sum may be worth ``least``, which costs less than to find out.
     Only kernels can call this.
@@ -371,6 +386,27 @@ def _worth(rule, picker, label, total):
         return _float(total) - expected * _float(rule.totals[label])
 
     return gain
+
+
+@overload(fetch_label)
+def _fetch_label(rule, places, labels, targets, edge):
+    if isinstance(rule, types.NoneType) or rule.instance_class is not BestGain:
+        return lambda rule, places, labels, targets, edge: None
+    return lambda rule, places, labels, targets, edge: prefetch(
+        labels, np.intp(renumber(places, targets[edge]))
+    )
+
+
+@overload(fetch_worth)
+def _fetch_worth(rule, keys, used, i):
+    if rule.instance_class is not BestGain:
+        return lambda rule, keys, used, i: None
+
+    def fetch_total(rule, keys, used, i):
+        at = np.uintp(used[i])
+        prefetch(rule.totals, np.intp(keys[at] if keys.shape[0] else np.uint32(at)))
+
+    return fetch_total
 
 
 @overload(may_be_worth)

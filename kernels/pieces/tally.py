@@ -29,6 +29,8 @@ from .operators import (
     SCALED_WEIGHTS,
     UNIT_AMOUNTS,
     amount,
+    fetch_label,
+    fetch_worth,
     may_be_worth,
     outranks,
     picker,
@@ -41,6 +43,9 @@ NO_LABEL = UNREACHED
 EDGES_A_TURN = 1 << 16
 MOST_SLOTS = 1 << 16
 """The most slots of a hashed table: they fit a core's cache."""
+
+_AHEAD = np.uintp(8)
+"""Labels are at random places in memory: so many of them are fetched ahead."""
 
 _LEAST_SLOTS = 1 << 8
 _SLOT_BYTES = 4 + 8 + 2
@@ -197,6 +202,7 @@ def _pick(rule, place, keys, sums, used, count, label, total):
     vertex = picker(rule, place)
     best = worth(rule, vertex, label, total)
     for i in range(np.uintp(count)):
+        fetch_worth(rule, keys, used, min(i + _AHEAD, np.uintp(count - 1)))
         at = np.uintp(used[i])
         other_total = take_sums(sums, used, i)
         if not may_be_worth(rule, other_total, best):
@@ -235,6 +241,7 @@ def degree_of(offsets, row):
 
 @inlined
 def add_edges(
+    rule,
     amounts,
     targets,
     weights,
@@ -254,6 +261,7 @@ def add_edges(
     no more labels fit, the table is empty then.
     """
     for e in range(np.uintp(first), np.uintp(stop)):
+        fetch_label(rule, x_places, x, targets, min(e + _AHEAD, np.uintp(stop - 1)))
         label = x[renumber(x_places, targets[e])]
         if _is_in_class(label, label_class, classes):
             added = amount(amounts, weights, e)
@@ -306,6 +314,7 @@ def pick_of_row(
             share = label_class * parts + part, classes * parts
             count = np.int64(0)
             count = add_edges(
+                rule,
                 amounts,
                 targets,
                 weights,
@@ -322,6 +331,7 @@ def pick_of_row(
             )
             if count >= 0 and in_degree:
                 count = add_edges(
+                    rule,
                     amounts,
                     sources,
                     entering_weights,
@@ -553,6 +563,7 @@ def tally_piece(
         mask = mask_of(keys, stop - start)
         count = np.int64(0)
         for e in range(np.uintp(start - begin), np.uintp(stop - begin)):
+            fetch_label(rule, x_places, x, targets, min(e + _AHEAD, np.uintp(stop - begin - 1)))
             label = x[renumber(x_places, targets[e])]
             if _is_in_class(label, label_class, classes):
                 added = amount(amounts, weights, e)

@@ -303,7 +303,21 @@ def _add_members(amounts, piece, members, first, stop, label, keys, sums, used):
         end = np.int64(offsets[place + 1])
         mask = mask_of(keys, end - begin)
         count = add_edges(
-            amounts, targets, weights, begin, end, None, label, 0, 1, keys, sums, used, mask, count
+            None,
+            amounts,
+            targets,
+            weights,
+            begin,
+            end,
+            None,
+            label,
+            0,
+            1,
+            keys,
+            sums,
+            used,
+            mask,
+            count,
         )
     return count
 
