@@ -25,7 +25,7 @@ OPERATORS: dict[str, tuple[Any, Any]] = {
     "bytes": (ByteOr(np.uint8(0), np.uint8(0xFF)), np.uint8),
 }
 
-PLACES = {
+PLACES: dict[str, tuple[Any, int, int, bool]] = {
     "memory": ("1d", 1, 1, False),
     "ranks": ("1d", 3, 2, False),
     "delegates": ("delegate", 3, 3, False),
