@@ -246,8 +246,9 @@ def worth(rule: Any, picker: Any, label: Any, total: Any) -> Any:
 
 
 def fetch_label(rule: Any, places: Any, labels: Any, targets: Any, edge: Any) -> None:
-    """Have the cache fetch the label of an edge's target, if a rule is for graphs so large that
-    labels seldom are in the cache; None if not. Only kernels can call this.
+    """Have the cache fetch the label of an edge's target, by BestGain alone: most labels differ at
+    first, while those of other rules soon fit the cache. rule: None where there is none. Only
+    kernels can call this.
     """
     raise NotImplementedError
 

@@ -184,18 +184,12 @@ def add_sum(keys, sums, used, mask, count, label, added):
 
 
 @inlined
-def sum_of(keys, sums, mask, label):
-    """Return the sum of a label; 0 if it has none."""
-    return sums[_slot(keys, sums, mask, label)] & ~_PRESENT
-
-
-@inlined
 def label_at(keys, at):
     return keys[at] if keys.shape[0] else np.uint32(at)
 
 
 @inlined
-def _pick(rule, place, keys, sums, used, count, label, total):
+def pick_of_table(rule, place, keys, sums, used, count, label, total):
     """Return the preferred one of a label and all labels of a table, with its sum. The table is
     empty afterwards.
     """
@@ -348,7 +342,7 @@ def pick_of_row(
                 )
             if count < 0:
                 break
-            label, total = _pick(rule, place, keys, sums, used, count, label, total)
+            label, total = pick_of_table(rule, place, keys, sums, used, count, label, total)
             part += 1
         if part == parts:
             return label, total
@@ -669,7 +663,7 @@ def pick_of_entries(rule, entries, offsets, low, first, last, picks, table):
                         count = more
                 if count < 0:
                     break
-                label, total = _pick(rule, low + i, keys, sums, used, count, label, total)
+                label, total = pick_of_table(rule, low + i, keys, sums, used, count, label, total)
                 part += 1
             if part == parts:
                 break

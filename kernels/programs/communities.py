@@ -25,10 +25,9 @@ from ..pieces.tally import (
     add_edges,
     add_sum,
     empty_table,
-    label_at,
     mask_of,
     pick_of_row,
-    sum_of,
+    pick_of_table,
     take_sums,
 )
 
@@ -84,28 +83,16 @@ def list_by_class(marked, numbers, stamp, bounds, listed):
 
 
 @inlined
-def _float(total):
-    """Return a sum, which is below 2^63, as a float: of signed numbers, this is one instruction."""
-    return np.float64(np.int64(total))
-
-
-@inlined
 def _pick(rule, amounts, piece, place, label, communities, keys, sums, used):
-    """Return the community that a vertex prefers, or NO_LABEL for its own, as ``pick_of_row`` does
-    by BestGain, but neighbours outside the vertex's community are left out while this is divided
-    into parts.
+    """Return the community that a vertex prefers, as ``pick_of_row`` does, but neighbours outside
+    the vertex's community are left out while this is divided into parts.
     """
     offsets, targets, _, _, weights = piece
-    factor, numbers, _, masses, totals, parts, groups = rule
-    number = numbers[place]
-    mine = label[place]
-    mass = masses[number]
-    expected = _float(mass) * factor
     begin = np.int64(offsets[place])
     end = np.int64(offsets[place + 1])
     mask = mask_of(keys, end - begin)
     bounded = communities.shape[0] > 0
-    part = parts[number] if bounded else np.uint32(0)
+    part = communities[place] if bounded else np.uint32(0)
     count = np.int64(0)
     for e in range(np.uintp(begin), np.uintp(end)):
         target = targets[e]
@@ -118,22 +105,7 @@ def _pick(rule, amounts, piece, place, label, communities, keys, sums, used):
             row = offsets, targets, weights, 0, *none, place, None, label, place
             return pick_of_row(rule, amounts, *row, 0, 1, keys, sums, used)[0]
         count = more
-    best = NO_LABEL
-    inside = sum_of(keys, sums, mask, mine)
-    best_gain = _float(inside) - expected * _float(totals[mine] - mass)
-    for i in range(np.uintp(count)):
-        at = np.uintp(used[i])
-        total = _float(take_sums(sums, used, i))
-        if total < best_gain:
-            continue
-        other = label_at(keys, at)
-        if other == mine or (bounded and groups[other] != part):
-            continue
-        gain = total - expected * _float(totals[other])
-        if gain > best_gain or (gain == best_gain and other < best and best != NO_LABEL):
-            best = other
-            best_gain = gain
-    return best
+    return pick_of_table(rule, place, keys, sums, used, count, NO_LABEL, np.uint64(0))[0]
 
 
 @inlined

@@ -253,7 +253,8 @@ class _Search:
             started = time.perf_counter()
             self._move(level, above)
             if self._program.refines:
-                within, label = level.begin_joining(), self._join(level, above)
+                within = level.begin_joining()
+                label = self._join(level, above)
             else:
                 within, label = level.amount_within(), level.label
             self._saved = {}

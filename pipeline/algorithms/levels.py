@@ -33,8 +33,8 @@ Visit = Callable[[Any, NDArray[np.uint64]], None]
 
 
 class Contracting(Protocol):
-    """What makes a level of the pairs of labels that edges join (contractions.py, which describes
-    the methods). ground: the operations of level 0.
+    """The contractions that levels call (contractions.py, which describes the methods). ground: the
+    operations of level 0.
     """
 
     @property
