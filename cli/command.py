@@ -16,7 +16,7 @@ from .talk import talk
 _Function = Callable[..., Any]
 
 _GROUPS = {
-    "Input": ("directed", "src", "dst", "weight", "duplicates"),
+    "Input": ("directed", "src", "dst", "weight", "duplicates", "loops"),
     "Output": ("output", "no_output", "overwrite", "as_json"),
     "Resources": ("memory_limit", "threads", "device", "device_memory_limit", "workers"),
     "Clusters": ("scheduler", "scheduler_file", "timeout"),

@@ -149,6 +149,14 @@ weight_options = _together(
         help="Weight of an edge that several rows name: the least, the greatest, or the sum.",
     ),
 )
+loops = click.option(
+    "--loops",
+    type=click.Choice(["drop", "keep"]),
+    default="drop",
+    show_default=True,
+    help="What becomes of self-loops, rows from a vertex to itself: drop them, or keep their weight "
+    "for the questions that can count it.",
+)
 store_options = _together(
     click.option(
         "--partitions",

@@ -49,6 +49,7 @@ def command_of(question: Question) -> click.Command:
             *((options.top,) if any(form.finding for form in question.forms) else ()),
             options.graph_and_output,
             *((options.weight_options,) if weighted else ()),
+            *((options.loops,) if any(form.counts_loops for form in question.forms) else ()),
             options.device if question.forms[0].gpu_by_default else options.device_if_named,
             options.running,
         )

@@ -13,6 +13,7 @@ Options that several functions take:
   ``"3x2"``.
 - ``weight``, ``duplicates``: the column of weights; which weight is kept for rows that repeat an
   edge, ``"min"``, ``"max"`` or ``"sum"``.
+- ``loops``: what becomes of self-loops, ``"drop"`` or ``"keep"``.
 - ``threads``: cores to use; None for all that this process may use.
 - ``checkpoint``: seconds between two saves of a long run.
 - ``overwrite``: whether to replace an output that exists, once the new one is complete.
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from .bench.algorithms_across import AlgorithmRow
     from .bench.protocol import BenchReport
     from .build.build import Built
+    from .build.prepare import LoopsChoice
     from .build.generate import Kind
     from .edge_sources.kinds import EdgeSource
     from .engines.engine import Strategy
@@ -218,7 +220,8 @@ def plan(
         ):
             resources = replace(resources, device="cpu")
         notes: list[str] = []
-        resources = resources_for(form.name, resources, notes)
+        keeps_loops = bool(open_store(edges).info.loops)
+        resources = resources_for(form.name, resources, notes, keeps_loops)
         # Rows of each source are written while the graph is held.
         writes_early = form.keys == ("source", "vertex")
         plan = plan_search(edges, usable_threads(threads), resources, program, writes_early)
@@ -248,6 +251,7 @@ def open(
     dst: str | None = None,
     weight: str | None = None,
     duplicates: Duplicates | None = None,
+    loops: LoopsChoice | None = None,
     progress: Progress | bool | None = None,
 ) -> Graph:
     """Load a graph once, to ask it many questions.
@@ -255,14 +259,15 @@ def open(
     Args:
         graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
             graph, or pairs.
-        directed, src, dst, weight, duplicates: how an edge list is read; a store has its own.
+        directed, src, dst, weight, duplicates, loops: how an edge list is read; a store has its
+            own.
     """
     from .edge_sources.parquet import as_path
     from .graph import open_graph
 
     if directed is None:
         directed = with_choices_of(graph, {}).get("directed")
-    chosen = _reading(directed, src, dst, weight, duplicates)
+    chosen = _reading(directed, src, dst, weight, duplicates, loops)
     resources = resources_of(
         device=device, memory_limit=memory_limit, device_memory_limit=device_memory_limit
     )
@@ -325,7 +330,7 @@ def validate(
         graph: a store or an edge list.
         result: the folder of the result.
         directed, src, dst: how an edge list is read. Edges are directed, too, if the
-            result says so.
+            result says so, and self-loops are kept if they were kept for the result.
         weight, duplicates: as in ``build``.
         personalize: the file that a PageRank was personalized by.
         sources: the sources of a betweenness, where there were too many for the result to name.
@@ -547,10 +552,11 @@ def _reading(
     dst: str | None,
     weight: str | None = None,
     duplicates: Duplicates | None = None,
+    loops: LoopsChoice | None = None,
 ) -> BuildOptions | None:
     """Return the options by which an edge list is read; None if no option is given."""
     given = {"directed": directed, "src": src, "dst": dst}
-    given |= {"weight": weight, "duplicates": duplicates}
+    given |= {"weight": weight, "duplicates": duplicates, "loops": loops}
     given = {name: value for name, value in given.items() if value is not None}
     return build_options_of(**given) if given else None  # pyright: ignore[reportArgumentType]
 

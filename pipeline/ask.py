@@ -26,6 +26,7 @@ NEEDS_NO_OUTPUT = {
     "directed",
     "dst",
     "duplicates",
+    "loops",
     "memory_limit",
     "progress",
     "src",

@@ -111,9 +111,9 @@ def bfs(
         strategy: what one GPU searches over, ``"rows"`` or ``"slices"``; ``"auto"`` is rows here.
         profile: a Parquet file to write, with a row for each superstep of a search from one source.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -163,9 +163,9 @@ def components(
             graph, or pairs.
         output: the folder of the result; None for a result in memory.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -244,9 +244,9 @@ def pagerank(
         precision: ``"double"``, or ``"single"`` for float32 values with a relative error of at most
             1e-6, which GPUs compute faster.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -312,9 +312,9 @@ def sssp(
         source: the id of the vertex to start from.
         max_distance: ignore paths that are longer than this.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -397,9 +397,9 @@ def path(
         nodes: give a row for each vertex on each path.
         unweighted: ignore the weights of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -471,9 +471,9 @@ def betweenness(
         seed: chooses the random vertices.
         normalized: divide by the number of pairs of other vertices.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -530,9 +530,9 @@ def closeness(
             Parquet file with a column ``vertex``; None for all vertices.
         seed: chooses the random vertices.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -587,9 +587,9 @@ def harmonic(
         seed: chooses the random vertices.
         normalized: divide by the number of other vertices.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -646,9 +646,9 @@ def eccentricity(
             Parquet file with a column ``vertex``; None for all vertices.
         seed: chooses the random vertices.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -705,9 +705,9 @@ def hits(
         max_iterations: stop after this many iterations, even if the tolerance is not met.
         unweighted: ignore the weights of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -769,9 +769,9 @@ def eigenvector(
         max_iterations: stop after this many iterations, even if the tolerance is not met.
         unweighted: ignore the weights of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -839,9 +839,9 @@ def katz(
         max_iterations: stop after this many iterations, even if the tolerance is not met.
         unweighted: ignore the weights of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -927,9 +927,9 @@ def leiden(
         hierarchy: also give the groups of each level: columns ``level_0``, ``level_1`` and so on.
         unweighted: ignore the weights of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -1021,9 +1021,9 @@ def louvain(
         hierarchy: also give the groups of each level: columns ``level_0``, ``level_1`` and so on.
         unweighted: ignore the weights of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -1092,9 +1092,9 @@ def labels(
         iterations: number of iterations, unless labels settle before.
         unweighted: ignore the weights of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -1141,9 +1141,9 @@ def cores(
         min: leave out vertices with a smaller core number, so that the vertices of a k-core are
             left.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -1183,7 +1183,8 @@ def degree(
 
     The columns are ``degree``, or ``in_degree`` and ``out_degree`` of directed edges. If the graph
     has weights, there are also their sums: ``weighted_degree``, or ``weighted_in_degree`` and
-    ``weighted_out_degree``. Self-loops are left out, and rows that repeat an edge count once.
+    ``weighted_out_degree``. Rows that repeat an edge count once. Self-loops are left out, unless
+    the graph keeps them: then each counts at both of its ends.
 
     Args:
         graph: a store or an edge list, or a graph in memory: a table, a sparse matrix, a NetworkX
@@ -1191,9 +1192,9 @@ def degree(
         output: the folder of the result; None for a result in memory.
         unweighted: ignore the weights of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -1244,9 +1245,9 @@ def strong(
         output: the folder of the result; None for a result in memory.
         condense: give the edges between components, the condensation of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -1283,9 +1284,9 @@ def clustering(
             graph, or pairs.
         output: the folder of the result; None for a result in memory.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -1320,9 +1321,9 @@ def truss(
             graph, or pairs.
         output: the folder of the result; None for a result in memory.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.
@@ -1371,9 +1372,9 @@ def forest(
         output: the folder of the result; None for a result in memory.
         unweighted: ignore the weights of the graph.
         options: src, dst and weight (the columns of the ids and of the weights), directed,
-            duplicates, memory_limit, threads, device, device_memory_limit and progress, as ``open``
-            takes them; with an output also overwrite, checkpoint, workers, scheduler and the other
-            options of the command.
+            duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as
+            ``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and
+            the other options of the command.
 
     Returns:
         The result; with an output its record, whether it was there already, and notes for the user.

@@ -314,7 +314,8 @@ class Graph(QuestionMethods):
         info = ResultInfo(asked.name, fingerprint, directed, options, __version__)
         notes = row_notes(graph, info)
         if self._open.device is not None:
-            run.resources_for(asked.name, self._resources, notes)
+            loops = bool(graph.get("loops"))
+            run.resources_for(asked.name, self._resources, notes, loops)
         if isinstance(self._graph, EdgeList):
             notes += run.weight_notes(self._graph, info)
         return run.Run(

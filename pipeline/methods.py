@@ -417,8 +417,8 @@ class QuestionMethods:
 
         The columns are ``degree``, or ``in_degree`` and ``out_degree`` of directed edges. If the
         graph has weights, there are also their sums: ``weighted_degree``, or ``weighted_in_degree``
-        and ``weighted_out_degree``. Self-loops are left out, and rows that repeat an edge count
-        once.
+        and ``weighted_out_degree``. Rows that repeat an edge count once. Self-loops are left out,
+        unless the graph keeps them: then each counts at both of its ends.
 
         Args:
             unweighted: ignore the weights of the graph.

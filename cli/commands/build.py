@@ -17,6 +17,7 @@ from ..talk import print_json, talk, tell_reused
 @options.output
 @options.build_options
 @options.weight_options
+@options.loops
 @options.memory_limit
 @options.cluster_options
 @options.device

@@ -26,6 +26,7 @@ from ..talk import given, print_json, talk
 @options.cluster_options
 @options.build_options
 @options.weight_options
+@options.loops
 @options.threads
 @options.scratch
 @click.option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -104,7 +104,8 @@ class ProgramGraph:
     ends, whatever rank has these rows. extra_bytes: bytes of the device that a program may hold
     beyond its declared ones. ranks: the number of ranks with a share of the edges each; then the
     degree is over all of them. id_order: returns the vertices by rising user id, uint32 (n,), in
-    host memory.
+    host memory. loops: returns the self-loops that the graph keeps, by ``vertices`` (uint32) and
+    ``weights``, in host memory; None if it keeps none.
     """
 
     device: Device
@@ -118,6 +119,7 @@ class ProgramGraph:
     back: CutRows | None = None
     back_weights: Array | None = None
     id_order: Callable[[], np.ndarray] | None = None
+    loops: Callable[[], Any] | None = None
 
     @property
     def vertices(self) -> int:

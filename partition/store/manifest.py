@@ -17,10 +17,10 @@ from ..input.weights import Duplicates, WeightType
 from .grid import Grid
 from .layout import ends_of, local_rows
 
-FORMAT_VERSION = 5
-READ_VERSIONS = (3, 4, 5)
+FORMAT_VERSION = 6
+READ_VERSIONS = (3, 4, 5, 6)
 """Versions that can be read. Stores of version 3 have no weights; those of version 4 do not tell
-how many weights were rounded.
+how many weights were rounded. Only stores of version 6 may keep self-loops.
 """
 
 VERTICES = "vertices.parquet"
@@ -51,11 +51,12 @@ class GraphInfo:
 
     fingerprint: of the input (EdgeList.fingerprint) and its direction; a result names it. edges:
     distinct edges, each once, without self-loops. rows: of the input, of which ``self_loops`` and
-    ``duplicates`` were dropped (undirected, u-v and v-u are duplicates). layout: "delegate", "2d",
+    ``duplicates`` are no edges of their own (undirected, u-v and v-u are duplicates). layout: "delegate", "2d",
     "1d", or "csr" for one partition. grid: None for delegates. degree_histogram: the number of
     vertices of degree 0, 1, 2-3, 4-7, ... threshold, threshold_chosen_by, nn_row_share: how
     delegates were separated. subgraph_edges: entries of each kind of subgraph, over all partitions.
-    weights: None for a graph without weights.
+    weights: None for a graph without weights. loops: the number of vertices that keep the weight of
+    their self-loops; None if self-loops were dropped.
     """
 
     fingerprint: str
@@ -79,6 +80,7 @@ class GraphInfo:
     nn_row_share: float
     subgraph_edges: dict[str, int]
     weights: WeightInfo | None = None
+    loops: int | None = None
 
     def rows_of(self, partition: int, name: str) -> range:
         """Return the rows of a subgraph that may have edges; the rows before them are empty."""

@@ -96,6 +96,8 @@ def _add_what_is_newer(version: int, graph: Any) -> None:
     """Add the fields that an older manifest lacks, as unknown."""
     if not isinstance(graph, dict):
         return
+    if version < 6:
+        graph["loops"] = None
     if version == 3:
         graph["weights"] = None
     weights = graph.get("weights")
@@ -149,6 +151,8 @@ def _graph(graph: Any) -> GraphInfo:
     most = graph["vertices"] if graph["grid"] is None else 0
     _check_number(graph["delegates"], "delegates", 0, most)
     _check_counts(graph)
+    if graph["loops"] is not None:
+        _check_number(graph["loops"], "loops", 0, min(graph["self_loops"], graph["vertices"]))
     weights = graph["weights"]
     if weights is not None:
         _check_weights(weights, graph["rows"])

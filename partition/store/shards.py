@@ -129,11 +129,7 @@ def _built(
         fetch = partial(runs.buckets, base + first, base + stop)
         if keys > GATHER_EDGES and starts[stop] - starts[first] == 1:
             buffers.clear()
-            if weighing is None:
-                pieces = _long_row(fetch(), vertices)
-            else:
-                pieces = long_rows.built(fetch, vertices, weighing.combining, GATHER_EDGES)
-            for positions, bits in pieces:
+            for positions, bits in long_row(fetch, vertices, weighing):
                 counts[row] += len(positions)
                 yield positions, bits
             row += 1
@@ -146,7 +142,18 @@ def _built(
             row += rows
 
 
-def _long_row(
+def long_row(
+    fetch: long_rows.Fetch, vertices: int, weighing: Weighing | None
+) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+    """Yield the positions of the targets of a row that has too many to be sorted at once, in order
+    and in parts, and the bits of their weights, if there are any.
+    """
+    if weighing is None:
+        return _marked(fetch(), vertices)
+    return long_rows.built(fetch, vertices, weighing.combining, GATHER_EDGES)
+
+
+def _marked(
     fetched: Iterator[Slice], vertices: int
 ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
     marked = bitmap.empty(vertices)

@@ -1,7 +1,7 @@
 """The store: a prepared graph in a folder.
 
     manifest.json                     facts of the graph, and every file with its checksums
-    vertices.parquet                  vertex, global_id, degree (and out_degree), by rising id
+    vertices.parquet                  vertex, global_id, degree (and out_degree, loop), by rising id
     delegates.npy                     global id of each delegate; in the delegate layout
     partition-0000/nn.offsets.npy     each subgraph in compressed sparse rows (layout.py, grid.py)
     partition-0000/nn.targets-0000.npy ...   its targets, in shards of whole rows
@@ -52,7 +52,7 @@ from .manifest import (
     weights_of,
 )
 from .manifest_check import read_manifest
-from .vertex_table import read_id_order, read_vertices
+from .vertex_table import KeptLoops, read_id_order, read_loops, read_vertices
 from .whole import WholeGraph, in_one_partition, merged_rows
 
 EDGE_BATCH = 1 << 22
@@ -150,6 +150,14 @@ class Store:
         path = self.path / VERTICES
         verify_file(path, self.files[VERTICES], team)
         return read_id_order(path, self.info)
+
+    def loops(self, team: Team) -> KeptLoops | None:
+        """Return the self-loops that the store keeps; None if it keeps none."""
+        if not self.info.loops:
+            return None
+        path = self.path / VERTICES
+        verify_file(path, self.files[VERTICES], team)
+        return read_loops(path, self.info)
 
     def shards(self, partition: int, name: str) -> list[str]:
         """Return the files of a subgraph's targets, in the order of their rows."""
@@ -345,7 +353,7 @@ class Store:
         else:
             batches = list(self.edge_batches(team))
         rows = merged_rows(batches, self._order(team), self.info.directed)
-        return WholeGraph(in_one_partition(self.info), rows, self.id_order)
+        return WholeGraph(in_one_partition(self.info), rows, self.id_order, self.loops)
 
     def _order(self, team: Team) -> NDArray[np.uint32]:
         """Return the global ids by falling degree, ties by user id."""

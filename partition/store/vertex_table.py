@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,22 @@ from ..errors import one_line
 from ..input.arrow import as_numpy, compute
 from ..input.id_types import is_bytes, is_string, stored, type_name
 from .manifest import GraphInfo
+
+LOOP = "loop"
+"""The column of the weights of self-loops, 0 for none; only in a store that keeps them."""
+
+_LOOP_TYPES = {"uint32": "uint32", "float32": "float"}
+
+
+class KeptLoops(NamedTuple):
+    """The loops that a graph keeps, one for each vertex that has any, by rising user id. numbers:
+    uint32, of the vertices by rising user id. vertices: uint32, their global ids. weights: uint32
+    or float32.
+    """
+
+    numbers: NDArray[np.uint32]
+    vertices: NDArray[np.uint32]
+    weights: NDArray[np.uint32] | NDArray[np.float32]
 
 
 @contextmanager
@@ -41,10 +57,12 @@ def opened(path: Path, source: Any, info: GraphInfo) -> Iterator[pq.ParquetFile]
 
 def _check_columns(path: Path, file: pq.ParquetFile, info: GraphInfo) -> None:
     degrees = ["degree", "out_degree"] if info.directed else ["degree"]
+    loops = [] if info.loops is None else [LOOP]
     schema = file.schema_arrow
-    if schema.names != ["vertex", "global_id", *degrees]:
+    if schema.names != ["vertex", "global_id", *degrees, *loops]:
         raise wrong_contents(path, f"columns {', '.join(map(repr, schema.names))}")
     allowed = [{info.id_type}, {"uint32"}, *[{"uint32", "uint64"} for _ in degrees]]
+    allowed += [{_LOOP_TYPES[info.weights.kind if info.weights else "uint32"]} for _ in loops]
     for field, types in zip(schema, allowed, strict=True):
         if type_name(field.type) not in types or field.nullable:
             raise wrong_contents(path, f"column {field.name!r} of {type_name(field.type)}")
@@ -95,6 +113,32 @@ def read_id_order(path: Path, info: GraphInfo) -> NDArray[np.uint32]:
             first += len(places)
     check_all_seen(path, seen)
     return order
+
+
+def read_loops(path: Path, info: GraphInfo) -> KeptLoops:
+    """Return the loops that the graph keeps, checked. Nothing else is held but a row group."""
+    assert info.loops is not None
+    numbers, vertices = (np.empty(info.loops, np.uint32) for _ in range(2))
+    weights = np.empty(info.loops, info.weights.kind if info.weights else np.uint32)
+    first = count = 0
+    with opened(path, path, info) as file:
+        for batch in file.iter_batches(columns=["global_id", LOOP], use_threads=False):
+            values = as_numpy(batch[LOOP])
+            if not (np.isfinite(values) & (values >= 0)).all():
+                raise wrong_contents(path, "self-loops with weights that no store keeps")
+            places = np.flatnonzero(values)
+            end = count + len(places)
+            if end > info.loops:
+                break
+            numbers[count:end] = places + first
+            vertices[count:end] = as_numpy(batch["global_id"])[places]
+            weights[count:end] = values[places]
+            first, count = first + len(values), end
+        else:
+            if count == info.loops:
+                check_places(path, vertices, info.vertices)
+                return KeptLoops(numbers, vertices, weights)
+    raise wrong_contents(path, f"not the {info.loops:,} self-loops that the manifest tells of")
 
 
 def check_ids(path: Path, ids: pa.Array | pa.ChunkedArray) -> None:

@@ -15,9 +15,13 @@ from ...kernels.prepare import merge
 from .grid import ONE
 from .layout import offsets_dtype
 from .manifest import GraphInfo
+from .vertex_table import KeptLoops
 
 IdOrder = Callable[[Team], NDArray[np.uint32]]
 """Function that returns the global ids of all vertices by rising user id."""
+
+Loops = Callable[[Team], KeptLoops | None]
+"""Function that returns the self-loops that a graph keeps, as Store.loops does."""
 
 _NONE = np.empty(0, np.uint32)
 _ORDERING = 4 + 8 + 8  # bytes of a vertex: its place in the order, and arrays to compute that
@@ -36,22 +40,23 @@ class WholeRows(NamedTuple):
 @dataclass(frozen=True)
 class WholeGraph:
     """A graph in the form of a store of one partition, as far as ranks need it. rows: by name of
-    the subgraph. id_order: as Store.id_order.
+    the subgraph. id_order, loops: as Store.id_order and Store.loops.
     """
 
     info: GraphInfo
     rows: dict[str, WholeRows]
     id_order: IdOrder
+    loops: Loops
 
     @classmethod
-    def of(cls, info: GraphInfo, graph: Graph, id_order: IdOrder) -> WholeGraph:
+    def of(cls, info: GraphInfo, graph: Graph, id_order: IdOrder, loops: Loops) -> WholeGraph:
         """Return the whole graph with the rows of ``graph``. info: of the store that the graph was
         merged from.
         """
         rows = {"nn": WholeRows(graph.offsets, graph.targets, _NONE)}
         if info.directed:
             rows["reverse-nn"] = WholeRows(graph.reverse_offsets, graph.reverse_targets, _NONE)
-        return cls(in_one_partition(info), rows, id_order)
+        return cls(in_one_partition(info), rows, id_order, loops)
 
     def delegates(self, team: Team) -> NDArray[np.uint32]:
         return np.empty(0, np.uint32)

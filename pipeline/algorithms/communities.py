@@ -35,6 +35,7 @@ from ...kernels.programs.forest import tree_sizes
 from ...partition.errors import InputError
 from ...partition.input.id_types import shown_id
 from ...partition.store.manifest import GraphInfo
+from ...partition.store.vertex_table import KeptLoops
 from ..engines.operations.contract import CONTRACTING, contraction_bytes
 from ..engines.operations.operations import Calls, Operations
 from ..engines.operations.program import ProgramResult, Tell
@@ -58,7 +59,7 @@ from ..results.names import Names, ids_at
 from ..results.result import Option
 from .contractions import ROOM, Contractions
 from .hierarchy import ARRAYS, Hierarchy, columns_of, hierarchy_bytes, least_of_each
-from .levels import Level, named_by_least, windows
+from .levels import GroundLoops, Level, named_by_least, windows
 from .memory_level import TABLES_BYTES, MemoryLevel
 from .run import Answer
 from .spread_level import BITS, LABELS, NUMBERS, SUMS, TURNS, SpreadLevel
@@ -430,15 +431,19 @@ class _Search:
         """Make level 0, with the scale of weights: such that all edges amount to 2^61 to 2^62, and
         integers are as they are if they can be.
         """
-        program = self._program
+        program, loops = self._program, self._operations.graph.loops(self._operations.team)
         level, self._scale = self._level_of_graph(), 1.0
         if program.greatest is not None:
-            self._scale = _scale(program.greatest * 2 * program.edges, program.floats)
+            of_loops = 0.0 if loops is None else 2 * float(loops.weights.sum(dtype=np.float64))
+            most = program.greatest * 2 * program.edges + of_loops
+            self._scale = _scale(most, program.floats)
             level.amounts = ScaledWeights(self._scale, program.floats)
             if self._scale != 1:
-                most = int(level.strengths().sum(dtype=np.uint64)) + program.edges
-                self._scale = _scale(most / self._scale, program.floats)
+                edges = int(level.strengths().sum(dtype=np.uint64)) + program.edges
+                most = edges / self._scale + of_loops
+                self._scale = _scale(most, program.floats)
                 level.amounts = ScaledWeights(self._scale, program.floats)
+        level.set_loops(loops and self._amounts_of(loops))
         if program.objective == "cpm":
             self._total = 0
             level.factor = program.resolution * self._scale
@@ -449,11 +454,18 @@ class _Search:
             level.factor = program.resolution / self._total if self._total else 0.0
         return level
 
+    def _amounts_of(self, loops: KeptLoops) -> GroundLoops:
+        amounts = np.full(len(loops.numbers), 2, np.uint64)
+        if self._program.greatest is not None:
+            weights = loops.weights.astype(np.float64)
+            amounts *= np.rint(weights * self._scale).astype(np.uint64)
+        return GroundLoops(loops.numbers, amounts)
+
     def _masses(self, level: Level) -> NDArray[np.uint64]:
         """Return the masses of the vertices of level 0."""
         if self._program.objective == "cpm":
             return np.ones(level.count, np.uint64)
-        return level.strengths()
+        return level.masses()
 
     def _level_of_graph(self) -> Level:
         operations, rows = self._operations, self._operations.whole

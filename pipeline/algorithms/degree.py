@@ -59,6 +59,8 @@ class DegreeProgram(SharedOperationsProgram):
     def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
         ways = (True, False) if self.directed else (True,)
         found = [operations.degrees(along) for along in ways]
+        for degree in found:
+            operations.add_loops(degree, self._times)
         if self.weights is not None:
             ones = operations.vector(SCORES, 1.0)
             for along in ways:
@@ -68,8 +70,14 @@ class DegreeProgram(SharedOperationsProgram):
 
     def _sums(self, operations: EdgeOperations, ones: Vector, along: bool) -> Vector:
         sums = operations.vector(SCORES)
-        operations.gather(WeightedSum(0.0, self.weights == "float32"), ones, sums, along)
+        sum = WeightedSum(0.0, self.weights == "float32")
+        operations.gather(sum, ones, sums, along, loops=self._times)
         return sums
+
+    @property
+    def _times(self) -> int:
+        """Return how many times a self-loop counts: at each of its ends."""
+        return 1 if self.directed else 2
 
 
 def _calls(weighted: bool) -> Calls:

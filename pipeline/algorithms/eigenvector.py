@@ -51,7 +51,7 @@ class _Eigenvector(ScoresStep):
     def run(self) -> float:
         operations = self._operations
         operations.each(_copy, self.came, reads=[self.score])
-        operations.gather(self._sum, self.score, self.came)
+        operations.gather(self._sum, self.score, self.came, loops=1)
         (length,) = operations.sum_each(squares, reads=[self.came]).tolist()
         compare = scale_and_compare(inverse(math.sqrt(length)))
         (change,) = operations.sum_each(compare, self.came, reads=[self.score]).tolist()

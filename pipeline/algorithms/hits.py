@@ -52,9 +52,9 @@ class _Hits(ScoresStep):
     def run(self) -> float:
         operations = self._operations
         self.authority.fill(0.0)
-        operations.gather(self._sum, self.hub, self.authority)
+        operations.gather(self._sum, self.hub, self.authority, loops=1)
         self.came.fill(0.0)
-        operations.gather(self._sum, self.authority, self.came, along=False)
+        operations.gather(self._sum, self.authority, self.came, along=False, loops=1)
         (came,) = operations.sum_each(total, reads=[self.came]).tolist()
         compare = scale_and_compare(inverse(came))
         (change,) = operations.sum_each(compare, self.came, reads=[self.hub]).tolist()

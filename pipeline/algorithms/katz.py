@@ -75,7 +75,7 @@ class _Katz(ScoresStep):
         operations, x, came = self._operations, self._score, self._came
         x.fill(1.0)
         came.fill(0.0)
-        operations.gather(self._sum, x, came)
+        operations.gather(self._sum, x, came, loops=1)
         (most,) = operations.max_each(_greatest_inverse, reads=[came]).tolist()
         if not most:
             return 0.0
@@ -83,7 +83,7 @@ class _Katz(ScoresStep):
         bound = math.inf
         for _ in range(BOUNDING_STEPS):
             came.fill(0.0)
-            operations.gather(self._sum, x, came)
+            operations.gather(self._sum, x, came, loops=1)
             (ratio,) = operations.max_each(_greatest_ratio, reads=[came, x]).tolist()
             bound = min(bound, ratio)
             operations.each(_add_and_scale(1 / (ratio + 1)), x, reads=[came])
@@ -95,7 +95,7 @@ class _Katz(ScoresStep):
 
     def run(self) -> float:
         self._came.fill(0.0)
-        self._operations.gather(self._sum, self._score, self._came)
+        self._operations.gather(self._sum, self._score, self._came, loops=1)
         count = _count(self._alpha)
         (change,) = self._operations.sum_each(count, self._came, reads=[self._score]).tolist()
         self._score, self._came = self._came, self._score

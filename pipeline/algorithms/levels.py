@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,15 @@ Moves = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 
 Visit = Callable[[Any, NDArray[np.uint64]], None]
 """A function of the numbers of some vertices, and of a value of each. Threads call it at once."""
+
+
+class GroundLoops(NamedTuple):
+    """The self-loops of level 0. numbers: of their vertices. amounts: uint64, what they amount to,
+    in both directions.
+    """
+
+    numbers: NDArray[np.uint32]
+    amounts: NDArray[np.uint64]
 
 
 class Contracting(Protocol):
@@ -63,9 +72,14 @@ class Level(ABC):
 
     def __init__(self, amounts: Amounts, count: int) -> None:
         self.amounts, self.count = amounts, count
+        self._loops: GroundLoops | None = None
         self.label = self.refined = np.arange(count, dtype=np.uint32)
         self._alone = np.empty(0, np.bool_)
         self._totals = np.empty(0, np.uint64)
+
+    def set_loops(self, loops: GroundLoops | None) -> None:
+        """Set the self-loops of level 0, if the graph keeps any."""
+        self._loops = loops
 
     def begin(self, label: NDArray[np.uint32]) -> None:
         """Put the vertices into communities, and mark all of them."""
@@ -164,9 +178,21 @@ class Level(ABC):
         self._alone = self._alone[:0]
 
     @property
-    @abstractmethod
     def amount_inside(self) -> int:
         """Return what the edges inside vertices amount to, in both directions."""
+        return 0 if self._loops is None else int(self._loops.amounts.sum(dtype=np.uint64))
+
+    def masses(self) -> NDArray[np.uint64]:
+        """Return what the edges of each vertex amount to, with those inside it, at level 0."""
+        masses = self.strengths()
+        if self._loops is not None:
+            masses[self._loops.numbers] += self._loops.amounts
+        return masses
+
+    def _add_inside(self, into: NDArray[np.uint64], label: NDArray[np.uint32]) -> None:
+        """Add what the edges inside vertices amount to, by label."""
+        if self._loops is not None:
+            np.add.at(into, label[self._loops.numbers], self._loops.amounts)
 
     @abstractmethod
     def contract(self, label: NDArray[np.uint32], labels: int) -> Level | None:

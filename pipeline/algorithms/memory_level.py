@@ -47,7 +47,7 @@ _SERIAL_EDGES = 1 << 15
 
 class MemoryLevel(Level):
     """A level in memory. piece: its rows, by place. inside: uint64, what the edges inside each
-    vertex amount to, in both directions; empty at level 0, which has none. order: the place of each
+    vertex amount to, in both directions; empty at level 0, where these are loops. order: the place of each
     number at level 0; None at other levels, where they are the same.
     """
 
@@ -90,7 +90,7 @@ class MemoryLevel(Level):
 
     @property
     def amount_inside(self) -> int:
-        return int(self.inside.sum(dtype=np.uint64))
+        return super().amount_inside + int(self.inside.sum(dtype=np.uint64))
 
     def left_bytes(self) -> int:
         if self._is_ground:
@@ -156,7 +156,7 @@ class MemoryLevel(Level):
         return contractions.level_of(found, labels, inside, left)
 
     def _add_inside(self, into: NDArray[np.uint64], label: NDArray[np.uint32]) -> None:
-        """Add what the edges inside vertices amount to, by label."""
+        super()._add_inside(into, label)
         if len(self.inside):
             np.add.at(into, label, self.inside)
 

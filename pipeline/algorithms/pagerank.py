@@ -91,6 +91,7 @@ class PageRankProgram:
     rows = ReadRows.BY_TARGET
     wants_degrees = True
     scans_once = False
+    counts_loops_on_cpus = True
 
     @property
     def weighted(self) -> bool:
@@ -224,10 +225,12 @@ class _Walk:
 
     def _degrees(self) -> Vector:
         if self.of.weights is None:
-            return self.operations.degrees(along=False)
+            degree = self.operations.degrees(along=False)
+            self.operations.add_loops(degree, 1)
+            return degree
         ones = self.operations.vector(_SHARES, 1.0)  # before the shares need room
         degree = self.operations.vector(_WEIGHTS)
-        self.operations.gather(self.sum, ones, degree, along=False)
+        self.operations.gather(self.sum, ones, degree, along=False, loops=1)
         degree.ghosts.clear()
         return degree
 
@@ -251,11 +254,11 @@ class _Walk:
     def run(self) -> float:
         """Do one iteration. Returns its change."""
         rows = self.operations.rows_along(False)
-        if rows is not None and len(rows.targets):
+        if rows is not None and len(rows.targets) and self.operations.loops is None:
             sums = self._step_whole(rows)
         else:
             self.came.fill(0.0)
-            self.operations.gather(self.sum, self.share, self.came)
+            self.operations.gather(self.sum, self.share, self.came, loops=1)
             sums = self.operations.sum_each(self._advance, self.came, reads=self._reads())
         self.share, self.came = self.came, self.share
         change, self.lost = sums.tolist()

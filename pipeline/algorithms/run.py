@@ -32,8 +32,7 @@ from ...partition.numbers import check_number
 from ...partition.store.store import Store, open_store
 from ..build.build import build_store_for, choices_of, first_inputs_of, inputs_of
 from ..build.plan import id_width
-from ..build.prepare import BuildOptions, facts_ahead
-from ..build.read import graph_fingerprint
+from ..build.prepare import BuildOptions, facts_ahead, fingerprint_of
 from ..engines import engine_cache
 from ..engines.engine import Engine, EngineFacts, Need, Subject, choose, run_first
 from ..engines.host.disk import most_bytes
@@ -273,12 +272,15 @@ def run_to_result(
         )
     else:
         id_type, directed = graph.id_type, choices.directed
-        fingerprint = graph_fingerprint(graph, directed, choices.duplicates)
+        fingerprint = fingerprint_of(graph, choices)
     asked = algorithm.options(id_type)  # what is wrong in it is told before anything is read
     check_direction(algorithm.name, directed)
     info = ResultInfo(algorithm.name, fingerprint, directed, asked, __version__)
     device_notes: list[str] = []
-    resources = resources_for(algorithm.name, resources, device_notes)
+    keeps_loops = bool(graph.info.loops if isinstance(graph, Store) else choices.keeps_loops)
+    resources = resources_for(
+        algorithm.name, resources, device_notes, keeps_loops, isinstance(graph, Store)
+    )
     purpose = {**wanted_of(info), "delegraph": __version__}
     if not isinstance(graph, Store):
         purpose |= {**choices_of(choices, graph.rows), **inputs_of(graph)}
@@ -323,15 +325,25 @@ def check_direction(name: str, directed: bool) -> None:
         )
 
 
-def resources_for(name: str, resources: Resources, notes: list[str]) -> Resources:
+def resources_for(
+    name: str,
+    resources: Resources,
+    notes: list[str],
+    keeps_loops: bool = False,
+    of_store: bool = True,
+) -> Resources:
     """Return the resources for a form of a question: without devices, if it does not run on them.
-    notes: receives a line for the user about this.
+    notes: receives a line for the user about this. keeps_loops: whether the graph keeps self-loops.
+    of_store: whether it is a store, not an edge list.
     """
     form, several = FORMS[name], resources.cluster.any
-    runs = form.on_gpus and (form.on_several_gpus or not several)
+    loops = keeps_loops and form.counts_loops and not (form.counts_loops_on_gpus and of_store)
+    runs = form.on_gpus and (form.on_several_gpus or not several) and not loops
     if resources.device == "cpu" or runs:
         return resources
-    if form.on_gpus:
+    if loops and form.on_gpus:
+        notes.append(f"{name} does not count self-loops on GPUs yet: used the CPU")
+    elif form.on_gpus:
         notes.append(f"{name} does not run on GPUs of several workers yet: used CPUs")
     else:
         notes.append(f"{name} does not run on GPUs: used the CPU")

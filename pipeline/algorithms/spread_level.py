@@ -73,10 +73,6 @@ class SpreadLevel(Level):
         self._class_of = np.empty(0, np.uint8)
         self._operations.forget_tallies()
 
-    @property
-    def amount_inside(self) -> int:
-        return 0
-
     def left_bytes(self) -> int:
         return 0
 
@@ -129,9 +125,6 @@ class SpreadLevel(Level):
         inside = np.zeros(labels, np.uint64)
         self._add_inside(inside, label)
         return self._contractions.level_of(found, labels, inside, self.left_bytes())
-
-    def _add_inside(self, into: NDArray[np.uint64], label: NDArray[np.uint32]) -> None:
-        """Add what the edges inside vertices amount to, by label."""
 
     def _by_number(self, vector: Vector) -> NDArray[Any]:
         """Return the values of all vertices, on all ranks."""

@@ -33,8 +33,8 @@ from ...partition.store.manifest import VERTICES, offsets_file
 from ...partition.store.store import EDGE_BATCH, Store
 from ..build.build import build_store_for
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes, steps_of
-from ..build.prepare import BuildOptions
-from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
+from ..build.prepare import BuildOptions, fingerprint_of
+from ..build.read import DenseEdges, dense_domain, read_edges, tells_of_loops
 from ..judging.graph import JudgedEdges, judged_edges
 from ..judging.judge import Judge
 from ..judging.searches import (
@@ -69,8 +69,8 @@ def validate_result(
 ) -> Verdict:
     """Judge the result at ``result_path`` by the store or edge list at ``path``.
 
-    build_options: how to read an edge list, whose direction is the result's unless it is given; a
-    store refuses them. personalize: the file of a personalised PageRank. sources: of a betweenness,
+    build_options: how to read an edge list, whose direction is the result's unless it is given,
+    and whose self-loops are kept if the result's were; a store refuses them. personalize: the file of a personalised PageRank. sources: of a betweenness,
     whose paths were counted. Raises InputError for bad input or a memory limit that is too small.
     """
     result = open_result(result_path)
@@ -94,8 +94,11 @@ def validate_result(
         return _judge_store(graph, result, judge, sources, executor, resources)
     compile_judging({np.dtype(offsets_dtype(2 * graph.rows))}, judge.kernels)
     choices = build_options or BuildOptions()
-    if result.info is not None and not choices.directed:
-        choices = replace(choices, directed=result.info.directed)
+    if result.info is not None:
+        if not choices.directed:
+            choices = replace(choices, directed=result.info.directed)
+        if tells_of_loops(result.info.graph):
+            choices = replace(choices, loops="keep")
     return _judge_edges(graph, choices, result, judge, sources, executor, resources)
 
 
@@ -184,7 +187,7 @@ def _judge_edges(
     if judge.graph == "search" or judge.scans:
         if fits(need, resources.limit):
             dense, directed = read_edges(edges, executor), choices.directed
-            fingerprint = graph_fingerprint(edges, directed, choices.duplicates)
+            fingerprint = fingerprint_of(edges, choices)
             names = names_of_ids(dense.ids, dense.present)
 
             def validate() -> Verdict:

@@ -99,9 +99,10 @@ def bench_algorithm_by_workers(
     result of a number of ranks breaks a rule.
     """
     check_algorithm(algorithm, options.sources)
-    resources = resources_for(algorithm, resources, [])
     steps = _steps(parse_recipe(graph), algorithm, scaling, resources.cluster.workers or 0)
     stored = open_store(graph) if steps[0][1] is None else None
+    keeps_loops = stored is not None and bool(stored.info.loops)
+    resources = resources_for(algorithm, resources, [], keeps_loops)
     if stored is not None:
         check_partitions(stored, resources)
         if needs_weights(algorithm):

@@ -32,8 +32,15 @@ from ..run.records import BuildRecord, command_record, encode_record, file_facts
 from ..run.resources import Resources
 from .count import Counted, count
 from .plan import make_plan
-from .prepare import BuildOptions, Preparation, begin, compile_tasks, plan_ahead, tasks_of
-from .read import graph_fingerprint
+from .prepare import (
+    BuildOptions,
+    Preparation,
+    begin,
+    compile_tasks,
+    fingerprint_of,
+    plan_ahead,
+    tasks_of,
+)
 from .write_store import weighing_of, write_store
 
 if TYPE_CHECKING:
@@ -312,6 +319,8 @@ def choices_of(options: BuildOptions, rows: int) -> dict[str, str]:
     }
     if options.weight is not None:
         chosen |= {"--weight": options.weight, "--duplicates": options.duplicates}
+    if options.keeps_loops:
+        chosen["--loops"] = options.loops
     if partitions > 1:
         chosen["--layout"] = options.layout
         if grid is None:
@@ -335,6 +344,7 @@ def _built_with(info: GraphInfo) -> dict[str, str]:
         "delegate" if info.layout == "csr" else info.layout,  # pyright: ignore
         info.grid if info.layout == "2d" else None,
         *weights,  # pyright: ignore
+        "drop" if info.loops is None else "keep",
     )
     return choices_of(options, info.rows)
 
@@ -345,8 +355,7 @@ def check_built(output: Path, edges: EdgeList, options: BuildOptions) -> None:
     """
     info = open_store(output).info
     theirs, ours = _built_with(info), choices_of(options, edges.rows)
-    ours_is = graph_fingerprint(edges, options.directed, options.duplicates)
-    same_graph = info.fingerprint == ours_is
+    same_graph = info.fingerprint == fingerprint_of(edges, options)
     if not same_graph and theirs == ours:
         theirs, ours = {"the edge list": "another one"}, {"the edge list": "this one"}
     if theirs != ours:

@@ -18,9 +18,11 @@ from ...partition.input.edges import EdgeList
 from ...partition.input.ids import Ids
 from ...partition.input.sources import HeldSource
 from ...partition.store.layout import Subgraph, offsets_dtype
+from ...partition.store.loops import FoundLoops
 from ...partition.store.manifest import WeightInfo
 from ...partition.store.runs import Runs
 from ...partition.store.shards import build_rows
+from ...partition.store.vertex_table import KeptLoops
 from ...partition.store.weighing import WeightFacts, weight_info
 from ...partition.store.whole import WholeGraph, WholeRows
 from ..results.names import VertexNames, names_by_position
@@ -34,6 +36,7 @@ from .prepare import (
     Preparation,
     decoder,
     facts_ahead,
+    find_loops,
     tasks_of,
 )
 from .read import read_edges
@@ -97,6 +100,8 @@ def rows_in_memory(edges: EdgeList, options: BuildOptions, executor: Executor) -
         dense.ids.characters,
         dense.rounding,
     )
+    if options.keeps_loops:
+        run.loops = find_loops(run)
     counted = count(run)
     runs = scatter(run, counted)
     dense.batches.clear()
@@ -106,9 +111,22 @@ def rows_in_memory(edges: EdgeList, options: BuildOptions, executor: Executor) -
     }
     edges.check_unchanged()
     entries = {name: len(rows[name].targets) if name in rows else 0 for name in SUBGRAPHS}
-    info = graph_info(edges, options, counted, entries, _weight_info(run, rows))
-    names = _names(dense.ids, run.scratch.load("position-0"))
-    return HeldGraph(info, rows, lambda team: names.index, names, dense.ids)
+    loops_kept = run.loops and run.loops.vertices
+    info = graph_info(edges, options, counted, entries, _weight_info(run, rows), loops_kept)
+    positions = run.scratch.load("position-0")
+    names, loops = _names(dense.ids, positions), _loops(run.loops, positions)
+    return HeldGraph(
+        info, rows, lambda team: names.index, lambda team: loops, names, dense.ids
+    )
+
+
+def _loops(found: FoundLoops | None, position: NDArray[np.uint32]) -> KeptLoops | None:
+    """Return the loops that are kept. position: as in ``_names``."""
+    if found is None:
+        return None
+    dense, weights = found.among(range(len(position)))
+    numbers = np.cumsum(position != UNREACHED, dtype=np.uint32)[dense] - np.uint32(1)
+    return KeptLoops(numbers, position[dense], weights)
 
 
 def _names(ids: Ids, position: NDArray[np.uint32]) -> VertexNames:

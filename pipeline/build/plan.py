@@ -38,6 +38,7 @@ _COPIES = 6  # copies of strings that become a dictionary or are written: as rea
 _STRING = 24  # bytes of a string id, as an estimate
 _SORTED = 32  # bytes a key takes while its bucket is sorted: keys twice, positions, slack
 _WRITER = 1 << 20
+_PICKED = 9  # bytes of a row while self-loops are picked: whether it is one, and its place
 _PARTED = 24  # bytes a key takes while a part of a long row is picked out of a segment
 _WINDOWS = 32 << 20  # temporary arrays over so many vertices at a time
 
@@ -143,6 +144,17 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         marks = facts.domain + dictionary_bytes(facts)
         yield StepPlan("read", tasks, read, shared_bytes=held + marks)
         batch = _PAIR * min(shape.batch_rows, facts.rows)
+    if facts.keeps_loops:
+        picked = (_PICKED + 4 + weight) * shape.batch_rows
+        combined = (_SORTED + 3 * weight) * GATHER_EDGES + _PARTED * shape.batch_rows
+        marked = facts.domain // 8
+        yield StepPlan(
+            "loops",
+            tasks,
+            batch + max(picked, combined if weight else marked),
+            held,
+            disk_bytes=0 if shape.in_memory else (4 + weight) * facts.domain,
+        )
     counted = span * (degree * directions) + span // 8
     yield StepPlan(
         "degrees",

@@ -1,6 +1,7 @@
 """Preparation: from an edge list to the files of a store, step by step.
 
     encode, ids   a dictionary, if ids are no dense integers
+    loops         the weights of self-loops, if they are kept
     degrees       of all vertices
     order         positions by falling degree
     threshold     between normal vertices and delegates (delegate layout only)
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, get_args
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -43,12 +44,14 @@ from ...partition.numbers import check_whole
 from ...partition.store import shards
 from ...partition.store.grid import Grid, LayoutName, grid_of, parse_grid
 from ...partition.store.layout import MAX_PARTITIONS, default_partitions
+from ...partition.store.loops import FoundLoops, combine_loops, pick_loops
 from ...partition.store.order import Order
+from ...partition.store.weighing import Weighing
 from ..run.execute import Executor
 from ..run.plan import Budget, Facts, Plan, Shape, check_space
 from ..run.resources import as_plain
 from .plan import facts_of, make_plan, with_ranges
-from .read import dense_domain, read_edges, with_bounds
+from .read import dense_domain, graph_fingerprint, read_edges, with_bounds
 
 IN_MEMORY_ROWS = 1 << 27
 """Most rows for each thread of a graph that is prepared in memory, which takes up to half a minute.
@@ -70,6 +73,9 @@ TASK_ROWS = 1 << 23
 
 _VERTEX_ROWS = 1 << 18
 
+LoopsChoice = Literal["drop", "keep"]
+"""Whether self-loops are dropped, or each vertex keeps the weight of its own."""
+
 
 @dataclass(frozen=True)
 class BuildOptions:
@@ -78,7 +84,8 @@ class BuildOptions:
     partitions: None for the default, which depends on the number of rows. threshold: vertices of
     higher degree are delegates; None for the automatic threshold. layout, grid: see
     partition/store/grid.py; for 2d, None for the squarest grid. weight: a column of weights to
-    keep. duplicates: which weight an edge gets that several rows repeat.
+    keep. duplicates: which weight an edge gets that several rows repeat. loops: whether self-loops
+    are dropped, or their weight is kept for each vertex.
     """
 
     directed: bool = False
@@ -91,6 +98,7 @@ class BuildOptions:
     grid: Grid | None = None
     weight: str | None = None
     duplicates: Duplicates = "min"
+    loops: LoopsChoice = "drop"
 
     def __post_init__(self) -> None:
         if not isinstance(self.directed, bool):
@@ -118,6 +126,9 @@ class BuildOptions:
         if self.duplicates not in get_args(Duplicates):
             names = ", ".join(get_args(Duplicates))
             raise InputError(f"duplicates is one of {names}, not {self.duplicates!r}")
+        if self.loops not in get_args(LoopsChoice):
+            names = ", ".join(get_args(LoopsChoice))
+            raise InputError(f"loops is one of {names}, not {self.loops!r}")
         if self.duplicates != "min" and self.weight is None:
             raise InputError(
                 f"--duplicates {self.duplicates} needs weights: give their column with --weight"
@@ -136,6 +147,10 @@ class BuildOptions:
                 f"a grid of {grid} has {grid.partitions} partitions, not {self.partitions}: leave "
                 "out --partitions, or --grid"
             )
+
+    @property
+    def keeps_loops(self) -> bool:
+        return self.loops == "keep"
 
     @property
     def shapes_store(self) -> bool:
@@ -162,6 +177,12 @@ class BuildOptions:
         return partitions, grid_of(self.layout, partitions, self.grid)
 
 
+def fingerprint_of(edges: EdgeList, options: BuildOptions) -> str:
+    """Return the fingerprint of the graph that an edge list becomes with these options."""
+    kept = options.directed, options.duplicates, options.keeps_loops
+    return graph_fingerprint(edges, *kept)
+
+
 class StoreOptions(TypedDict, total=False):
     """Options of reading and storing an edge list, by the names of the commands' options. A grid
     may be text such as "3x2", a threshold a number or "auto".
@@ -177,6 +198,7 @@ class StoreOptions(TypedDict, total=False):
     grid: Grid | str | None
     weight: str | None
     duplicates: Duplicates
+    loops: LoopsChoice
 
 
 def build_options_of(**options: Unpack[StoreOptions]) -> BuildOptions:
@@ -204,8 +226,8 @@ class Preparation:
     work: None if all data stay in memory (held.py). plan: for the remaining steps; made anew when
     more has been counted. decode: the user ids of dense ids. characters: the bytes of string ids
     with dense ids from the first argument up to, but without, the second. rounding: of weights,
-    known once all weights have been read. journal: runs a step, or returns its result from an
-    earlier attempt.
+    known once all weights have been read. loops: the self-loops that are kept, once they are found;
+    None if they are dropped. journal: runs a step, or returns its result from an earlier attempt.
     """
 
     edges: EdgeList
@@ -218,6 +240,7 @@ class Preparation:
     decode: Callable[[NDArray[np.uint32]], pa.Array]
     characters: Callable[[int, int], NDArray[np.int64]]
     rounding: Rounding = field(default_factory=Rounding)
+    loops: FoundLoops | None = None
 
     @property
     def output(self) -> Path:
@@ -289,7 +312,8 @@ def facts_ahead(edges: EdgeList, options: BuildOptions, closely: bool = True) ->
     facts_of.
     """
     by_degree, places = options.order == "degree", options.places_for(edges.rows)
-    return facts_of(edges, dense_domain(edges), options.directed, by_degree, *places, closely)
+    facts = facts_of(edges, dense_domain(edges), options.directed, by_degree, *places, closely)
+    return replace(facts, keeps_loops=options.keeps_loops)
 
 
 def fits_in_memory(rows: int, threads: int) -> bool:
@@ -362,9 +386,36 @@ def begin(
                 text = facts.reading._replace(distinct=encoded.text_bytes)
                 facts = replace(facts, reading=text)
             plan = _choose_plan(facts, budget, edges, through_files=True, shape=_shape_of(work))
-    return Preparation(
+    run = Preparation(
         edges, options, executor, work, plan, source, scratch, decode, characters, rounding
     )
+    if options.keeps_loops and not only_counting:
+        run.loops = find_loops(run)
+    return run
+
+
+def find_loops(run: Preparation) -> FoundLoops:
+    """Find the self-loops in one pass over the edges, and combine their weights."""
+    weight = run.edges.weight
+    weighing = None if weight is None else Weighing(weight.kind, run.options.duplicates)
+
+    def loops() -> Step:
+        tasks = tasks_of(run.source.chunk_rows)
+        pick_one = partial(
+            pick_loops,
+            source=run.source,
+            scratch=run.scratch,
+            rows=run.plan.shape.batch_rows,
+            weighted=weight is not None,
+        )
+        items = [(task, f"{i:05}") for i, task in enumerate(tasks)]
+        picked = run.spread("loops", pick_one, items, rows_of(run, tasks))
+        names = [name for of_task in picked for name in of_task]
+        firsts, vertices = combine_loops(names, run.source.domain, run.scratch, weighing)
+        return {"firsts": firsts, "vertices": vertices}
+
+    found = run.journal("loops", loops)
+    return FoundLoops(run.scratch, found["firsts"], found["vertices"], weight and weight.kind)
 
 
 def decoder(numbering: Ids) -> Callable[[NDArray[np.uint32]], pa.Array]:

@@ -18,6 +18,9 @@ from ...partition.input.ids import Batch, Ids, dense_batches
 from ...partition.input.weights import Duplicates, Rounding, total_rounding
 from ..run.execute import Executor
 
+_LOOPS_KEPT = "loops"
+"""The part of a graph's fingerprint that tells that self-loops are kept."""
+
 _LARGE = 64 << 20  # bytes of both columns in a row group, compressed and uncompressed
 
 
@@ -178,10 +181,18 @@ def _cut(batches: list[Batch]) -> list[Batch]:
     ]
 
 
-def graph_fingerprint(edges: EdgeList, directed: bool, duplicates: Duplicates) -> str:
+def graph_fingerprint(
+    edges: EdgeList, directed: bool, duplicates: Duplicates, keeps_loops: bool = False
+) -> str:
     """Return a graph's fingerprint, which is equal for every store and every result of the graph.
-    It depends on the input, on ``directed`` and, if there are weights, on the treatment of
-    duplicates.
+    It depends on the input, on ``directed``, on whether self-loops are kept and, if there are
+    weights, on the treatment of duplicates.
     """
     kind = "directed" if directed else "undirected"
-    return "-".join([edges.fingerprint, kind, *([duplicates] if edges.weight else [])])
+    loops = [_LOOPS_KEPT] if keeps_loops else []
+    return "-".join([edges.fingerprint, kind, *loops, *([duplicates] if edges.weight else [])])
+
+
+def tells_of_loops(fingerprint: str) -> bool:
+    """Return whether a fingerprint is of a graph that keeps self-loops."""
+    return _LOOPS_KEPT in fingerprint.split("-")

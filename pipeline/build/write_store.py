@@ -28,6 +28,7 @@ from ...partition.input.sources import HeldSource, ParquetSource
 from ...partition.input.weights import total_rounding
 from ...partition.store import shards as build
 from ...partition.store.layout import Shard, Subgraph
+from ...partition.store.loops import FoundLoops
 from ...partition.store.manifest import (
     GraphInfo,
     WeightInfo,
@@ -45,10 +46,10 @@ from ...partition.store.runs import (
     with_global_ids,
 )
 from ...partition.store.store import StoreWriter
+from ...partition.store.vertex_table import LOOP
 from ...partition.store.weighing import Weighing, weight_info
 from .count import Counted
-from .prepare import BuildOptions, Preparation, rows_of, tasks_of
-from .read import graph_fingerprint
+from .prepare import BuildOptions, Preparation, fingerprint_of, rows_of, tasks_of
 
 _VERTEX_ROWS = 1 << 18
 
@@ -205,7 +206,8 @@ def _write_rest(
         entries = writer.write_offsets(subgraph.partition, subgraph.name, counts, keys(subgraph))
         if subgraph.name in written:
             written[subgraph.name] += entries
-    writer.finish(graph_info(run.edges, run.options, counted, written, _weight_info(run, shards)))
+    weights, loops = _weight_info(run, shards), run.loops and run.loops.vertices
+    writer.finish(graph_info(run.edges, run.options, counted, written, weights, loops))
 
 
 def graph_info(
@@ -214,13 +216,16 @@ def graph_info(
     counted: Counted,
     entries: dict[str, int],
     weights: WeightInfo | None,
+    loops: int | None = None,
 ) -> GraphInfo:
-    """Return the graph's facts for the manifest. entries: by kind of subgraph."""
+    """Return the graph's facts for the manifest. entries: by kind of subgraph. loops: the number of
+    vertices that keep the weight of their self-loops; None if these are dropped.
+    """
     order, threshold, layout = counted.order, counted.threshold, counted.layout
     rows = edges.rows
     edges_kept = sum(entries.values()) // (1 if options.directed else 2)
     return GraphInfo(
-        fingerprint=graph_fingerprint(edges, options.directed, options.duplicates),
+        fingerprint=fingerprint_of(edges, options),
         src=edges.src,
         dst=edges.dst,
         id_type=type_name(edges.id_type),
@@ -241,6 +246,7 @@ def graph_info(
         nn_row_share=threshold.nn_share,
         subgraph_edges=entries,
         weights=weights,
+        loops=loops,
     )
 
 
@@ -258,7 +264,7 @@ def _weight_info(run: Preparation, shards: list[Shard]) -> WeightInfo | None:
 
 def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Return the schema and the rows of the vertex table by rising id: the user's id, global id,
-    degree (and out-degree).
+    degree (and out-degree, and the weight of its self-loops).
     """
     kinds = ("degree", *(("out_degree",) if run.options.directed else ()))
     degree_type = pa.from_numpy_dtype(counted.order.distinct.dtype)
@@ -267,11 +273,13 @@ def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterat
         "global_id": pa.uint32(),
         **dict.fromkeys(kinds, degree_type),
     }
+    if run.loops is not None:
+        fields[LOOP] = pa.from_numpy_dtype(run.loops.weight_type)
     schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
     global_of_position = counted.order.global_of_position
 
     def windows() -> Iterator[list[NDArray]]:
-        """Yield dense ids, positions and degrees of the vertices, one window at a time."""
+        """Yield dense ids, positions, degrees and loops of the vertices, a window at a time."""
         for s, span in enumerate(counted.table.spans):
             positions = run.scratch.load(f"position-{s}")
             degrees = [run.scratch.load(f"{kind}-{s}") for kind in kinds]
@@ -279,16 +287,26 @@ def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterat
                 window = slice(first, first + _VERTEX_ROWS)
                 at = np.flatnonzero(positions[window] != UNREACHED)
                 dense = (at + (span.start + first)).astype(np.uint32)
-                yield [dense, *(column[window][at] for column in (positions, *degrees))]
+                loops = [] if run.loops is None else [_loops_of(dense, run.loops)]
+                yield [dense, *(column[window][at] for column in (positions, *degrees)), *loops]
 
     def batches() -> Iterator[pa.RecordBatch]:
         for table in _rebatch(windows(), _VERTEX_ROWS):
-            for dense, positions, *degrees in run.cut(table):
+            for dense, positions, *others in run.cut(table):
                 numbers = positions if global_of_position is None else global_of_position[positions]
-                columns = [run.decode(dense), *(as_arrow(column) for column in (numbers, *degrees))]
+                columns = [run.decode(dense), *(as_arrow(column) for column in (numbers, *others))]
                 yield pa.record_batch(columns, schema=schema)
 
     return schema, batches()
+
+
+def _loops_of(dense: NDArray[np.uint32], found: FoundLoops) -> NDArray:
+    """Return the weight of the loops of vertices, by rising dense id; 0 for none."""
+    weights = np.zeros(len(dense), found.weight_type)
+    if len(dense):
+        ids, of_ids = found.among(range(int(dense[0]), int(dense[-1]) + 1))
+        weights[np.searchsorted(dense, ids)] = of_ids
+    return weights
 
 
 def _rebatch(pieces: Iterator[list[NDArray]], rows: int) -> Iterator[list[NDArray]]:

@@ -13,7 +13,8 @@ from ...partition.input.edges import EdgeList
 from ...partition.input.id_types import is_string, type_name
 from ...partition.input.ids import Ids
 from ...partition.store.store import Store
-from ..build.read import DenseEdges, graph_fingerprint
+from ..build.prepare import BuildOptions, fingerprint_of
+from ..build.read import DenseEdges
 from ..results.names import PARENT_BYTES, Names, names_of_ids
 from ..results.result import writing_bytes
 from ..run.records import GraphRecord, graph_record
@@ -30,7 +31,7 @@ def subject_of(store: Store, names: Names) -> Subject:
     )
 
 
-def subject_of_scan(edges: EdgeList, dense: DenseEdges, directed: bool) -> Subject:
+def subject_of_scan(edges: EdgeList, dense: DenseEdges, options: BuildOptions) -> Subject:
     """Return the subject of an edge list that is scanned in the order of its files, with arrays by
     dense id.
 
@@ -39,11 +40,12 @@ def subject_of_scan(edges: EdgeList, dense: DenseEdges, directed: bool) -> Subje
     names = names_of_ids(dense.ids, dense.present)
     assert dense.self_loops is not None
     record = GraphRecord(
-        fingerprint=graph_fingerprint(edges, directed, "min"),
-        directed=directed,
+        fingerprint=fingerprint_of(edges, options),
+        directed=options.directed,
         vertices=sum(names.pieces),
         rows=edges.rows,
         self_loops=dense.self_loops,
+        loops=None,
         duplicates=None,
         id_type=type_name(edges.id_type),
         weights=None,

@@ -67,13 +67,13 @@ def search_of_edges(
     """
     if edges.weight is not None:
         return []
-    scan = ScanEngine(ScannedEdges(edges, options.directed, executor))
+    scan = ScanEngine(ScannedEdges(edges, options, executor))
     if device is None:
         return [scan]
     from .one_device.edge_list import EdgeGraphOnDevice
     from .one_device.search import DeviceSearchEngine
 
-    reading = BuildOptions(directed=options.directed)
+    reading = BuildOptions(directed=options.directed, loops=options.loops)
     graph = EdgeGraphOnDevice(edges, reading, executor, device)
     return [DeviceSearchEngine(graph, device, strategy), scan]
 
@@ -86,7 +86,7 @@ def searches_of_open_edges(
     """
     rows = EdgeRows(edges, options, executor, searched=True)
     engines: list[SearchEngine] = [HostSearchEngine(rows, executor.threads)]
-    if device is None:
+    if device is None or options.keeps_loops:  # a device keeps none of an edge list
         return engines
     from .one_device.edge_list import EdgeGraphOnDevice
     from .one_device.search import DeviceSearchEngine
@@ -111,7 +111,7 @@ def programs_of_store(
     already.
     """
     from .host.programs import HostProgramEngine
-    from .operations.program import DeviceProgram
+    from .operations.program import CountsLoopsOnCpus, DeviceProgram
 
     places: list[Place] = ["memory", "disk"]
     if store.info.partitions > 1 and (graph is not None or not program.scans_once):
@@ -122,6 +122,8 @@ def programs_of_store(
         HostProgramEngine(store_rows, program, threads, reserved_bytes) for store_rows in rows
     ]
     if device is None or not isinstance(program, DeviceProgram):
+        return engines
+    if store.info.loops and isinstance(program, CountsLoopsOnCpus):
         return engines
     from .one_device.program import DeviceProgramEngine
     from .one_device.rows import StoreRowsOnDevice
@@ -140,7 +142,7 @@ def program_of_edges(
     """Return the engines that run a program over an edge list once; an empty list if the edge list
     must become a store.
     """
-    if device is None:
+    if device is None or options.keeps_loops:  # a device keeps none of an edge list
         from .host.programs import HostProgramEngine
 
         rows = EdgeRows(edges, options, executor, searched=False)
@@ -159,7 +161,7 @@ def components_of_edges(
     """Return the engine that finds components in one scan of an edge list."""
     from .host.join import JoinEngine
 
-    return [JoinEngine(ScannedEdges(edges, options.directed, executor))]
+    return [JoinEngine(ScannedEdges(edges, options, executor))]
 
 
 def programs_of_rows(

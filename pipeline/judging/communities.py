@@ -136,6 +136,9 @@ class _Groups:
             weight = weights[0] if by_weights else np.ones(len(sources))
             inside += float(weight[group[sources] == group[targets]].sum())
             strength += np.bincount(sources, weight, graph.places)
+        places, loops = graph.loops_by(by_weights)
+        inside += 2 * float(loops.sum())
+        strength[places] += 2 * loops
         if self.objective == "cpm":
             sizes = np.bincount(group[graph.names.index]).astype(np.float64)
             return inside / 2 - self._resolution * float((sizes * (sizes - 1)).sum()) / 2
@@ -153,6 +156,9 @@ class _Groups:
         neighbours = Neighbours(graph, self._by_weights)
         label, is_cpm = neighbours.number[community[index]], self.objective == "cpm"
         mass = np.ones(len(index)) if is_cpm else neighbours.strength.astype(np.float64)
+        if not is_cpm:
+            places, loops = graph.loops_by(self._by_weights)
+            mass[neighbours.number[places]] += 2 * neighbours.scale * loops
         total = float(mass.sum())
         factor = self._resolution * (neighbours.scale if is_cpm else 1 / total)
         totals = np.bincount(label, mass, len(index))

@@ -68,6 +68,11 @@ def _counted_again(
             count_edges(batch[end], degree)
         for end, total in zip(ends, sums, strict=False):
             add_weights(batch[end], batch[2], total)
+    times = 1 if graph.directed else 2  # at each end
+    for of_kind, by_weights in ((degrees, False), (sums, True)):
+        places, loops = graph.loops_by(by_weights)
+        for total in of_kind:
+            total[places] += times * loops
     index = graph.names.index
     return [degree[index] for degree in degrees], [total[index] for total in sums]
 

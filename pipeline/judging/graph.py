@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ...kernels.base.team import Team
 from ...kernels.judging.distances import count_ends, put_targets
 from ...partition.store.store import Store
+from ...partition.store.vertex_table import KeptLoops
 from ..results.names import VertexNames, names_of_store
 
 Weighted = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]
@@ -35,7 +36,8 @@ class JudgedEdges:
     undirected edges in one direction or both. weighted_batches: the same with weights (float64);
     None for a graph without weights. float_weights: whether these are floats, not integers. edges:
     the number of edges that ``batches`` yields.
-    extra_bytes: bytes that a judge may hold beyond what it always holds.
+    extra_bytes: bytes that a judge may hold beyond what it always holds. loops: the self-loops that
+    the graph keeps.
     """
 
     names: VertexNames
@@ -47,6 +49,7 @@ class JudgedEdges:
     float_weights: bool = False
     edges: int = 0
     extra_bytes: int = 0
+    loops: KeptLoops | None = None
     team: Team = field(default_factory=lambda: Team(1))
 
     def take(self, wanted: int) -> bool:
@@ -57,6 +60,15 @@ class JudgedEdges:
             return False
         self.extra_bytes -= wanted
         return True
+
+    def loops_by(self, weighted: bool) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+        """Return the places of vertices whose self-loops the graph keeps, and how much each of these
+        counts: 1, or its weight.
+        """
+        if self.loops is None:
+            return np.empty(0, np.uint32), np.empty(0)
+        weights = self.loops.weights.astype(np.float64)
+        return self.loops.vertices, weights if weighted else np.ones(len(weights))
 
     def rows(self, along: bool) -> Rows | None:
         """Return rows of all edges, or of all reversed edges; None if rows do not fit the memory
@@ -101,5 +113,6 @@ def judged_edges(store: Store, team: Team, extra_bytes: int = 0) -> JudgedEdges:
         info.weights is not None and info.weights.kind == "float32",
         sum(info.subgraph_edges.values()),
         extra_bytes,
+        store.loops(team),
         team,
     )

@@ -133,6 +133,8 @@ def validate_pagerank(
     else:
         for sources, _, weights in weighted():
             add_weights(sources, weights, degree)
+    places_of_loops, loops = graph.loops_by(weighted is not None)
+    degree[places_of_loops] += loops
     keeps = options.get("dangling") != "none"
     lost = float(rank[index[degree[index] == 0]].sum()) if keeps else 0.0
     share = np.divide(rank, degree, out=degree, where=degree > 0)  # 0 for vertices without edges
@@ -143,6 +145,7 @@ def validate_pagerank(
     else:
         for sources, targets, weights in weighted():
             add_weighted_shares(sources, targets, weights, share, came)
+    came[places_of_loops] += loops * share[places_of_loops]
     came *= damping
     jumps = np.full(n, 1 / n) if teleport is None else teleport[index]
     little = rank[index] < (1 - damping) * jumps * (1 - _SINGLE_ROUNDING)

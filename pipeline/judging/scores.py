@@ -77,6 +77,8 @@ class _Sums(NamedTuple):
         else:
             for u, v in graph.batches():
                 add_shares(*((v, u) if turned else (u, v)), values, came)
+        places, times = graph.loops_by(self.weighted)
+        came[places] += times * values[places]
         return came
 
 

@@ -38,6 +38,8 @@ _WORDS = (
         "csv",
         "delegate",
         "double",
+        "drop",
+        "keep",
         "max",
         "min",
         "modularity",

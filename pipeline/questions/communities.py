@@ -172,5 +172,6 @@ def form_of(method: str, title: str) -> Form:
         weights=True,
         on_directed=False,
         on_gpus=False,
+        counts_loops=True,
         elsewhere=elsewhere("community detection"),
     )

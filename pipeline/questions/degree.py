@@ -75,13 +75,14 @@ directed, weighted    vertex, in_degree, out_degree,
 A degree is the number of edges of a vertex, and a weighted degree is the sum of their weights.
 in_degree counts the edges that enter the vertex, and out_degree those that leave it.
 
-Self-loops are left out, and rows that repeat an edge count once: a degree is the number of
-neighbours.
+Rows that repeat an edge count once. Self-loops are left out, so a degree is the number of
+neighbours; --loops keep counts a self-loop at both of its ends.
 """,
     about="""
 The columns are ``degree``, or ``in_degree`` and ``out_degree`` of directed edges. If the graph has
 weights, there are also their sums: ``weighted_degree``, or ``weighted_in_degree`` and
-``weighted_out_degree``. Self-loops are left out, and rows that repeat an edge count once.
+``weighted_out_degree``. Rows that repeat an edge count once. Self-loops are left out, unless the
+graph keeps them: then each counts at both of its ends.
 """,
     parameters=(UNWEIGHTED,),
     forms=(
@@ -98,6 +99,7 @@ weights, there are also their sums: ``weighted_degree``, or ``weighted_in_degree
             finding=("values", "degree"),
             tell_verdict=_tell_verdict,
             weights=True,
+            counts_loops=True,
             elsewhere=elsewhere("degrees"),
         ),
     ),

@@ -24,8 +24,8 @@ EIGENVECTOR = Question(
 The score of a vertex is in proportion to the sum of the scores of the vertices that have an edge to
 it. The squares of all scores add up to 1.
 
-Self-loops are left out, and rows that repeat an edge count once. If the graph has weights, an edge
-counts as much as its weight.
+Rows that repeat an edge count once. Self-loops are left out; --loops keep counts each once. If the
+graph has weights, an edge counts as much as its weight.
 
 A run that does not converge writes its result, says so, and exits with 0, or with 1 if --strict is
 given. In a directed graph without cycles the scores go towards 0 at nearly all vertices, and
@@ -60,6 +60,7 @@ has converged. Edges count by their weights, if the graph has any.
             finding=("values", "eigenvector"),
             tell_verdict=tell_scores_verdict,
             weights=True,
+            counts_loops=True,
             elsewhere=elsewhere("eigenvector centrality"),
         ),
     ),

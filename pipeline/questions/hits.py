@@ -25,8 +25,8 @@ The authority of a vertex is the sum of the hub scores of the vertices that have
 its hub score is the sum of the authorities of the vertices that it has an edge to. Either score
 adds up to 1. In a connected undirected graph that is not bipartite, both converge to the same.
 
-Self-loops are left out, and rows that repeat an edge count once. If the graph has weights, an edge
-counts as much as its weight.
+Rows that repeat an edge count once. Self-loops are left out; --loops keep counts each once. If the
+graph has weights, an edge counts as much as its weight.
 
 A run that does not converge writes its result, says so, and exits with 0, or with 1 if --strict is
 given.
@@ -61,6 +61,7 @@ converged. Edges count by their weights, if the graph has any.
             finding=("values", "authority"),
             tell_verdict=tell_scores_verdict,
             weights=True,
+            counts_loops=True,
             elsewhere=elsewhere("HITS"),
         ),
     ),

@@ -38,8 +38,8 @@ edge to it, scaled so that the squares of all scores add up to 1. --alpha must b
 the greatest eigenvalue of the graph: otherwise scores grow more and more, which is an error.
 NetworkX takes 0.1 unless it is told otherwise, which is too great for most graphs.
 
-Self-loops are left out, and rows that repeat an edge count once. If the graph has weights, an edge
-counts as much as its weight.
+Rows that repeat an edge count once. Self-loops are left out; --loops keep counts each once. If the
+graph has weights, an edge counts as much as its weight.
 
 A run that does not converge writes its result, says so, and exits with 0, or with 1 if --strict is
 given.
@@ -83,6 +83,7 @@ count by their weights, if the graph has any.
             finding=("values", "katz"),
             tell_verdict=tell_scores_verdict,
             weights=True,
+            counts_loops=True,
             elsewhere=elsewhere("Katz centrality"),
         ),
     ),

@@ -25,8 +25,9 @@ level: level_0 the smallest ones, level_1 groups of these, and so on up to the c
 The same --seed gives the same communities, whatever the
 engine, the workers or the threads. Other seeds give others that are about as good.
 
-The graph has to be undirected. Self-loops are left out, and rows that repeat an edge count once. If
-the graph has weights, edges count by their weights.
+The graph has to be undirected. Rows that repeat an edge count once. Self-loops are left out;
+--loops keep counts each twice, as modularity does. If the graph has weights, edges count by their
+weights.
 
 The run uses CPUs, also where a GPU is usable.
 """,

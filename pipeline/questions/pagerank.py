@@ -45,8 +45,8 @@ PAGERANK = Question(
         "delegraph pagerank edges/ -o ranks/ --weight amount --duplicates sum",
     ),
     description="""
-The scores add up to 1, unless --dangling none drops some. Self-loops are left out, and rows that
-repeat an edge count once. If the graph has weights, the random walk follows an edge with a
+The scores add up to 1, unless --dangling none drops some. Rows that repeat an edge count once.
+Self-loops are left out; --loops keep counts each once, on CPUs. If the graph has weights, the random walk follows an edge with a
 probability in proportion to its weight.
 
 A run that does not converge writes its result, says so, and exits with 0, or with 1 if --strict is
@@ -121,6 +121,8 @@ whether it has converged. Edges count by their weights, if the graph has any.
             tell_verdict=_tell_verdict,
             assumed="PageRank with default options",
             weights=True,
+            counts_loops=True,
+            counts_loops_on_gpus=False,
             elsewhere=elsewhere("PageRank", loops="NetworkX, igraph and cuGraph"),
         ),
     ),

@@ -44,6 +44,8 @@ class Form(NamedTuple):
     on_directed: whether it is asked of directed graphs, too; if not, these are refused.
     on_gpus: whether it runs on GPUs; if not, it runs on CPUs whatever ``--device`` says.
     on_several_gpus: the same on GPUs of several workers.
+    counts_loops: whether the self-loops that a graph keeps count. counts_loops_on_gpus: whether
+    GPUs count them, too; if not, a graph that keeps some is a matter of CPUs.
     finding: what a person reads in its result: "values", "distances" or "groups", and the column of
     numbers, or of the group's name (results/findings.py); a result without this column is read by
     its first one. None for a result whose rows are not of a vertex each.
@@ -71,6 +73,8 @@ class Form(NamedTuple):
     on_directed: bool = True
     on_gpus: bool = True
     on_several_gpus: bool = True
+    counts_loops: bool = False
+    counts_loops_on_gpus: bool = True
     finding: tuple[str, str] | None = None
     elsewhere: Mapping[str, str] = {}
 

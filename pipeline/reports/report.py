@@ -154,6 +154,12 @@ def _layout(document: Document) -> str:
     return f"{name}, a grid of {Grid(*grid)} partitions" if grid else name
 
 
+def _loops(document: Document) -> str:
+    if document["loops"] is None:
+        return f"{document['self_loops']:,} self-loops"
+    return f"kept {document['self_loops']:,} self-loops of {document['loops']:,} vertices"
+
+
 def _store_lines(document: Document) -> str:
     rows = [
         ("store", "directed" if document["directed"] else "undirected"),
@@ -161,7 +167,7 @@ def _store_lines(document: Document) -> str:
         (
             "edges",
             f"{document['edges']:,} of {document['rows']:,} rows; dropped "
-            f"{document['duplicates']:,} duplicates, {document['self_loops']:,} self-loops",
+            f"{document['duplicates']:,} duplicates, " + _loops(document),
         ),
         ("order", document["order"]),
     ]

@@ -22,9 +22,11 @@ def row_notes(graph: GraphRecord, info: ResultInfo | None = None) -> list[str]:
     any. info: of a new result, whose algorithm may ignore weights; None for a store. The record may
     come from an older version whose records lack these facts.
     """
-    elsewhere = {} if info is None else FORMS[info.algorithm].elsewhere
+    form = None if info is None else FORMS[info.algorithm]
+    elsewhere = {} if form is None else form.elsewhere
+    counts_loops = form is None or form.counts_loops
     weights = graph.get("weights") if info is None or _goes_by_weights(info) else None
-    lines = [*_loops(graph, elsewhere), *_duplicates(graph, weights, elsewhere)]
+    lines = [*_loops(graph, elsewhere, counts_loops), *_duplicates(graph, weights, elsewhere)]
     return lines if weights is None else [*lines, *_rounded(graph, weights)]
 
 
@@ -32,18 +34,20 @@ def _goes_by_weights(info: ResultInfo) -> bool:
     return FORMS[info.algorithm].weights and not info.options.get("unweighted")
 
 
-def _loops(graph: GraphRecord, elsewhere: Mapping[str, str]) -> list[str]:
+def _loops(graph: GraphRecord, elsewhere: Mapping[str, str], can_count: bool) -> list[str]:
+    """Return the line about self-loops. can_count: whether they count if the graph keeps them."""
     loops = graph.get("self_loops")
     if not loops:
         return []
     is_single = loops == 1
-    line = (
-        f"{_of_rows(loops, graph)} {'is a self-loop' if is_single else 'are self-loops'}: left out"
-    )
+    line = f"{_of_rows(loops, graph)} {'is a self-loop' if is_single else 'are self-loops'}"
+    if can_count and graph.get("loops") is not None:
+        return [f"{line}: kept"]
     counted = elsewhere.get("loops")
     if counted is None:
-        return [line]
-    return [f"{line}; {counted.format(them='it' if is_single else 'them')}, delegraph does not"]
+        return [f"{line}: left out"]
+    does = "does so with --loops keep" if can_count else "does not"
+    return [f"{line}: left out; {counted.format(them='it' if is_single else 'them')}, delegraph {does}"]
 
 
 def _duplicates(

@@ -48,7 +48,8 @@ class Facts:
     id_bytes: of one id in memory; for strings without their characters. encoded: whether ids go
     through a dictionary. exact: whether ``domain`` and ``vertices`` were counted. grid: None for
     the delegate layout. reading: the bytes that reading holds; its ``distinct`` is exact if
-    ``exact`` is set. weight_bytes: of an edge's weight; 0 without weights.
+    ``exact`` is set. weight_bytes: of an edge's weight; 0 without weights. keeps_loops: whether
+    self-loops are kept.
     """
 
     rows: int
@@ -63,6 +64,7 @@ class Facts:
     exact: bool = False
     reading: Reading = field(default_factory=Reading)
     weight_bytes: int = 0
+    keeps_loops: bool = False
 
     @property
     def degree_bytes(self) -> int:

@@ -68,9 +68,10 @@ class WeightsRecord(TypedDict):
 
 
 class GraphRecord(TypedDict):
-    """Sizes of a graph. rows: of the input; ``self_loops`` of them were left out, and
-    ``duplicates`` of them repeat an edge. duplicates: None if not counted, as in a scan of an edge
-    list. weights: None without weights.
+    """Sizes of a graph. rows: of the input; ``self_loops`` of them are no edges, and ``duplicates``
+    of them repeat an edge. loops: the number of vertices that keep the weight of their self-loops;
+    None if these were left out. duplicates: None if not counted, as in a scan of an edge list.
+    weights: None without weights.
     """
 
     fingerprint: str
@@ -78,6 +79,7 @@ class GraphRecord(TypedDict):
     vertices: int
     rows: int
     self_loops: int
+    loops: int | None
     duplicates: int | None
     id_type: str
     weights: WeightsRecord | None
@@ -99,6 +101,7 @@ def graph_record(info: GraphInfo) -> GraphRecord:
         vertices=info.vertices,
         rows=info.rows,
         self_loops=info.self_loops,
+        loops=info.loops,
         duplicates=info.duplicates,
         id_type=info.id_type,
         weights=weights,

@@ -29,7 +29,7 @@ from ...build.prepare import BuildOptions, compile_tasks
 from ...run.execute import Executor
 from ...run.records import graph_record
 from ..engine import CODE_BYTES, Footprint, Subject
-from ..ranks.graph import RankGraph, bitmaps_bytes, rows_bytes
+from ..ranks.graph import LOOP_BYTES, RankGraph, bitmaps_bytes, loops_bytes, rows_bytes
 from ..ranks.search import load_rank, on_disk_instead
 from ..subjects import subject_by_ids
 
@@ -190,9 +190,10 @@ class StoreRows:
         if self.place == "merged":
             bitmaps = bitmaps_bytes(n)
             if self._graph is not None:
-                return Footprint(0, bitmaps, n)
+                return Footprint(0, bitmaps + loops_bytes(info), n)
             merged = merged_bytes(info, self._weighted)
-            return Footprint(merged.making, merged.staying + bitmaps, n)
+            staying = merged.staying + bitmaps + loops_bytes(info)
+            return Footprint(merged.making, staying, n)
         rows = rows_bytes(self.store, 0, 1, self._weighted)
         if not self.in_memory:
             rows += on_disk_instead(self.store, 0, 1, self._threads, self._weighted)
@@ -220,7 +221,9 @@ class StoreRows:
         if self._graph is None:
             merged = self.store.merged(team, weighted)
         else:
-            merged = WholeGraph.of(self.store.info, self._graph, self.store.id_order)
+            merged = WholeGraph.of(
+                self.store.info, self._graph, self.store.id_order, self.store.loops
+            )
         return load_rank(merged, 0, 1, team, weighted=weighted)
 
     def take_over(self, other: Any) -> bool:
@@ -279,6 +282,8 @@ class EdgeRows:
         need = rows_need(self._edges, self._options, self._executor.threads, closely)
         n = need.facts.vertices
         staying = need.staying + (0 if self._searched else bitmaps_bytes(n))
+        if self._options.keeps_loops:
+            staying += LOOP_BYTES * n
         if self.held is not None:
             return Footprint(0, staying, n, rows=self._edges.rows)
         making, staying = need.making + CODE_BYTES, staying + CODE_BYTES
@@ -326,7 +331,7 @@ class RowsInMemory:
 
     def footprint(self, closely: bool = False) -> Footprint:
         n = self.held.info.vertices
-        return Footprint(0, bitmaps_bytes(n), n)
+        return Footprint(0, bitmaps_bytes(n) + loops_bytes(self.held.info), n)
 
     def offsets_types(self) -> Iterable[np.dtype]:
         return self.held.offsets_types()

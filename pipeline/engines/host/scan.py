@@ -10,6 +10,7 @@ from ....kernels.bfs.edges import EdgeSearch, compile_edge_search
 from ....partition.input import ids
 from ....partition.input.edges import EdgeList
 from ....partition.store.grid import ONE
+from ...build.prepare import BuildOptions
 from ...build.plan import dictionary_bytes, facts_of, reading_bytes
 from ...build.read import DenseEdges, dense_domain, read_edges
 from ...results.checkpoint import Checkpoint
@@ -35,10 +36,11 @@ class ScannedEdges:
 
     bounded_by_footers = True
 
-    def __init__(self, edges: EdgeList, directed: bool, executor: Executor) -> None:
+    def __init__(self, edges: EdgeList, options: BuildOptions, executor: Executor) -> None:
         self.subject: Subject | None = None
         self.edges = edges
-        self.directed = directed
+        self.directed = options.directed
+        self._options = options
         self.threads = executor.threads
         self._dense: DenseEdges | None = None
         self._executor = executor
@@ -54,7 +56,7 @@ class ScannedEdges:
 
     def load(self) -> None:
         self._dense = read_edges(self.edges, self._executor, count_loops=True)
-        self.subject = subject_of_scan(self.edges, self._dense, self.directed)
+        self.subject = subject_of_scan(self.edges, self._dense, self._options)
 
     @property
     def dense(self) -> DenseEdges:

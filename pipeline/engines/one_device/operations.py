@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, get_args
 
 import numpy as np
@@ -34,6 +34,7 @@ from ....kernels.pieces.operators import (
     ScaledWeights,
     Spread,
     UnitAmounts,
+    reads_weights,
 )
 from ..operations.forests import EdgeCounts
 from ..operations.marks import VertexPlaces
@@ -169,20 +170,40 @@ class DeviceOperations:
                 self._ranks.fold_whole(degree, cupy.add)
             return DeviceVector(degree, self._graph.device)
 
-    def gather(self, operator: AnySum, x: Vector, y: Vector, along: bool = True) -> None:
+    def gather(
+        self, operator: AnySum, x: Vector, y: Vector, along: bool = True, *, loops: int = 0
+    ) -> None:
         back = not along and self._graph.back is not None
         if back not in self._gatherings:
             self._gatherings[back] = Gathering(self._graph, back)
         gathering = self._gatherings[back]
         self._edges += gathering.edges
-        if self._ranks is None:
-            gathering.run(operator, x.own, y.own)
-            return
         with self._graph.device.use() as cupy:
-            came = cupy.zeros_like(y.own)
-            gathering.run(operator, x.own, came)
-            self._ranks.fold_whole(came, cupy.add)
-            y.own += came
+            if self._ranks is None:
+                gathering.run(operator, x.own, y.own)
+            else:
+                came = cupy.zeros_like(y.own)
+                gathering.run(operator, x.own, came)
+                self._ranks.fold_whole(came, cupy.add)
+                y.own += came
+            if loops and self._loops is not None:
+                places, weights = self._loops
+                times = loops * weights if reads_weights(operator) else loops
+                y.own[places] += times * x.own[places]
+
+    @cached_property
+    def _loops(self) -> tuple[Array, Array] | None:
+        """Return the vertices with self-loops that the graph keeps, and the weights of these."""
+        kept = self._graph.loops and self._graph.loops()
+        if kept is None:
+            return None
+        with self._graph.device.use() as cupy:
+            return cupy.asarray(kept.vertices), cupy.asarray(kept.weights.astype(np.float64))
+
+    def add_loops(self, degree: Vector, times: int) -> None:
+        if self._loops is not None:
+            with self._graph.device.use():
+                degree.own[self._loops[0]] += times
 
     def spread(
         self, operator: Spread, x: Vector, y: Vector, along: bool, places: VertexPlaces

@@ -26,6 +26,7 @@ from ....partition.disk.memory import format_bytes
 from ....partition.store.layout import kept_subgraphs, numberings
 from ....partition.store.store import Store
 from ..operations.program import DeviceProgram, ReadRows, SharedProgram, counts_of
+from ..ranks.graph import loops_bytes
 from ..ranks.routes import owned
 
 SLACK = 16 << 20  # bytes for small arrays, and for what the memory pool rounds up
@@ -91,7 +92,7 @@ class DeviceShare:
         making = making_bytes(n, max(counts), several, weighted) + 2 * offsets + shards
         making = max(making, leaving + 2 * offsets) + 4 * info.delegates
         cuts = sum(cut_bytes(device, n, count) for count in counts)
-        running = cuts + program.device_bytes(n, entries)
+        running = cuts + program.device_bytes(n, entries) + loops_bytes(info)
         slack = SLACK
         if self.ranks > 1 and isinstance(program, SharedProgram):
             running += program.exchange_bytes(n)
@@ -150,7 +151,14 @@ class DeviceShare:
             cupy.get_default_memory_pool().free_all_blocks()  # NCCL cannot allocate from the pool
         way, in_order = cut(device, rows), partial(self.store.id_order, team)
         graph = ProgramGraph(
-            device, way, not info.directed, weights, kind, degree, id_order=in_order
+            device,
+            way,
+            not info.directed,
+            weights,
+            kind,
+            degree,
+            id_order=in_order,
+            loops=partial(self.store.loops, team),
         )
         for parts in others:
             left = near - len(rows.near)

@@ -159,6 +159,22 @@ class _Held(NamedTuple):
     places: NDArray[np.int64]
 
 
+class SegmentLoops(NamedTuple):
+    """The self-loops of the vertices of a segment, at their places."""
+
+    places: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
+class Loops(NamedTuple):
+    """The self-loops of the vertices that a rank has. Those of shared vertices are among its own
+    ones, too, where their values are meaningless.
+    """
+
+    own: SegmentLoops
+    shared: SegmentLoops
+
+
 class Operations:
     """The operations of one rank. directed: whether the graph is. checkpoint: as in VectorSaving.
     extra_bytes: bytes that a program may hold beyond what it has declared. scratch: the folder for
@@ -244,6 +260,16 @@ class Operations:
         except during a push.
         """
         return np.zeros(0 if self.graph.shared is None else self.graph.shared.count, np.uint64)
+
+    @cached_property
+    def loops(self) -> Loops | None:
+        """Return the self-loops that the graph keeps; None if it keeps none."""
+        kept = self.graph.loops(self.team)
+        if kept is None:
+            return None
+        weights = kept.weights.astype(np.float64)
+        held = self._places_of(kept.vertices)
+        return Loops(*(SegmentLoops(part.places, weights[part.which]) for part in held))
 
     @property
     def whole(self) -> Rows | None:
@@ -553,12 +579,15 @@ class Operations:
         y: Vector,
         along: bool = True,
         wanted: VertexPlaces | None = None,
+        *,
+        loops: int = 0,
     ) -> None:
         """Combine ``x[u]`` of every edge u -> v into ``y[v]``. Both vectors have ghosts.
 
         along: whether edges are followed in their direction, or against it. wanted: the vertices
         whose ``y`` is needed, None for all; ``y`` of other vertices is then undefined. It is
-        allowed only for sums without weights.
+        allowed only for sums without weights. loops: how many times the self-loops that the graph
+        keeps count.
         """
         self.links.expand(x)
         if wanted is not None:
@@ -566,6 +595,24 @@ class Operations:
         self._product(operator, x, y, self._pulls(along), wanted)
         if wanted is not None:
             self._unmark()
+        if loops and self.loops is not None:
+            weighted = reads_weights(operator)
+            for of_segment, values, came in self._by_segment(self.loops, x, y):
+                times = loops * of_segment.weights if weighted else loops
+                came[of_segment.places] += times * values[of_segment.places]
+
+    def add_loops(self, degree: Vector, times: int) -> None:
+        """Add the self-loops that the graph keeps, ``times`` times, to the number of edges of each
+        vertex.
+        """
+        if self.loops is not None:
+            for of_segment, counts in self._by_segment(self.loops, degree):
+                counts[of_segment.places] += np.uint32(times)
+
+    def _by_segment(self, loops: Loops, *vectors: Vector) -> list[tuple[Any, ...]]:
+        """Return the loops of each segment with the values of vectors there."""
+        own = loops.own, *(vector.own for vector in vectors)
+        return [own, (loops.shared, *(vector.shared for vector in vectors))]
 
     def gather_across(self, operator: Across, x: Vector, y: Vector, along: bool = True) -> None:
         """Combine what every edge u -> v gives to v, by ``x[v]``, ``x[u]`` and its weight, into

@@ -18,9 +18,9 @@ from ....kernels.base.team import Team
 from ....kernels.pieces.vertices import add_all
 from ....partition.store.grid import ONE, Grid
 from ....partition.store.layout import kept_subgraphs, local_rows
-from ....partition.store.manifest import is_weights, stem_of
+from ....partition.store.manifest import GraphInfo, is_weights, stem_of
 from ....partition.store.store import Store
-from ....partition.store.whole import IdOrder
+from ....partition.store.whole import IdOrder, Loops
 from ..direction import Pullable
 from .edges import NO_ROWS, Active, AnyRows, Chosen, Loader
 from .routes import (
@@ -37,6 +37,9 @@ from .routes import (
     segments_of,
 )
 from .state import Ghosts, Vertices
+
+LOOP_BYTES = 64
+"""Bytes of a self-loop: as read, and by the places of its vertex, while these are looked up."""
 
 
 @dataclass
@@ -103,8 +106,8 @@ class RankGraph:
     """A rank's part of a graph. partitions, vertices: of the whole graph. held: the partitions of
     this rank. own: the state of their vertices. delegates: their global ids. shared: the state of
     the delegates; None on a single rank, and in a grid. ghosts: by kind. sides: by kind and
-    segment; the sides of own vertices by single partitions, one for each partition held. id_order:
-    as Store.id_order.
+    segment; the sides of own vertices by single partitions, one for each partition held. id_order,
+    loops: as Store.id_order and Store.loops.
     """
 
     rank: int
@@ -122,6 +125,7 @@ class RankGraph:
     adjacencies: list[Adjacency]
     flows: list[Flow]
     id_order: IdOrder
+    loops: Loops
 
     @property
     def vertex_states(self) -> list[Vertices]:
@@ -216,6 +220,7 @@ def graph_of_rows(rows: AnyRows) -> RankGraph:
         adjacencies=[adjacency],
         flows=[Flow("all", adjacency, adjacency, nothing, nothing)],
         id_order=lambda team: np.arange(count, dtype=np.uint32),
+        loops=lambda team: None,
     )
 
 
@@ -270,6 +275,7 @@ class _Loading:
             adjacencies=list(adjacencies.values()),
             flows=made,
             id_order=self._loader.store.id_order,
+            loops=self._loader.store.loops,
         )
 
     def _flows(self) -> Iterator[Flow]:
@@ -341,7 +347,7 @@ def rows_bytes(store: Store, rank: int, ranks: int, weighted: bool = False) -> i
     for kind_segments in segments_of(info, rank, ranks).values() if ranks > 1 else ():
         counts += [count_of(segment, info.vertices, info.partitions) for segment in kind_segments]
     bitmaps = sum(map(bitmaps_bytes, counts))
-    return _files_bytes(store, held, weighted) + bitmaps + 4 * info.delegates
+    return _files_bytes(store, held, weighted) + bitmaps + 4 * info.delegates + loops_bytes(info)
 
 
 def _files_bytes(store: Store, held: range, weighted: bool = False) -> int:
@@ -395,6 +401,11 @@ def _sent_bytes(store: Store, held: range, ranks: int, ghosts: dict[Kind, list[i
 def vertex_bytes(count: int) -> int:
     """Return the bytes of ``Vertices``: distance, parent and three bitmaps."""
     return count * (4 + 4) + bitmaps_bytes(count)
+
+
+def loops_bytes(info: GraphInfo) -> int:
+    """Return the bytes that the self-loops of a graph take in operations."""
+    return LOOP_BYTES * (info.loops or 0)
 
 
 def bitmaps_bytes(count: int) -> int:

@@ -221,6 +221,11 @@ def _rows(info: GraphInfo) -> Section:
         Bar(name, count, figure(count), (share(count, info.rows),)) for name, count in parts.items()
     ]
     told = f"Of {info.rows:,} rows the duplicates and the self-loops were dropped."
+    if info.loops is not None:
+        told = (
+            f"Of {info.rows:,} rows the duplicates were dropped; {info.loops:,} vertices keep the "
+            "weight of their self-loops."
+        )
     made = bars("Rows of the input", ("became", "rows", "share"), rows)
     return Section("From rows to edges", [tag("p", told), made])
 
