@@ -154,8 +154,8 @@ loops = click.option(
     type=click.Choice(["drop", "keep"]),
     default="drop",
     show_default=True,
-    help="What becomes of self-loops, rows from a vertex to itself: drop them, or keep their weight "
-    "for the questions that can count it.",
+    help="Whether self-loops, rows from a vertex to itself, are dropped, or count in the questions "
+    "that can count them.",
 )
 store_options = _together(
     click.option(

@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from .bench.algorithms_across import AlgorithmRow
     from .bench.protocol import BenchReport
     from .build.build import Built
-    from .build.prepare import LoopsChoice
     from .build.generate import Kind
+    from .build.prepare import LoopsChoice
     from .edge_sources.kinds import EdgeSource
     from .engines.engine import Strategy
     from .graph import Graph

@@ -51,12 +51,12 @@ class GraphInfo:
 
     fingerprint: of the input (EdgeList.fingerprint) and its direction; a result names it. edges:
     distinct edges, each once, without self-loops. rows: of the input, of which ``self_loops`` and
-    ``duplicates`` are no edges of their own (undirected, u-v and v-u are duplicates). layout: "delegate", "2d",
-    "1d", or "csr" for one partition. grid: None for delegates. degree_histogram: the number of
-    vertices of degree 0, 1, 2-3, 4-7, ... threshold, threshold_chosen_by, nn_row_share: how
-    delegates were separated. subgraph_edges: entries of each kind of subgraph, over all partitions.
-    weights: None for a graph without weights. loops: the number of vertices that keep the weight of
-    their self-loops; None if self-loops were dropped.
+    ``duplicates`` are no edges of their own (undirected, u-v and v-u are duplicates). layout:
+    "delegate", "2d", "1d", or "csr" for one partition. grid: None for delegates. degree_histogram:
+    the number of vertices of degree 0, 1, 2-3, 4-7, ... threshold, threshold_chosen_by,
+    nn_row_share: how delegates were separated. subgraph_edges: entries of each kind of subgraph,
+    over all partitions. weights: None for a graph without weights. loops: the number of vertices
+    that keep the weight of their self-loops; None if self-loops were dropped.
     """
 
     fingerprint: str

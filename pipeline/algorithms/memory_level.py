@@ -47,8 +47,8 @@ _SERIAL_EDGES = 1 << 15
 
 class MemoryLevel(Level):
     """A level in memory. piece: its rows, by place. inside: uint64, what the edges inside each
-    vertex amount to, in both directions; empty at level 0, where these are loops. order: the place of each
-    number at level 0; None at other levels, where they are the same.
+    vertex amount to, in both directions; empty at level 0, where these are loops. order: the place
+    of each number at level 0; None at other levels, where they are the same.
     """
 
     on_disk = False

@@ -18,7 +18,6 @@ from ...partition.input.edges import EdgeList
 from ...partition.input.ids import Ids
 from ...partition.input.sources import HeldSource
 from ...partition.store.layout import Subgraph, offsets_dtype
-from ...partition.store.loops import FoundLoops
 from ...partition.store.manifest import WeightInfo
 from ...partition.store.runs import Runs
 from ...partition.store.shards import build_rows
@@ -29,6 +28,7 @@ from ..results.names import VertexNames, names_by_position
 from ..run.execute import Executor
 from ..run.plan import Budget, Facts, Plan
 from .count import Counted, count
+from .loops import FoundLoops
 from .plan import dictionary_bytes, make_plan
 from .prepare import (
     IN_MEMORY,
@@ -115,9 +115,7 @@ def rows_in_memory(edges: EdgeList, options: BuildOptions, executor: Executor) -
     info = graph_info(edges, options, counted, entries, _weight_info(run, rows), loops_kept)
     positions = run.scratch.load("position-0")
     names, loops = _names(dense.ids, positions), _loops(run.loops, positions)
-    return HeldGraph(
-        info, rows, lambda team: names.index, lambda team: loops, names, dense.ids
-    )
+    return HeldGraph(info, rows, lambda team: names.index, lambda team: loops, names, dense.ids)
 
 
 def _loops(found: FoundLoops | None, position: NDArray[np.uint32]) -> KeptLoops | None:

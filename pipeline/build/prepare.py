@@ -44,12 +44,12 @@ from ...partition.numbers import check_whole
 from ...partition.store import shards
 from ...partition.store.grid import Grid, LayoutName, grid_of, parse_grid
 from ...partition.store.layout import MAX_PARTITIONS, default_partitions
-from ...partition.store.loops import FoundLoops, combine_loops, pick_loops
 from ...partition.store.order import Order
 from ...partition.store.weighing import Weighing
 from ..run.execute import Executor
 from ..run.plan import Budget, Facts, Plan, Shape, check_space
 from ..run.resources import as_plain
+from .loops import FoundLoops, combine_loops, pick_loops
 from .plan import facts_of, make_plan, with_ranges
 from .read import dense_domain, graph_fingerprint, read_edges, with_bounds
 

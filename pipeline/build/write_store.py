@@ -28,7 +28,6 @@ from ...partition.input.sources import HeldSource, ParquetSource
 from ...partition.input.weights import total_rounding
 from ...partition.store import shards as build
 from ...partition.store.layout import Shard, Subgraph
-from ...partition.store.loops import FoundLoops
 from ...partition.store.manifest import (
     GraphInfo,
     WeightInfo,
@@ -49,6 +48,7 @@ from ...partition.store.store import StoreWriter
 from ...partition.store.vertex_table import LOOP
 from ...partition.store.weighing import Weighing, weight_info
 from .count import Counted
+from .loops import FoundLoops
 from .prepare import BuildOptions, Preparation, fingerprint_of, rows_of, tasks_of
 
 _VERTEX_ROWS = 1 << 18

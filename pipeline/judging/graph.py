@@ -62,8 +62,8 @@ class JudgedEdges:
         return True
 
     def loops_by(self, weighted: bool) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
-        """Return the places of vertices whose self-loops the graph keeps, and how much each of these
-        counts: 1, or its weight.
+        """Return the places of vertices whose self-loops the graph keeps, and how much each counts:
+        1, or its weight.
         """
         if self.loops is None:
             return np.empty(0, np.uint32), np.empty(0)

@@ -518,7 +518,7 @@ def _check_scores(arguments: Arguments) -> str | None:
         return "tol must be positive"
     if not (isinstance(most, int) and most >= 1):
         return "max_iter must be at least 1"
-    return "self-loops would not count" if _has_loops(arguments["G"]) else None
+    return _check_loops(arguments)
 
 
 def _check_katz(arguments: Arguments) -> str | None:
@@ -533,7 +533,7 @@ def _check_katz(arguments: Arguments) -> str | None:
 def _check_degree(arguments: Arguments) -> str | None:
     if arguments["G"].is_multigraph():
         return "parallel edges would count as one"
-    return "self-loops would not count" if _has_loops(arguments["G"]) else None
+    return _check_loops(arguments)
 
 
 def _check_betweenness(arguments: Arguments) -> str | None:
@@ -606,7 +606,7 @@ def _check_communities(arguments: Arguments) -> str | None:
         return "max_level must be an integer"
     if arguments.get("threshold", THRESHOLD) != THRESHOLD:
         return "threshold is not supported"
-    return "self-loops would not count" if _has_loops(arguments["G"]) else None
+    return _check_loops(arguments)
 
 
 _CHECKS: dict[str, Callable[[Arguments], str | None]] = {
@@ -646,10 +646,14 @@ def _are_shares(values: Any) -> bool:
     )
 
 
-def _has_loops(G: Any) -> bool:
-    if isinstance(G, ConvertedGraph):
-        return G.has_loops
-    return any(node in neighbours for node, neighbours in G.adjacency())
+def _check_loops(arguments: Arguments) -> str | None:
+    """Refuse a graph that was converted with weights and lost self-loops: NetworkX counts these
+    where it does not look at weights.
+    """
+    G = arguments["G"]
+    if not isinstance(G, ConvertedGraph) or arguments.get("weight") == G.weight:
+        return None
+    return "self-loops of weight 0 would not count" if G.has_lost_loops else None
 
 
 LEAST_WORK = 100_000

@@ -94,6 +94,12 @@ class ConvertedGraph:
         return bool((src == dst).any())
 
     @property
+    def has_lost_loops(self) -> bool:
+        """Return whether the store has lost self-loops, since their weight is 0."""
+        src, dst = self._ends()
+        return self.weight is not None and not as_numpy(self.edges["weight"])[src == dst].all()
+
+    @property
     def graph(self) -> Graph:
         """The opened store. The graph must have nodes."""
         with self._lock:
@@ -104,13 +110,18 @@ class ConvertedGraph:
     def _open(self) -> Graph:
         chosen = nx.config.backends["delegraph"]
         limits = {"memory_limit": chosen.memory_limit, "threads": chosen.threads, "device": "cpu"}
-        weights: dict[str, Any] = {}
-        if self.weight is not None:
-            weights = {"weight": "weight", "duplicates": "min"}
+        edges = self.edges
+        reading: dict[str, Any] = {"directed": self._directed}
+        if self.has_loops:
+            reading["loops"] = "keep"
+        if self.has_loops and self.weight is None:  # a lone node is a loop of weight 0
+            edges = edges.append_column("weight", as_arrow(np.ones(len(edges), np.uint32)))
+        if "weight" in edges.column_names:
+            reading |= {"weight": "weight", "duplicates": "min"}
         folder = TemporaryFolder()
         store = Path(folder.name) / "graph.dg"
         try:
-            api.build(self._edges_and_loops(), store, directed=self._directed, **weights, **limits)
+            api.build(self._with_lone_nodes(edges), store, **reading, **limits)
             graph = api.open(store, **limits)
         except BaseException:
             folder.cleanup()
@@ -118,19 +129,19 @@ class ConvertedGraph:
         weakref.finalize(self, _put_away, graph, folder)
         return graph
 
-    def _edges_and_loops(self) -> pa.Table:
-        """Return the edges, and a self-loop for each node without edges: a store drops the loop,
-        and keeps the node.
+    def _with_lone_nodes(self, edges: pa.Table) -> pa.Table:
+        """Return edges, and a self-loop for each node without any, of weight 0 if there are
+        weights. A store drops the loop, and keeps the node.
         """
         isolated = np.ones(len(self.nodes), np.bool_)
         for ends in self._ends():
             isolated[ends] = False
         loops = np.flatnonzero(isolated).astype(np.uint32)
         columns = [loops, loops]
-        if self.weight is not None:
-            columns.append(np.zeros(len(loops), self.edges["weight"].type.to_pandas_dtype()))
-        loop_table = pa.Table.from_arrays(list(map(as_arrow, columns)), self.edges.column_names)
-        return pa.concat_tables([self.edges, loop_table])
+        if "weight" in edges.column_names:
+            columns.append(np.zeros(len(loops), edges["weight"].type.to_pandas_dtype()))
+        loop_table = pa.Table.from_arrays(list(map(as_arrow, columns)), edges.column_names)
+        return pa.concat_tables([edges, loop_table])
 
     def _ends(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         return as_numpy(self.edges["src"]), as_numpy(self.edges["dst"])

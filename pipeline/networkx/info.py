@@ -11,14 +11,12 @@ _COMPONENTS = "Components come in the order of NetworkX."
 _EVERY = (
     "Searches from all nodes, 64 at once. Weights are not supported. Computes all nodes or some."
 )
-_SIMPLE = (
-    "Only for graphs that are converted already. Parallel edges and self-loops are not supported."
-)
+_SIMPLE = "Only for graphs that are converted already. Parallel edges are not supported."
 _CLUSTERING = (
     "``nodes`` and ``weight`` are not supported. Only for undirected graphs without parallel edges."
 )
 _COMMUNITIES = (
-    "Only for undirected graphs without parallel edges and self-loops. Weights must be those that "
+    "Only for undirected graphs without parallel edges. Weights must be those that "
     "single_source_dijkstra_path_length takes. Communities come in the order of their first nodes."
 )
 _EXTREME = "``weight``, ``e`` and ``usebounds`` are not supported."
@@ -45,16 +43,16 @@ FUNCTIONS = {
     ),
     "pagerank": (
         "Weights must be those that single_source_dijkstra_path_length takes. ``nstart``, "
-        "``dangling``, parallel edges and self-loops are not supported."
+        "``dangling`` and parallel edges are not supported."
     ),
     "eigenvector_centrality": (
-        "Weights must be those that single_source_dijkstra_path_length takes. ``nstart`` and "
-        "self-loops are not supported."
+        "Weights must be those that single_source_dijkstra_path_length takes. ``nstart`` is "
+        "not supported."
     ),
     "katz_centrality": (
         "Weights must be those that single_source_dijkstra_path_length takes. ``nstart``, "
-        "``normalized=False``, self-loops, and an ``alpha`` or a ``beta`` that is not a positive "
-        "number are not supported."
+        "``normalized=False``, and an ``alpha`` or a ``beta`` that is not a positive number are "
+        "not supported."
     ),
     "degree_centrality": _SIMPLE,
     "in_degree_centrality": _SIMPLE,

@@ -46,8 +46,8 @@ PAGERANK = Question(
     ),
     description="""
 The scores add up to 1, unless --dangling none drops some. Rows that repeat an edge count once.
-Self-loops are left out; --loops keep counts each once, on CPUs. If the graph has weights, the random walk follows an edge with a
-probability in proportion to its weight.
+Self-loops are left out; --loops keep counts each once, on CPUs. If the graph has weights, the
+random walk follows an edge with a probability in proportion to its weight.
 
 A run that does not converge writes its result, says so, and exits with 0, or with 1 if --strict is
 given. NetworkX multiplies its tolerance by the number of vertices.

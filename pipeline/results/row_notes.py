@@ -47,7 +47,9 @@ def _loops(graph: GraphRecord, elsewhere: Mapping[str, str], can_count: bool) ->
     if counted is None:
         return [f"{line}: left out"]
     does = "does so with --loops keep" if can_count else "does not"
-    return [f"{line}: left out; {counted.format(them='it' if is_single else 'them')}, delegraph {does}"]
+    return [
+        f"{line}: left out; {counted.format(them='it' if is_single else 'them')}, delegraph {does}"
+    ]
 
 
 def _duplicates(

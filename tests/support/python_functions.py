@@ -129,9 +129,9 @@ def _overloaded_functions(question: Question) -> Iterable[str]:
 
 _OPTIONS = (
     "options: src, dst and weight (the columns of the ids and of the weights), directed, "
-    "duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as ``open`` "
-    "takes them; with an output also overwrite, checkpoint, workers, scheduler and the other "
-    "options of the command."
+    "duplicates, loops, memory_limit, threads, device, device_memory_limit and progress, as "
+    "``open`` takes them; with an output also overwrite, checkpoint, workers, scheduler and the "
+    "other options of the command."
 )
 
 

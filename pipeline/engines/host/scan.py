@@ -10,8 +10,8 @@ from ....kernels.bfs.edges import EdgeSearch, compile_edge_search
 from ....partition.input import ids
 from ....partition.input.edges import EdgeList
 from ....partition.store.grid import ONE
-from ...build.prepare import BuildOptions
 from ...build.plan import dictionary_bytes, facts_of, reading_bytes
+from ...build.prepare import BuildOptions
 from ...build.read import DenseEdges, dense_domain, read_edges
 from ...results.checkpoint import Checkpoint
 from ...results.found import Found

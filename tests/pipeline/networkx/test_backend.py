@@ -49,15 +49,14 @@ INTEGERS = st.integers(0, 9)
 
 
 @st.composite
-def graphs(draw, kinds=tuple(KINDS), weights: Any = INTEGERS, loops=True) -> Any:
+def graphs(draw, kinds=tuple(KINDS), weights: Any = INTEGERS) -> Any:
     """Draw a small graph, with nodes without edges, parallel edges, edges without a weight."""
     graph = KINDS[draw(st.sampled_from(kinds))]()
     nodes = draw(st.lists(st.sampled_from(NODES), min_size=1, max_size=len(NODES), unique=True))
     graph.add_nodes_from(nodes)
     ends = st.sampled_from(nodes)
     for u, v, weight in draw(st.lists(st.tuples(ends, ends, weights | st.none()), max_size=30)):
-        if u != v or loops:
-            graph.add_edge(u, v, **({} if weight is None else {"weight": weight}))
+        graph.add_edge(u, v, **({} if weight is None else {"weight": weight}))
     return graph
 
 
@@ -162,7 +161,7 @@ def test_cutoffs(kind, cutoff):
 
 
 @given(
-    graphs(("graph", "digraph"), INTEGERS | st.floats(0, 9, width=16), loops=False),
+    graphs(("graph", "digraph"), INTEGERS | st.floats(0, 9, width=16)),
     st.none() | st.dictionaries(st.sampled_from(NODES), st.integers(0, 3)),
     st.sampled_from([0.0, 0.5, 0.85]),
     st.sampled_from([1, 20, 1000]),
@@ -177,7 +176,7 @@ SIMPLE = ("graph", "digraph")
 
 
 @given(
-    graphs(SIMPLE, loops=False),
+    graphs(SIMPLE),
     st.sampled_from([0.001, 0.02, 0.1, 0.6]),
     st.sampled_from([0.25, 1.0, 3]),
     st.integers(1, 400),
@@ -194,7 +193,7 @@ def test_cores(graph):
     same("core_number", graph)
 
 
-@given(graphs(SIMPLE, loops=False))
+@given(graphs(SIMPLE))
 def test_degrees(graph):
     same("degree_centrality", graph)
     for function in ("in_degree_centrality", "out_degree_centrality"):
@@ -237,7 +236,7 @@ def test_triangles(graph, multigraph):
 
 @settings(max_examples=12)
 @given(
-    graphs(("graph",), INTEGERS | st.floats(0, 9, width=16), loops=False),
+    graphs(("graph",), INTEGERS | st.floats(0, 9, width=16)),
     st.sampled_from(["leiden", "louvain"]),
     st.sampled_from(["weight", None]),
     st.sampled_from([0.0, 0.5, 1, 3.7]),
@@ -303,7 +302,9 @@ def test_no_nodes(kind):
             same(function, graph)
 
 
-LOOP = nx.Graph([(0, 1), (1, 1)])
+LIGHT_LOOP = backend.convert_from_nx(
+    nx.Graph([(0, 1), (1, 1, {"weight": 0})]), edge_attrs={"weight": 1}
+)
 TWICE = nx.MultiGraph([(0, 1), (0, 1)])
 PATH = nx.path_graph(4)
 SEEDED = ("betweenness_centrality", *COMMUNITIES)
@@ -315,19 +316,18 @@ SEEDED = ("betweenness_centrality", *COMMUNITIES)
         ("pagerank", PATH, (), {"nstart": {0: 1}}, "nstart is not supported"),
         ("pagerank", PATH, (), {"dangling": {0: 1}}, "dangling is not supported"),
         ("pagerank", TWICE, (), {}, "parallel edges would count as one"),
-        ("pagerank", LOOP, (), {}, "self-loops would not count"),
         ("pagerank", PATH, (), {"alpha": 1}, "alpha must be at least 0 and less than 1"),
         ("pagerank", PATH, (), {"tol": 0}, "tol must be positive"),
         ("pagerank", PATH, (), {"max_iter": 0}, "max_iter must be at least 1"),
         ("pagerank", PATH, (), {"personalization": {0: -1}}, "not negative"),
         ("eigenvector_centrality", PATH, (), {"nstart": {0: 1}}, "nstart is not supported"),
-        ("eigenvector_centrality", LOOP, (), {}, "self-loops would not count"),
         ("eigenvector_centrality", PATH, (), {"tol": 0}, "tol must be positive"),
         ("katz_centrality", PATH, (), {"normalized": False}, "scores are always normalized"),
         ("katz_centrality", PATH, (), {"alpha": 0}, "alpha must be a positive number"),
         ("katz_centrality", PATH, (), {"beta": {0: 1}}, "beta must be a positive number"),
         ("katz_centrality", PATH, (), {"max_iter": 0}, "max_iter must be at least 1"),
-        ("degree_centrality", LOOP, (), {}, "self-loops would not count"),
+        ("pagerank", LIGHT_LOOP, (), {"weight": None}, "self-loops of weight 0 would not count"),
+        ("degree_centrality", LIGHT_LOOP, (), {}, "self-loops of weight 0 would not count"),
         ("degree_centrality", TWICE, (), {}, "parallel edges would count as one"),
         ("betweenness_centrality", PATH, (), {"weight": "weight"}, "weights are not supported"),
         ("betweenness_centrality", PATH, (), {"endpoints": True}, "endpoints is not supported"),
@@ -350,7 +350,7 @@ SEEDED = ("betweenness_centrality", *COMMUNITIES)
             for function in COMMUNITIES
             for case in (
                 (TWICE, (), {}, "parallel edges would count as one"),
-                (LOOP, (), {}, "self-loops would not count"),
+                (LIGHT_LOOP, (), {"weight": None}, "self-loops of weight 0 would not count"),
                 (PATH, (max,), {}, "weights must not be functions"),
                 (PATH, (), {"resolution": -1}, "must be a number that is not negative"),
                 (PATH, (), {"max_level": 1.5}, "max_level must be an integer"),
@@ -485,9 +485,6 @@ def test_a_graph_that_is_kept():
             assert list(nx.bfs_edges(converted, 0)) == list(nx.bfs_edges(graph, 0))
     with pytest.raises(NotImplementedError, match="keeps one edge attribute"):
         backend.convert_from_nx(PATH, edge_attrs={"km": 1, "miles": 1})
-    looped: Any = backend.convert_from_nx(LOOP)
-    with pytest.raises(NotImplementedError):
-        nx.pagerank(looped)
 
 
 def test_nothing_stays():

@@ -28,7 +28,9 @@ edge.
 LOOPS = "1 of 7 rows is a self-loop: left out"
 ONE_WAY = "2 of 7 rows repeat an edge: each edge counts once"
 BOTH_WAYS = "3 of 7 rows repeat an edge (u-v and v-u are one): each edge counts once"
-IN_PAGERANK = "; NetworkX, igraph and cuGraph count it in PageRank, delegraph does not"
+IN_PAGERANK = (
+    "; NetworkX, igraph and cuGraph count it in PageRank, delegraph does so with --loops keep"
+)
 ROWS_IN_PAGERANK = (
     "; igraph, and NetworkX in multigraphs, count each row in PageRank, delegraph does not"
 )

@@ -1,4 +1,4 @@
-"""Self-loops that a store keeps: the weight of each vertex's loops, combined as the weights of rows
+"""Self-loops that a build keeps: the weight of each vertex's loops, combined as the weights of rows
 that repeat an edge are, or 1 without weights.
 
 While a store is built, the loops of all vertices are one long row whose targets are dense ids. In
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..disk.scratch import Scratch
-from ..input.sources import EdgeSource
-from ..input.weights import WeightType
-from .runs import NO_OFFSETS, Slice
-from .shards import long_row
-from .weighing import Weighing
+from ...partition.disk.scratch import Scratch
+from ...partition.input.sources import EdgeSource
+from ...partition.input.weights import WeightType
+from ...partition.store.runs import NO_OFFSETS, Slice
+from ...partition.store.shards import long_row
+from ...partition.store.weighing import Weighing
 
 _NO_ROWS = np.empty(0, np.uint16)
 
