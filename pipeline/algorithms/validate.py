@@ -71,7 +71,9 @@ def validate_result(
 
     build_options: how to read an edge list, whose direction is the result's unless it is given, and
     whose self-loops are kept if the result's were; a store refuses them. personalize: the file of a
-    personalised PageRank. sources: of a betweenness, whose paths were counted. Raises InputError for bad input or a memory limit that is too small.
+    personalised PageRank. sources: of a betweenness, whose paths were counted.
+
+    Raises InputError for bad input or a memory limit that is too small.
     """
     result = open_result(result_path)
     judge: Judge = load(FORMS[result.algorithm].judge)

@@ -17,6 +17,7 @@ from ...partition.store.grid import Grid
 from ...partition.store.layout import ROWS_IN_ONE_PARTITION, default_partitions, table_1_bytes
 from ...partition.store.store import Store, open_store
 from ..questions.bfs import BetweenRecord, SuperstepRecord
+from ..questions.facts import several
 from ..results.result import open_result
 from ..run.plan import Plan
 from ..summary import MARK, table_lines
@@ -157,7 +158,8 @@ def _layout(document: Document) -> str:
 def _loops(document: Document) -> str:
     if document["loops"] is None:
         return f"{document['self_loops']:,} self-loops"
-    return f"kept {document['self_loops']:,} self-loops of {document['loops']:,} vertices"
+    kept = several(document["self_loops"], "self-loop", "self-loops")
+    return f"kept {kept} of {several(document['loops'], 'vertex', 'vertices')}"
 
 
 def _store_lines(document: Document) -> str:

@@ -20,10 +20,11 @@ def degree_program(store: Store, unweighted: bool = False) -> DegreeProgram:
 
 def wanted_degrees(store: Store, unweighted: bool = False) -> dict[str, np.ndarray]:
     """Return degrees by the definition, by global id."""
-    n, (u, v) = store.info.vertices, edges_of(store)
+    n, ends = store.info.vertices, 1 if store.info.directed else 2
+    u, v = edges_of(store, loops=ends)
     kinds = {"": reference.degrees(u, v, n)}
     if store.info.weights is not None and not unweighted:
-        u, v, weight = entries_of(store)
+        u, v, weight = entries_of(store, loops=ends)
         kinds["weighted_"] = reference.degrees(u, v, n, weight.astype(np.float64))
     ways = ("in_", "out_") if store.info.directed else ("",)
     return {

@@ -58,6 +58,7 @@ def cases(folder: Path) -> dict[str, Case]:
     return {
         "build": Case(("build", edges)),
         "build through files": Case(("build", edges, *shape)),
+        "build with self-loops": Case(("build", edges, "--loops", "keep", *shape)),
         "bfs of a store": Case(("bfs", store, "--source", "1", "--checkpoint", "0")),
         "bfs of edges": Case(("bfs", edges, "--source", "1")),
         "bfs through a store": Case(("bfs", edges, "--source", "1", "--partitions", "2")),

@@ -42,6 +42,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "csr": {},
     "directed": {"directed": True, "order": "none"},
     "names": {"order": "random"},
+    "loops": {"loops": "keep"},
     "delegate": {"partitions": 3, "threshold": 25},
     "delegate directed": {"partitions": 2, "threshold": 25, "directed": True},
     "delegate random": {"partitions": 3, "threshold": 25, "order": "random"},
@@ -78,6 +79,8 @@ def search(path: Path, shape: str) -> Told:
     pairs = [(way.distance, way.parent) for way in alone]
     if store.info.partitions > 1:
         pairs.append(search_by_threads(store, source, 2, path.parent / "out")[:2])
+    if store.info.loops is not None:
+        delegraph.degree(path, device="cpu", threads=2)
     return [_told(names, *arrays) for arrays in pairs]
 
 

@@ -126,10 +126,22 @@ def store_options(draw) -> BuildOptions:
         order=draw(st.sampled_from(["degree", "none", "random"])),
         layout=layout,
         grid=grid,
+        loops=draw(st.sampled_from(["drop", "keep"])),
     )
 
 
-def edges_of(store: Store) -> tuple[np.ndarray, np.ndarray]:
-    """Return all edges in global ids; undirected edges both ways."""
-    batches = list(store.edge_batches(Team(1)))
+def edges_of(store: Store, loops: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return all edges in global ids; undirected edges both ways. loops: how many times the
+    self-loops are among them that the store keeps.
+    """
+    looped, _ = loops_of(store)
+    batches = [*store.edge_batches(Team(1)), *[(looped, looped)] * loops]
     return np.concatenate([u for u, _ in batches]), np.concatenate([v for _, v in batches])
+
+
+def loops_of(store: Store) -> tuple[np.ndarray, np.ndarray]:
+    """Return the vertices whose self-loops the store keeps, by global id, and the weights."""
+    kept = store.loops(Team(1))
+    if kept is None:
+        return np.empty(0, np.uint32), np.empty(0, np.uint32)
+    return kept.vertices, kept.weights

@@ -10,6 +10,8 @@ from delegraph.kernels.base.team import Team
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.sssp import DeltaStepping
 
+from .graphs import loops_of
+
 WEIGHTS = {
     "floats": lambda rng, m: rng.random(m).astype(np.float32),
     "ties": lambda rng, m: rng.integers(0, 3, m),
@@ -19,8 +21,10 @@ WEIGHTS = {
 }
 
 
-def entries_of(store: Store) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    batches = list(store.weighted_batches(Team(1)))
+def entries_of(store: Store, loops: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return all edges as ``edges_of`` does, with their weights."""
+    looped, weights = loops_of(store)
+    batches = [*store.weighted_batches(Team(1)), *[(looped, looped, weights)] * loops]
     return tuple(np.concatenate(column) for column in zip(*batches, strict=True))  # pyright: ignore
 
 

@@ -44,6 +44,7 @@ def stored(folder: Path, src: Any, dst: Any, options: BuildOptions, weight: Any 
         grid=None if options.grid is None else str(options.grid),
         threshold=options.threshold,
         order=options.order,
+        loops=options.loops,
         weight=None if weight is None else "w",
     )
     return open_store(folder / "graph.dg")

@@ -53,9 +53,9 @@ def wanted_scores(name: str, store: Store, iterations: int = 7) -> Columns:
     """Return the scores by the definition, by global id."""
     n, weight = store.info.vertices, None
     if store.info.weights is None:
-        u, v = edges_of(store)
+        u, v = edges_of(store, loops=1)
     else:
-        u, v, weight = entries_of(store)
+        u, v, weight = entries_of(store, loops=1)
     if name == "hits":
         hub, authority = reference.hits(u, v, n, iterations, weight)
         return {"hub": hub, "authority": authority}
@@ -78,9 +78,9 @@ def chosen_alpha(store: Store) -> float:
     """Return the alpha that a Katz centrality chooses, by its definition; 0 without edges."""
     n, weight = store.info.vertices, np.ones(1)
     if store.info.weights is None:
-        u, v = edges_of(store)
+        u, v = edges_of(store, loops=1)
     else:
-        u, v, weight = entries_of(store)
+        u, v, weight = entries_of(store, loops=1)
 
     def sums(x: np.ndarray) -> np.ndarray:
         came = np.zeros(n)

@@ -53,18 +53,22 @@ WEIGHTS = {
 
 
 def amounts_of(store: Store) -> tuple[np.ndarray, np.ndarray, list[int], float]:
-    """Return the ends of all edges in both directions, what they amount to, and the scale."""
+    """Return the ends of all edges and self-loops in both directions, what they amount to, and the
+    scale.
+    """
     if store.info.weights is None:
-        u, v = edges_of(store)
+        u, v = edges_of(store, loops=2)
         return u, v, [1] * len(u), 1.0
-    u, v, weight = entries_of(store)
+    u, v, weight = entries_of(store, loops=2)
     if store.info.weights.kind != "float32":
         return u, v, weight.astype(np.int64).tolist(), 1.0
     most, edges = float(store.info.weights.most), store.info.edges
-    scale = power_below(most * 2 * edges)
-    sums = int(sum(np.rint(weight.astype(np.float64) * scale).astype(np.uint64).tolist()))
-    scale = power_below((sums + edges) / scale)
-    return u, v, [int(x) for x in np.rint(weight.astype(np.float64) * scale)], scale
+    weight = weight.astype(np.float64)
+    loops, others = float(weight[u == v].sum()), weight[u != v]
+    scale = power_below(most * 2 * edges + loops)
+    sums = int(sum(np.rint(others * scale).astype(np.uint64).tolist()))
+    scale = power_below((sums + edges) / scale + loops)
+    return u, v, [int(x) for x in np.rint(weight * scale)], scale
 
 
 def power_below(most: float) -> float:
@@ -81,10 +85,14 @@ def wanted_communities(store: Store, question: Communities) -> list[np.ndarray]:
     u, v, amounts, scale = amounts_of(store)
     graph = Weighted([{} for _ in order], [0] * len(order), [1] * len(order))
     for a, b, amount in zip(number[u].tolist(), number[v].tolist(), amounts, strict=True):
-        graph.edges[a][b] = amount
+        if a == b:
+            graph.inside[a] += amount
+        else:
+            graph.edges[a][b] = amount
     factor = question.resolution * scale
     if question.objective == "modularity":
-        graph.mass[:] = [sum(edges.values()) for edges in graph.edges]
+        sums = (sum(edges.values()) for edges in graph.edges)
+        graph.mass[:] = map(sum, zip(sums, graph.inside, strict=True))
         total = sum(graph.mass)
         factor = question.resolution / total if total else 0.0
     found, hierarchy = communities(

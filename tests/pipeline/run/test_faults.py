@@ -93,12 +93,12 @@ def edges(tmp_path_factory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [12])
-def test_a_build_killed_at_any_moment(edges, tmp_path, ok, kills):
+@pytest.mark.parametrize(("loops", "kills"), [("drop", 12), ("keep", 6)])
+def test_a_build_killed_at_any_moment(edges, tmp_path, ok, loops, kills):
     (tmp_path / "scratch").mkdir()
     out = tmp_path / "graph.dg"
-    line = command("build", edges, "-o", out, "--scratch", tmp_path / "scratch")
-    ok("build", edges, "-o", tmp_path / "wanted.dg")
+    line = command("build", edges, "-o", out, "--scratch", tmp_path / "scratch", "--loops", loops)
+    ok("build", edges, "-o", tmp_path / "wanted.dg", "--loops", loops)
     wanted = digest(tmp_path / "wanted.dg")
 
     def check():
@@ -332,22 +332,26 @@ def test_a_worker_of_a_program_killed_at_any_moment(request, tmp_path, ok, edges
         assert not any(map(is_forked, workers))
 
 
-STEPS = ["encode", "ids", "degrees", "order", "threshold", "scatter", "build"]
+STEPS = ["encode", "ids", "loops", "degrees", "order", "threshold", "scatter", "build"]
 
 
-CUTS = [("delegate", last) for last in range(len(STEPS) + 1)]
+CUTS = [("delegate", "drop", last) for last in range(len(STEPS))]
+OTHER_CUTS = [("2d", "drop", 4), ("2d", "drop", 6), ("delegate", "keep", 3), ("2d", "keep", 6)]
 
 
-@pytest.mark.parametrize(("layout", "last"), [*CUTS, ("2d", 4), ("2d", 6)])
-def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, layout, last):
+@pytest.mark.parametrize(("layout", "loops", "last"), [*CUTS, *OTHER_CUTS])
+def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, layout, loops, last):
     """A build cut off after ``last`` steps runs only the following steps again."""
-    steps = [name for name in STEPS if layout == "delegate" or name != "threshold"]
+    left_out = {"threshold"} if layout != "delegate" else set()
+    left_out |= {"loops"} if loops == "drop" else set()
+    steps = [name for name in STEPS if name not in left_out]
     src, dst = random_edges(2, 500, 5000)
+    dst[::9] = src[::9]
     path = tmp_path / "edges.parquet"
     pq.write_table(pa.table({"src": src * -(10**12), "dst": dst * -(10**12)}), path)
     (tmp_path / "scratch").mkdir()
-    args = (path, "-o", tmp_path / "graph.dg", "--layout", layout)
-    args = (*args, "--scratch", tmp_path / "scratch")
+    options = ("--layout", layout, "--loops", loops)
+    args = (path, "-o", tmp_path / "graph.dg", *options, "--scratch", tmp_path / "scratch")
     step = Executor._run
 
     def cut_off(self, pool, name, *rest):
@@ -370,7 +374,7 @@ def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, lay
     run = ok("build", *args, "--partitions", 3)
     note = f"reused steps: {', '.join(steps[:last])}\n"
     assert (note in run.err) == (last > 0)
-    ok("build", path, "-o", tmp_path / "wanted.dg", "--partitions", 3, "--layout", layout)
+    ok("build", path, "-o", tmp_path / "wanted.dg", "--partitions", 3, *options)
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "wanted.dg")
     assert not list((tmp_path / "scratch").iterdir())
 

@@ -55,6 +55,11 @@ class EdgeLists(dict):
         if name == "weighted":
             ends = [*random_edges(4, 200_000, 5_000_000)]
             ends.append(np.random.default_rng(4).random(len(ends[0]), np.float32))
+        elif name == "looped":  # one self-loop or more at nearly every vertex
+            src, other = random_edges(4, 2_000_000, 5_000_000)
+            src = np.where(np.arange(len(src)) % 2, src, np.arange(len(src)) % 2_000_000)
+            ends = [src, np.where(np.arange(len(src)) % 2, other, src)]
+            ends.append(np.random.default_rng(4).random(len(src), np.float32))
         path = self[name] = self.folder / f"{name}.parquet"
         table = pa.table(dict(zip(("src", "dst", "w"), map(pa.array, ends), strict=False)))
         pq.write_table(table, path, row_group_size=500_000)
@@ -92,10 +97,14 @@ BUILDS = [
 
 @pytest.mark.parametrize(
     ("options", "name"),
-    partly_nightly([*BUILDS, ("grid", "sparse"), ("weights", "weighted")], *BUILDS[1:]),
+    partly_nightly(
+        [*BUILDS, ("grid", "sparse"), ("weights", "weighted"), ("loops", "looped")], *BUILDS[1:]
+    ),
 )
 def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
     chosen = OPTIONS.get(options, WEIGHTS)
+    if options == "loops":
+        chosen = (*WEIGHTS, "--loops", "keep")
     # Through files, too, so that all is compiled: a process that compiles holds more.
     unlimited = ("build", graphs[name], "-o", tmp_path / "wanted.dg", "--scratch", tmp_path)
     assert run(*unlimited, *chosen).returncode == 0
