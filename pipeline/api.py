@@ -50,7 +50,7 @@ from .run.resources import ResourceOptions, Resources, as_plain, resources_of
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
-    from ..partition.input.weights import Duplicates
+    from ..partition.input.weights import Duplicates, LoopsChoice
     from ..partition.store.store import Store
     from .bench.ablation import AblationReport
     from .bench.across import ScalingRow
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from .bench.protocol import BenchReport
     from .build.build import Built
     from .build.generate import Kind
-    from .build.prepare import LoopsChoice
     from .edge_sources.kinds import EdgeSource
     from .engines.engine import Strategy
     from .graph import Graph
@@ -111,6 +110,7 @@ def convert(
     header: bool = True,
     id_type: IdType = "auto",
     weight_type: ChosenWeightType = "auto",
+    loops: LoopsChoice = "drop",
     max_unpacked: int | str | None = None,
     memory_limit: int | str | None = None,
     threads: int | None = None,
@@ -127,6 +127,8 @@ def convert(
         src, dst, weight: columns; of CSV and TSV by name or number, of SNAP's text by number.
         header: whether the first line of CSV or TSV names the columns.
         id_type, weight_type: ``"auto"`` decides by the beginning of the file.
+        loops: ``"keep"`` for an edge list whose self-loops will be kept: edges without weights get
+            1, so that a vertex without edges, a self-loop of weight 0, can be told from them.
         max_unpacked: how much a compressed file may unpack to, in bytes or as ``"4GB"``;
             ``"none"`` for any amount.
 
@@ -136,7 +138,7 @@ def convert(
     from .interchange.convert import convert_graph
     from .interchange.delimited import Choices
 
-    choices = Choices(src, dst, weight, header, id_type, weight_type)
+    choices = Choices(src, dst, weight, header, id_type, weight_type, loops)
     executor = Executor(usable_threads(threads), as_function(progress))
     resources = resources_of(memory_limit=memory_limit)
     most = math.inf if max_unpacked == "none" else as_bytes(max_unpacked)

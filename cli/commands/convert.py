@@ -63,6 +63,14 @@ def _max_unpacked(ctx: click.Context, param: click.Parameter, value: str | None)
     help="Type of weights in text formats that do not name a type; auto: by the first 2 MiB.",
 )
 @click.option(
+    "--loops",
+    type=click.Choice(["drop", "keep"]),
+    default="drop",
+    show_default=True,
+    help="keep: write an edge list for questions with --loops keep. Edges without weights get "
+    "weight 1, and vertices without edges a self-loop of weight 0.",
+)
+@click.option(
     "--max-unpacked",
     metavar="SIZE",
     callback=_max_unpacked,

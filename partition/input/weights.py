@@ -26,6 +26,9 @@ WeightType = Literal["float32", "uint32"]
 Duplicates = Literal["min", "max", "sum"]
 """The rule that combines the weights of rows with the same edge."""
 
+LoopsChoice = Literal["drop", "keep"]
+"""Whether self-loops are dropped, or each vertex keeps the weight of its own."""
+
 NO_WEIGHTS = np.empty(0, np.uint32)
 MOST = (1 << 32) - 1
 """The greatest integer weight."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,7 @@ from ...partition.input.edges import EdgeList
 from ...partition.input.id_types import is_string
 from ...partition.input.ids import Ids
 from ...partition.input.sources import EdgeSource, HeldSource, ParquetSource, share_out
-from ...partition.input.weights import Duplicates, Rounding, total_rounding
+from ...partition.input.weights import Duplicates, LoopsChoice, Rounding, total_rounding
 from ...partition.numbers import check_whole
 from ...partition.store import shards
 from ...partition.store.grid import Grid, LayoutName, grid_of, parse_grid
@@ -72,9 +72,6 @@ TASK_ROWS = 1 << 23
 """Number of rows for each task that writes a run."""
 
 _VERTEX_ROWS = 1 << 18
-
-LoopsChoice = Literal["drop", "keep"]
-"""Whether self-loops are dropped, or each vertex keeps the weight of its own."""
 
 
 @dataclass(frozen=True)

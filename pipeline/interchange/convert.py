@@ -155,10 +155,11 @@ def _edge_list(path: str, said: str | None, choices: Choices, max_unpacked: floa
 
     def write(folder: Path, executor: Executor, limit: int) -> Written:
         with closing(open_graph_file(path, name, choices, limit, max_unpacked)) as graph:
-            rows, isolated = write_edge_list(graph, folder, executor, limit)
+            keeps = choices.loops == "keep"
+            rows, isolated = write_edge_list(graph, folder, executor, limit, keeps)
             if not rows:
                 raise InputError(f"{path}: the file has no edges and no vertices")
-            weighted = "weight" in graph.schema.names
+            weighted = keeps or "weight" in graph.schema.names
             return Written(rows, isolated, graph.directed, weighted, list(graph.notes))
 
     return Way(files_of(path, name), name, "edge list", write)

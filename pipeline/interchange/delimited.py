@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from ...partition.errors import InputError
+from ...partition.input.weights import LoopsChoice
 from .edge_lines import EdgeLines, LineColumns, first_look, with_types
 from .text import TextFile
 
@@ -31,6 +32,7 @@ class Choices:
 
     src, dst: None for the columns of these names or, without a header, the first two. weight: None
     for the column of that name, if there is one. header: whether the first line names columns.
+    loops: "keep" for an edge list whose self-loops will be kept (edge_list.py).
     """
 
     src: str | None = None
@@ -39,9 +41,11 @@ class Choices:
     header: bool = True
     id_type: IdType = "auto"
     weight_type: WeightType = "auto"
+    loops: LoopsChoice = "drop"
 
     def __post_init__(self) -> None:
-        for given, kind in ((self.id_type, IdType), (self.weight_type, WeightType)):
+        typed = (self.id_type, IdType), (self.weight_type, WeightType)
+        for given, kind in (*typed, (self.loops, LoopsChoice)):
             if given not in get_args(kind):
                 raise InputError(
                     f"{given!r} is not a type: choose one of {', '.join(get_args(kind))}"

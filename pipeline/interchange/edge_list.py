@@ -18,7 +18,7 @@ from ...partition.disk.outputs import mark
 from ...partition.disk.system_errors import naming_file
 from ..run.execute import Executor
 from ..run.plan import held_now
-from .graph_file import PIECE_BYTES, STEP, WRITER_BYTES, GraphFile, check_room
+from .graph_file import PIECE_BYTES, STEP, WRITER_BYTES, GraphFile, check_room, schema_of
 
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 32 << 20
@@ -26,21 +26,32 @@ FILE_ROWS = 1 << 26
 
 
 def write_edge_list(
-    graph: GraphFile, folder: Path, executor: Executor, limit: int
+    graph: GraphFile, folder: Path, executor: Executor, limit: int, keeps_loops: bool = False
 ) -> tuple[int, int]:
     """Write a graph file's edges into a folder. Returns the number of rows, and the number of rows
     that are self-loops for isolated vertices.
 
-    limit: bytes of memory. Raises LimitError if the limit is too small, InputError if the file is
-    wrong.
+    limit: bytes of memory. keeps_loops: whether self-loops of the edge list will be kept; edges
+    without weights get 1 then, and self-loops for isolated vertices 0, which is told from them.
+    Raises LimitError if the limit is too small, InputError if the file is wrong.
     """
-    isolated = 0
-    with _Writer(folder, graph.schema) as writer:
+    isolated, schema = 0, graph.schema
+    adds_weights = keeps_loops and "weight" not in schema.names
+    if adds_weights:
+        schema = schema_of(schema.field("src").type, pa.int64())
+
+    def weighing(batch: pa.RecordBatch, weight: int) -> pa.RecordBatch:
+        if not adds_weights:
+            return batch
+        weights = pa.repeat(pa.scalar(weight, pa.int64()), batch.num_rows)
+        return pa.record_batch([*batch.columns, weights], schema=schema)
+
+    with _Writer(folder, schema) as writer:
         for batch in _edges(graph, executor, limit):
-            writer.write(batch)
+            writer.write(weighing(batch, 1))
         for batch in graph.isolated(writer.rows):
             isolated += batch.num_rows
-            writer.write(batch)
+            writer.write(weighing(batch, 0))
     return writer.rows, isolated
 
 

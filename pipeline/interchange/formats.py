@@ -104,7 +104,7 @@ def files_of(path: str, name: FormatName) -> list[str]:
 
 def check_choices(name: FormatName, choices: Choices) -> None:
     """Raise InputError for a choice that the user does not have in this format."""
-    leaves = _TEXT[name].leaves if name in _TEXT else ()
+    leaves = (*(_TEXT[name].leaves if name in _TEXT else ()), "loops")
     for choice in fields(Choices):
         if getattr(choices, choice.name) != choice.default and choice.name not in leaves:
             option = "no-header" if choice.name == "header" else choice.name.replace("_", "-")

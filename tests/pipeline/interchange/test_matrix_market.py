@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 
+import delegraph
 from delegraph.partition.errors import InputError, LimitError
 from support.graphs import graphs
 from support.interchange import converted, write_compressed
@@ -119,3 +121,20 @@ def test_positions_in_any_spelling(tmp_path):
     path = tmp_path / "a.mtx"
     path.write_text(f"{BANNER} integer general\n003 003 002\n001 002 007\n3 1 -0\n")
     assert converted(path)[0] == {"src": [1, 3], "dst": [2, 1], "weight": [7, 0]}
+
+
+def test_vertices_without_edges_are_told_from_loops_that_are_kept(tmp_path):
+    """An edge list for self-loops that are kept has weights: 0 for a vertex without edges."""
+    path = tmp_path / "a.mtx"
+    path.write_text(f"{BANNER} pattern symmetric\n4 4 2\n2 1\n3 3\n")
+    delegraph.convert(path, tmp_path / "edges", loops="keep")
+    table = pq.read_table(tmp_path / "edges")
+    assert table.to_pydict() == {"src": [2, 3, 4], "dst": [1, 3, 4], "weight": [1, 1, 0]}
+    asked = {"weight": "weight", "loops": "keep", "device": "cpu"}
+    degrees = delegraph.degree(tmp_path / "edges", unweighted=True, **asked).table
+    assert degrees["degree"].to_pylist() == [1, 1, 2, 0]
+    weighted = path.with_name("b.mtx")
+    weighted.write_text(f"{BANNER} integer general\n3 3 2\n2 1 7\n2 2 5\n")
+    for loops in ("drop", "keep"):
+        delegraph.convert(weighted, tmp_path / loops, loops=loops)
+        assert pq.read_table(tmp_path / loops)["weight"].to_pylist() == [7, 5, 0]
