@@ -32,6 +32,7 @@ from ...kernels.pieces.operators import (
 from ...kernels.programs import communities as kernels
 from ...kernels.programs import forest
 from ...kernels.programs.forest import tree_sizes
+from ...partition.disk.memory import trim_freed_memory
 from ...partition.errors import InputError
 from ...partition.input.id_types import shown_id
 from ...partition.store.manifest import GraphInfo
@@ -236,6 +237,8 @@ class _Search:
     def _run_iteration(self) -> NDArray[np.uint32]:
         """Return the communities after one more iteration."""
         iteration, partition = self._at.iteration, self.partition
+        self._last = None
+        trim_freed_memory()  # of the levels of the iteration before
         above: NDArray[np.uint32] | None = None  # at level 0, each vertex is its own
         level: Level | None = self._ground
         if self._at.level:
