@@ -124,7 +124,9 @@ def test_bytes_do_not_depend_on_how_it_is_built(tmp_path, monkeypatch, duplicate
         table = pa.table({"src": src[share], "dst": dst[share], "w": weight[share]})
         pq.write_table(table, folder / f"{part}.parquet", row_group_size=1000 * (part + 1))
     stores = []
-    reading = {} if duplicates is None else {"weight": "w", "duplicates": duplicates}
+    reading: dict[str, Any] = {}
+    if duplicates is not None:
+        reading = {"weight": "w", "duplicates": duplicates}
     ways: list[dict[str, Any]] = [{"threads": 1}, {"threads": 4}, {"least": 0}, {"least": 40}]
     for way in ways:
         if "least" in way:
@@ -246,7 +248,7 @@ def test_an_edge_list_and_stores_give_the_same(edge_list, tmp_path, ok, question
         records[name] = told[question]
         judged = (edges, reading) if name == "edges" else (graph, [])
         assert ok("validate", judged[0], out, *judged[1]).out.startswith("valid: ")
-    options = {"loops": "keep", **({"weight": "w"} if weighted else {})}
+    options: dict[str, Any] = {"loops": "keep", **({"weight": "w"} if weighted else {})}
     with delegraph.open(edges, **options) as opened:
         asked = {"tolerance": 1e-12} if more else {}
         tables["open"] = getattr(opened, question)(**asked).table.to_pandas()

@@ -252,6 +252,7 @@ def test_weights_of_which_nothing_is_known():
         vertices=2,
         rows=1,
         self_loops=0,
+        loops=None,
         duplicates=0,
         id_type="int64",
         weights=weights,
