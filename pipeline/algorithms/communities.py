@@ -58,6 +58,7 @@ from ..results.columns import Column
 from ..results.findings import SIZE
 from ..results.names import Names, ids_at
 from ..results.result import Option
+from ..run import ending
 from .contractions import ROOM, Contractions
 from .hierarchy import ARRAYS, Hierarchy, columns_of, hierarchy_bytes, least_of_each
 from .levels import GroundLoops, Level, named_by_least, windows
@@ -157,8 +158,8 @@ class CommunitiesProgram:
 
 class _Place(NamedTuple):
     """The place of a search. level: the number of the level, and vertices: of its graph. phase:
-    "begin", "move" or "join". rounds, moves: of the level so far. fewest: moves of a round of the
-    level. joins: rounds of joining.
+    "begin", "move", "join" or "contract". rounds, moves: of the level so far. fewest: moves of a
+    round of the level. joins: rounds of joining.
     """
 
     iteration: int = 0
@@ -190,7 +191,8 @@ class _Search:
         spare = (_VERTEX_BYTES - _LEFT_BYTES) * n
         meanwhile = (_VERTEX_BYTES - _CONTRACTED_BYTES) * n + tallying_bytes(n)
         meanwhile -= contraction_bytes()
-        self._contractions = Contractions(operations, spill, spare, meanwhile)
+        self._may_end = False
+        self._contractions = Contractions(operations, spill, spare, meanwhile, self._end_if_asked)
         self.order = operations.id_order()
         self._done, self._at, self.is_stable = 0, _Place(), False
         self.levels: list[LevelRecord] = []
@@ -243,6 +245,7 @@ class _Search:
         level: Level | None = self._ground
         if self._at.level:
             above = self._saved.pop("above")
+            self._may_end = self._operations.communicator.size == 1
             level = self._contract(self._ground, above, self._at.vertices)
             if level is not None:
                 level.begin(self._saved.pop("label"))
@@ -261,11 +264,13 @@ class _Search:
                 label = self._join(level, above)
             else:
                 within, label = level.amount_within(), level.label
-            self._saved = {}
             number, labels = _numbered(label)
             is_last = labels == level.count or self._at.level + 1 == self._program.max_levels
             if is_last and self._program.refines:
                 level.label = level.split()
+            if not is_last:
+                self._save_whole_level(level, above)
+            self._saved = {}
             self._note_level(level, within, time.perf_counter() - started)
             partition = level.label if above is None else level.label[above]
             if is_last:
@@ -289,27 +294,26 @@ class _Search:
 
     def ties(self) -> list[tuple[int, int, float]]:
         """Return, on rank 0, which of the LARGEST communities edges join: vertices that name them,
-        and the sum of the edges' weights, or their number. Empty if the graph between communities
-        does not fit memory.
+        and the sum of the edges' weights, or their number.
         """
         if self._last is None:
             return []
+        self._may_end = False
         level, above = self._last
         # All ranks know the partition; only the first has divided communities into parts.
         label = self.partition if level is self._ground else level.label
         number, labels = _numbered(label)
         community = number if above is None else number[above]
         names = least_of_each(community, np.arange(len(community), dtype=np.uint32), labels)
-        sizes = np.bincount(community)
-        largest = np.lexsort([names, -sizes])[:LARGEST].tolist()
-        contracted = level.contract(number, labels)
-        if not isinstance(contracted, MemoryLevel):
-            return []
+        largest = np.lexsort([names, -np.bincount(community)])[:LARGEST]
+        place = np.full(labels, len(largest), np.uint32)  # of all others together
+        place[largest] = np.arange(len(largest))
+        joined = level.between(place[number], len(largest) + 1)
+        ends = self.order[names[largest]].tolist()
         return [
-            (int(self.order[names[one]]), int(self.order[names[other]]), amount / self._scale)
-            for one in largest
-            for other, amount in zip(*(part.tolist() for part in contracted.row(one)), strict=True)
-            if one < other and other in largest
+            (ends[one], ends[other], amount / self._scale)
+            for one, other, amount in zip(*(column.tolist() for column in joined), strict=True)
+            if other < len(ends)
         ]
 
     def disconnected(self) -> int:
@@ -332,7 +336,7 @@ class _Search:
 
     def _move(self, level: Level, above: NDArray[np.uint32] | None) -> None:
         """Do rounds of moves, until one moves few vertices, or many more than before."""
-        if self._at.phase == "join":
+        if self._at.phase in ("join", "contract"):
             return
         while self._at.rounds < MOST_ROUNDS:
             moved = level.move(self._stamp("move", self._at.rounds))
@@ -346,9 +350,9 @@ class _Search:
 
     def _join(self, level: Level, above: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
         """Divide communities into parts. Returns the part of each vertex."""
-        if self._at.phase == "join":
+        if self._at.phase in ("join", "contract"):
             level.take_up_joining(self._saved["refined"], self._saved["marks"])
-        while self._at.joins < MOST_JOINS:
+        while self._at.phase != "contract" and self._at.joins < MOST_JOINS:
             joined = level.join(self._stamp("join", self._at.joins))
             self._at = self._at._replace(phase="join", joins=self._at.joins + 1)
             self._end_round(f"joined {joined}")
@@ -377,8 +381,18 @@ class _Search:
     ) -> None:
         """Save if it is due. marks: called on all ranks that have the level."""
         operations, is_alone = self._operations, self._at.level > 0
-        if not (operations.due_alone() if is_alone else operations.due()):
-            return
+        if operations.due_alone() if is_alone else operations.due():
+            self._save(above, label, refined, marks)
+
+    def _save(
+        self,
+        above: NDArray[np.uint32] | None,
+        label: NDArray[np.uint32],
+        refined: NDArray[np.uint32] | None = None,
+        marks: Callable[[], NDArray[np.uint8]] | None = None,
+    ) -> None:
+        """Save, on all ranks that have the level. The arguments are those of ``_save_if_due``."""
+        operations, is_alone = self._operations, self._at.level > 0
         n, hierarchy = len(self.partition), self.hierarchy.saved()
         values = {
             "above": np.zeros(n, np.uint32) if above is None else above,
@@ -389,6 +403,20 @@ class _Search:
         }
         facts = [self._at, self.levels, self.is_stable, hierarchy.facts]
         (operations.save_alone if is_alone else operations.save)(self._done, values, facts)
+
+    def _save_whole_level(self, level: Level, above: NDArray[np.uint32] | None) -> None:
+        """Save a level on disk before it is contracted, which takes long: meanwhile the run can end
+        at any time. (Several ranks contract level 0 together, and do not end then.)
+        """
+        self._may_end = level.on_disk and self._operations.communicator.size == 1
+        if self._may_end and self._at.phase != "contract":
+            self._at = self._at._replace(phase="contract")
+            joined = (level.refined, level.alone) if self._program.refines else ()
+            self._save(above, level.label, *joined)
+
+    def _end_if_asked(self) -> None:
+        if self._may_end and ending.asked():
+            ending.end()
 
     def _note_level(self, level: Level, within: int, seconds: float) -> None:
         """Note what has been done on a level. within: what the edges inside communities amount to,

@@ -4,6 +4,7 @@ in memory if it fits, else on disk.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -32,13 +33,15 @@ MOST_READERS = 16
 class Contractions(NamedTuple):
     """The contractions of a run. ground: the operations of level 0. spill: for the files of levels
     on disk. spare: bytes that level 0 needs and that are free once it is contracted. meanwhile:
-    those that are free already while pairs are added up.
+    those that are free already while pairs are added up. check: called again and again while a
+    level is contracted.
     """
 
     ground: Operations
     spill: Spill
     spare: int
     meanwhile: int
+    check: Callable[[], None]
 
     def fits(self, labels: int, edges: int, left: int) -> bool:
         """Return whether a level fits in memory. labels: number of its vertices. left: what the
@@ -53,7 +56,7 @@ class Contractions(NamedTuple):
         """
         is_first = self.ground.communicator.rank == 0
         extra = self.ground.extra_bytes + self.meanwhile - left
-        return PairSums(labels, extra, spill=self.spill, both_ways=is_first)
+        return PairSums(labels, extra, spill=self.spill, both_ways=is_first, check=self.check)
 
     def level_of(
         self, found: PairSums, labels: int, inside: NDArray[np.uint64], left: int

@@ -11,6 +11,7 @@ two edges join the same vertices, the lesser weight counts.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,65 +19,68 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...kernels.base.turns import no_turns
 from ...kernels.pieces.operators import LeastLeaving
 from ...kernels.programs import forest, spanning
-from ...kernels.programs.spanning import NO_PAIR, join_least, merge_least, take_least
+from ...kernels.programs.spanning import NO_PAIR
 from ...partition.store.manifest import GraphInfo
-from ..engines.operations.operations import Calls, Operations
-from ..engines.operations.program import ProgramResult, Tell
+from ..engines.one_device.operations import SharedOperationsProgram
+from ..engines.operations.operations import Calls
+from ..engines.operations.program import (
+    EdgeOperations,
+    ProgramResult,
+    ReadRows,
+    SpanningTrees,
+    Tell,
+)
+from ..engines.operations.trees import trees_bytes
 from ..engines.operations.vectors import Counts, VectorType, links_bytes, vectors_bytes
 from ..questions.forest import ForestRecord
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
 from ..results.rows import Pairs
+from .iterations import total
 from .run import Answer
 
 _WORDS = VectorType(np.uint64, ghosts=True)
-_NUMBERS = VectorType(np.uint32)
-_HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+_VECTORS = (VectorType(np.uint32), _WORDS, _WORDS)
+"""The types of numbers, of words by which vertices look at edges, and of least edges."""
 
-_AT_ONCE = 1 << 18
-"""Number of trees whose least edges ranks tell each other at once."""
+_HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
-class ForestProgram:
+class ForestProgram(SharedOperationsProgram):
     """The program. weights: the kind of the weights that count; None if no weights do. Its columns
     are the global ids of both ends, the lesser user id first, and the weight (float32 or int64), in
     the order of rows.
     """
 
     weights: str | None
-    scans_once = False
+    rows = ReadRows.BOTH
+    calls = Calls((LeastLeaving,), (forest, spanning))
 
     @property
     def weighted(self) -> bool:
         return self.weights is not None
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return ("src", "dst", "weight") if self.weighted else ("src", "dst")
 
-    @property
-    def calls(self) -> Calls:
-        return _CALLS
+    def vector_types(self) -> Sequence[VectorType]:
+        return _VECTORS
 
     def held_bytes(self, counts: Counts) -> int:
         return forest_bytes(counts)
 
-    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
-        rounds = _Rounds(operations)
-        while rounds.go_on():
-            tell(rounds.done, 0, f"edges {rounds.found}")
-            if operations.due():
-                operations.save(rounds.done, rounds.state(), rounds.found)
-        done, (pairs, weights) = rounds.done, rounds.forest()
-        del rounds
-        rising = np.argsort(pairs)
-        pairs, bits = pairs[rising], weights[rising]
+    def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
         order = operations.id_order()
+        trees, done = _grow(operations, order, tell)
+        pairs, bits = trees.pairs[: trees.found], trees.weights[: trees.found]
+        del trees
+        rising = pairs.argsort()
+        pairs, bits = pairs[rising], bits[rising]
         values: dict[str, Any] = {"src": order[pairs >> _HALF], "dst": order[pairs & _LOW]}
         if self.weights is not None:
             is_float = self.weights == "float32"
@@ -84,88 +88,49 @@ class ForestProgram:
         return ProgramResult(values, {**operations.edge_counts()._asdict(), "rounds": done})
 
 
-_CALLS = Calls((LeastLeaving,), (forest, spanning))
-
-
-class _Rounds:
-    """The forest so far, the same on all ranks. Vertices are numbered by rising user id.
-
-    tree: the least vertex of each vertex's tree. pairs, weights: room for an edge for each vertex,
-    of which ``found`` are there: pairs of numbers (kernels/programs/spanning.py), and the bits of
-    weights. done: the number of rounds.
+def _grow(operations: EdgeOperations, order: Any, tell: Tell) -> tuple[SpanningTrees, int]:
+    """Join trees until no edge leaves any. Returns the trees, and the number of rounds. order: the
+    vertices by rising user id.
     """
+    number, word, least = (operations.vector(kind) for kind in _VECTORS)
+    operations.put_numbers(number, order)
+    trees = operations.trees()
+    saved = operations.load(trees.saved)
+    done = 0 if saved is None else saved.done
+    trees.found = 0 if saved is None else saved.facts
 
-    def __init__(self, operations: Operations) -> None:
-        self._operations = operations
-        n = operations.graph.vertices
-        self._number = operations.vector(_NUMBERS)
-        operations.put_numbers(self._number, operations.id_order())
-        self._word, self._least = operations.vector(_WORDS), operations.vector(_WORDS)
-        self._least_weights, self._least_pairs = np.zeros(n, np.uint32), np.full(n, NO_PAIR)
-        self._tree = np.arange(n, dtype=np.uint32)
-        self._pairs, self._weights = np.zeros(n, np.uint64), np.zeros(n, np.uint32)
-        self.found = self.done = 0
-        saved = operations.load(self.state())
-        if saved is not None:
-            self.done, self.found = saved.done, saved.facts
+    def name(word: Any, number: Any) -> None:
+        word[:] = trees.tree[number].astype(np.uint64) << _HALF | number
 
-    def state(self) -> dict[str, Any]:
-        return {"tree": self._tree, "pairs": self._pairs, "weights": self._weights}
-
-    def forest(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
-        """Return the pairs and weights of the edges."""
-        return self._pairs[: self.found], self._weights[: self.found]
-
-    def go_on(self) -> bool:
-        """Do a round, and return whether it has found edges."""
-        operations, least = self._operations, self._least
-
-        def name(word: NDArray[np.uint64], number: NDArray[np.uint32]) -> None:
-            word[:] = self._tree[number].astype(np.uint64) << _HALF | number
-
-        operations.each(name, self._word, reads=[self._number])
+    while True:
+        operations.each(name, word, reads=[number])
         least.fill(NO_PAIR)
         for along in (True, False) if operations.directed else (False,):
-            operations.gather_across(LeastLeaving(), self._word, least, along)
-        least_edges = self._least_weights, self._least_pairs
-        take_least(least.own, self._number.own, self._tree, *least_edges)
-        if operations.communicator.rank == 0:  # all ranks have the same values of delegates
-            take_least(least.shared, self._number.shared, self._tree, *least_edges)
-        if operations.communicator.size > 1:
-            self._tell_least()
-        edges = self._weights, self._pairs, self.found
-        found = join_least(self._tree, *least_edges, *edges)
-        operations.team.run(forest.flatten, self._tree, no_turns(operations.team.threads))
-        operations.total([0])  # all ranks agree on saving
-        self.done += 1
-        is_changed, self.found = found > self.found, found
-        return is_changed
+            operations.gather_across(LeastLeaving(), word, least, along)
+        (leaving,) = operations.sum_each(_are_edges, reads=[least]).tolist()
+        if leaving:
+            trees.join_least(least, number)
+        done += 1
+        tell(done, 0, f"edges {trees.found}")
+        if not leaving:
+            return trees, done
+        if operations.due():
+            operations.save(done, trees.saved, trees.found)
 
-    def _tell_least(self) -> None:
-        """Tell all ranks the least edges of trees, and take theirs."""
-        communicator = self._operations.communicator
-        weights, pairs = self._least_weights, self._least_pairs
-        for first in range(0, len(pairs), _AT_ONCE):
-            some = first + np.flatnonzero(pairs[first : first + _AT_ONCE] != NO_PAIR)
-            message = [some.astype(np.uint32), weights[some], pairs[some]]
-            came = communicator.exchange([message] * communicator.size)
-            sent = sum(part.nbytes for part in message)
-            self._operations.note_sent((communicator.size - 1) * sent)
-            for rank, theirs in enumerate(came):
-                if rank != communicator.rank:
-                    merge_least(*theirs, weights, pairs)
+
+def _are_edges(counted: Any, least: Any) -> Any:
+    """Return the number of vertices that count and have an edge that leaves their tree."""
+    return total(counted, least != NO_PAIR)
 
 
 def forest_bytes(counts: Counts) -> int:
-    """Return the bytes that a rank holds: vectors, the forest, least edges of trees, and messages.
-    When the edges are put in order, the least edges are gone.
+    """Return the bytes that a rank holds: vectors, trees with their edges, and messages. When the
+    edges are put in order, the vectors and the least edges are gone.
     """
-    vectors = vectors_bytes(counts, [_WORDS, _WORDS, _NUMBERS])
-    number_order, trees, edges, least = 4, 4, 8 + 4, 4 + 8
-    messages = 2 * (counts.ranks if counts.ranks > 1 else 0) * (4 + 4 + 8) * _AT_ONCE
-    whole = counts.vertices * (number_order + trees + edges + least)
-    in_order = counts.vertices * (2 * (8 + 4) + 8 + 4 + 2 * 4 + 8)
-    return links_bytes(counts.ghosts) + messages + max(vectors + whole, in_order)
+    number_order, in_order = 4, 2 * (8 + 4) + 8 + 4 + 2 * 4 + 8
+    held = number_order * counts.vertices + trees_bytes(counts)
+    held += vectors_bytes(counts, _VECTORS)
+    return links_bytes(counts.ghosts) + max(held, (number_order + in_order) * counts.vertices)
 
 
 @dataclass(frozen=True)
@@ -188,7 +153,7 @@ class Forest:
         return ForestProgram(weights and weights.kind)
 
     def calls(self, weighted: bool) -> Calls:
-        return _CALLS
+        return ForestProgram.calls
 
     def held_bytes(self, counts: Counts) -> int:
         return forest_bytes(counts)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.operators import Amounts, BestGain
 from ...kernels.programs.communities import CLASSES, do_moves
-from ..engines.operations.contract import PairSums
+from ..engines.operations.contract import Contracted, PairSums
 from ..engines.operations.operations import WINDOW, Operations
 from .hierarchy import least_of_each
 
@@ -199,6 +199,12 @@ class Level(ABC):
         """Return the graph between labels, which are the numbers below ``labels``; None on ranks
         other than the first. Of this level, the labels and masses are left; ``begin`` renews level
         0.
+        """
+
+    @abstractmethod
+    def between(self, label: NDArray[np.uint32], labels: int) -> Contracted:
+        """Return the edges between labels, which are few, on rank 0, and none on other ranks. The
+        labels of this level change.
         """
 
     @abstractmethod

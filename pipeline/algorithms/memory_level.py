@@ -25,7 +25,7 @@ from ...kernels.programs.communities import (
     mark_neighbours,
     pick_moves,
 )
-from ..engines.operations.contract import add_pairs
+from ..engines.operations.contract import Contracted, PairSums, add_pairs
 from ..engines.operations.forests import join_in_rows
 from ..engines.ranks.edges import Rows
 from .levels import Contracting, Level, Moves, Visit, named_by_least, windows
@@ -97,13 +97,6 @@ class MemoryLevel(Level):
             return 0
         return _LEFT_BYTES * self.count + EDGE_BYTES * len(self._piece.targets)
 
-    def row(self, number: int) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """Return the neighbours of a vertex, and what its edges to them amount to, of a level above
-        level 0.
-        """
-        first, last = self._piece.offsets[number : number + 2].tolist()
-        return self._piece.targets[first:last], self._piece.weights[first:last]
-
     def _visit_within(self, visit: Visit) -> int:
         sums = self._sums_within(self._labels)
         for at in windows(self.count):
@@ -143,6 +136,13 @@ class MemoryLevel(Level):
         piece = Piece(offsets, targets, 0, edges, sums)
         return MemoryLevel(contractions, piece, ListedAmounts(), inside)
 
+    def between(self, label: NDArray[np.uint32], labels: int) -> Contracted:
+        found = PairSums(labels, 0, planned=labels * labels // 2)
+        self._add_pairs(found, label[self._numbers], loops=False)
+        pairs = found.held()
+        assert pairs is not None
+        return Contracted.of(pairs)
+
     def _contract_by_pairs(
         self, label: NDArray[np.uint32], by_place: NDArray[np.uint32], inside: NDArray[np.uint64]
     ) -> Level:
@@ -150,10 +150,15 @@ class MemoryLevel(Level):
         self._add_inside(inside, label)
         contractions, labels, left = self._contractions, len(inside), self.left_bytes()
         found = contractions.pair_sums(labels, left)
+        self._add_pairs(found, by_place)
+        return contractions.level_of(found, labels, inside, left)
+
+    def _add_pairs(self, found: PairSums, by_place: NDArray[np.uint32], loops: bool = True) -> None:
+        """Add the edges between labels. loops: as in ``add_pairs``."""
         offsets, targets, _, _, weights = self._piece
         rows, ends = Rows(offsets, targets, weights), (by_rule(), by_place)
-        add_pairs(found, rows, contractions.ground.team, self.amounts, ends, ends)
-        return contractions.level_of(found, labels, inside, left)
+        team = self._contractions.ground.team
+        add_pairs(found, rows, team, self.amounts, ends, ends, loops=loops)
 
     def _add_inside(self, into: NDArray[np.uint64], label: NDArray[np.uint32]) -> None:
         super()._add_inside(into, label)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...kernels.pieces.operators import Amounts, AmountsWithin, BestGain, ByteOr
 from ...kernels.pieces.tally import NO_LABEL
 from ...kernels.programs.communities import CLASSES, find_classes
+from ..engines.operations.contract import Contracted
 from ..engines.operations.operations import Operations
 from ..engines.operations.spill import StoredSums
 from ..engines.operations.tally import Pickers, PlacedRule
@@ -113,6 +114,11 @@ class SpreadLevel(Level):
         groups = np.empty(self.count, np.uint32)
         groups[self._order] = self.label
         return named_by_least(self._operations.join(groups)[self._order])
+
+    def between(self, label: NDArray[np.uint32], labels: int) -> Contracted:
+        self._set_labels(label)
+        pairs = labels * labels // 2
+        return self._operations.contract(self._make_labels(), self.amounts, pairs)
 
     def contract(self, label: NDArray[np.uint32], labels: int) -> Level | None:
         self._free_room()

@@ -56,8 +56,6 @@ ways, the lesser weight counts.
 
 Of edges with the same weight, the one with the least end comes first, then the one with the least
 other end. So a graph has one forest, however it is stored. Without weights, all edges are alike.
-
-The run uses CPUs, also where a GPU is usable.
 """,
     about="""
 The result has a row for each edge of the forest: ``src``, its lesser end, ``dst``, and ``weight``
@@ -79,7 +77,6 @@ the least end comes first, then the one with the least other end, so that a grap
             tell=_tell,
             tell_verdict=_tell_verdict,
             weights=True,
-            on_gpus=False,
         ),
     ),
     checked_by="the forest found again",

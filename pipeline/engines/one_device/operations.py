@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from ....kernels.gpu.device import Device
 from ....kernels.gpu.graph import Array
-from ....kernels.gpu_pieces import spread, tally
+from ....kernels.gpu_pieces import across, spread, tally, trees
+from ....kernels.gpu_pieces.across import GatheringAcross
 from ....kernels.gpu_pieces.spread import Spreading, spreading_bytes
 from ....kernels.gpu_pieces.tally import Tallying, tallying_bytes
 from ....kernels.gpu_pieces.tracing import call_traced
+from ....kernels.gpu_pieces.trees import DeviceTrees, trees_bytes
 from ....kernels.gpu_pieces.vertices import fill_places, list_once, list_others
 from ....kernels.gpu_programs import gather
 from ....kernels.gpu_programs.components import components
@@ -30,6 +32,7 @@ from ....kernels.gpu_programs.rows import ProgramGraph
 from ....kernels.pieces.operators import (
     FOLDS,
     AnySum,
+    LeastLeaving,
     MostCommon,
     ScaledWeights,
     Spread,
@@ -63,6 +66,38 @@ class DeviceVector(Vector):
             fill_places(self._device, self.own, value, places.own)
 
 
+class DeviceSpanningTrees:
+    """The trees of a spanning forest on a device: SpanningTrees."""
+
+    def __init__(self, device: Device, vertices: int) -> None:
+        self._trees = DeviceTrees(device, vertices)
+        arrays = {"tree": self.tree, "pairs": self.pairs, "weights": self.weights}
+        self.saved = {name: DeviceVector(array, device) for name, array in arrays.items()}
+
+    @property
+    def tree(self) -> Array:
+        return self._trees.tree
+
+    @property
+    def pairs(self) -> Array:
+        return self._trees.pairs
+
+    @property
+    def weights(self) -> Array:
+        return self._trees.weights
+
+    @property
+    def found(self) -> int:
+        return self._trees.found
+
+    @found.setter
+    def found(self, found: int) -> None:
+        self._trees.found = found
+
+    def join_least(self, words: Vector, numbers: Vector) -> None:
+        self._trees.join_least(words.own, numbers.own)
+
+
 class DeviceOperations:
     """The operations on one device, or on those of several ranks that share the edges. Ranks have
     whole vectors each; what edges bring is added up over all ranks once a gather.
@@ -74,6 +109,7 @@ class DeviceOperations:
         self._graph, self._saving, self._ranks = graph, saving, ranks
         self.directed = not graph.twice
         self._gatherings: dict[bool, Gathering] = {}
+        self._across: dict[bool, GatheringAcross] = {}
         self._spreading: Spreading | None = None
         self._tallying: Tallying | None = None
         self._edges = self._sent = 0
@@ -221,6 +257,22 @@ class DeviceOperations:
                 return None
             return None if changed is None else _places(changed)
 
+    def gather_across(
+        self, operator: LeastLeaving, x: Vector, y: Vector, along: bool = True
+    ) -> None:
+        assert isinstance(operator, LeastLeaving)
+        back = not along and self._graph.back is not None
+        if back not in self._across:
+            self._across[back] = GatheringAcross(self._graph, back)
+        across = self._across[back]
+        self._edges += across.edges
+        across.run(x.own, y.own)
+        if self._ranks is not None:  # the other way is folded once more, which changes nothing
+            self._ranks.fold_whole(y.own, self._graph.device.cupy.minimum)
+
+    def trees(self) -> DeviceSpanningTrees:
+        return DeviceSpanningTrees(self._graph.device, self._graph.vertices)
+
     def tally(
         self, rule: MostCommon, amounts: UnitAmounts | ScaledWeights, x: Vector, y: Vector
     ) -> None:
@@ -345,6 +397,10 @@ class OperationsProgram(ABC):
         return bool(set(get_args(AnySum)) & set(self.calls.operators))
 
     @property
+    def _joins(self) -> bool:
+        return LeastLeaving in self.calls.operators
+
+    @property
     def _tallies(self) -> bool:
         return MostCommon in self.calls.operators
 
@@ -359,12 +415,17 @@ class OperationsProgram(ABC):
             held += picked + _LISTS * 4 * vertices + spreading_bytes(vertices, entries)
         if self._tallies:
             held += tallying_bytes(vertices, entries)
+        if self._joins:
+            held += trees_bytes(vertices)
         return held
 
     def compile_on(self, graph: ProgramGraph) -> None:
         if self._gathers:
             gather.warm_up(graph)
         spread.warm_up(graph, self._spreads)
+        if self._joins:
+            across.warm_up(graph)
+            trees.warm_up(graph.device)
         if self._tallies:
             tally.warm_up(graph)
 

@@ -9,7 +9,7 @@ all ranks, part by part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -82,7 +82,7 @@ class PairSums:
     labels: all labels are below this number. extra_bytes: bytes that may be held beside
     ``contraction_bytes``. planned: the number of pairs that the program has planned for. spill:
     takes the pairs that do not fit; None for an error. both_ways: whether it takes each pair of two
-    labels in both directions, as rows have them.
+    labels in both directions, as rows have them. check: called again and again, by any thread.
     """
 
     def __init__(
@@ -92,10 +92,11 @@ class PairSums:
         planned: int = 0,
         spill: Spill | None = None,
         both_ways: bool = False,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         self._bits = max(1, int(labels - 1).bit_length())
         self._most = max(LEAST_PAIRS, planned) + max(0, extra_bytes) // (_COPIES * _PAIR_BYTES)
-        self._spill, self._both_ways = spill, both_ways
+        self._spill, self._both_ways, self._check = spill, both_ways, check
         self._runs: PairRuns | None = None
         self._held = no_pairs()
         self._waiting: list[Pairs] = []
@@ -106,6 +107,7 @@ class PairSums:
         """Add pairs, which may occur several times. Raises LimitError if too many are distinct, and
         there is no spill.
         """
+        self._check()
         pairs = add_up([Pairs(keys, sums)], self._bits)
         with self._lock:
             self._waiting.append(pairs)
@@ -129,7 +131,7 @@ class PairSums:
         """Put the pairs that are held into files, but for those that wait."""
         assert self._spill is not None
         if self._runs is None:
-            self._runs = PairRuns(self._spill, self._bits, self._most // 2)
+            self._runs = PairRuns(self._spill, self._bits, self._most // 2, self._check)
         held, self._held = self._held, no_pairs()
         self._runs.write([held])
         part = -(-len(held.keys) // _TURNED_PARTS)

@@ -62,6 +62,7 @@ from .marks import Marks, VertexPlaces, places_where, union
 from .saving import SavedSteps, Values, VectorSaving
 from .spill import no_pairs
 from .tally import How, Note, Pickers, PlacedRule, Tallies, Way
+from .trees import Trees
 from .vectors import Links, Vector, VectorType, make_vector
 
 WINDOW = 1 << 16
@@ -856,6 +857,10 @@ class Operations:
         self._note(edge_counts.edges, edge_counts.read)
         self._labels_sent += edge_counts.sent
         return trees
+
+    def trees(self) -> Trees:
+        """Return the trees of a spanning forest: each vertex is one."""
+        return Trees(self.graph.vertices, self.communicator, self.team, self.note_sent)
 
     def edge_counts(self) -> EdgeCounts:
         """Return the counts of all ranks since the last call."""

@@ -20,11 +20,18 @@ from .vectors import Counts, Vector, VectorType
 if TYPE_CHECKING:
     from ....kernels.gpu_programs.ranks import Ranks
     from ....kernels.gpu_programs.rows import ProgramGraph
-    from ....kernels.pieces.operators import AnySum, MostCommon, ScaledWeights, Spread, UnitAmounts
+    from ....kernels.pieces.operators import (
+        AnySum,
+        LeastLeaving,
+        MostCommon,
+        ScaledWeights,
+        Spread,
+        UnitAmounts,
+    )
     from ..ranks.edges import Rows
     from .forests import EdgeCounts
     from .marks import VertexPlaces
-    from .saving import SavedSteps, Saving
+    from .saving import SavedSteps, Saving, Values
 
 Tell = Callable[[int, int, str], None]
 """Function that reports progress. It is called with the number of steps done, the number of all
@@ -50,6 +57,22 @@ class ProgramResult(NamedTuple):
 
     values: Mapping[str, Vector | NDArray]
     record: dict[str, Any]
+
+
+class SpanningTrees(Protocol):
+    """The trees of a spanning forest (trees.py, which describes it)."""
+
+    found: int
+
+    @property
+    def tree(self) -> Any: ...
+    @property
+    def pairs(self) -> Any: ...
+    @property
+    def weights(self) -> Any: ...
+    @property
+    def saved(self) -> Values: ...
+    def join_least(self, words: Vector, numbers: Vector) -> None: ...
 
 
 class EdgeOperations(Protocol):
@@ -96,6 +119,10 @@ class EdgeOperations(Protocol):
     def gather(
         self, operator: AnySum, x: Vector, y: Vector, along: bool = True, *, loops: int = 0
     ) -> None: ...
+    def gather_across(
+        self, operator: LeastLeaving, x: Vector, y: Vector, along: bool = True
+    ) -> None: ...
+    def trees(self) -> SpanningTrees: ...
     def add_loops(self, degree: Vector, times: int) -> None: ...
     def spread(
         self, operator: Spread, x: Vector, y: Vector, along: bool, places: VertexPlaces
@@ -105,9 +132,9 @@ class EdgeOperations(Protocol):
     ) -> None: ...
     def join(self) -> NDArray[np.uint32]: ...
     def edge_counts(self) -> EdgeCounts: ...
-    def load(self, values: Mapping[str, Vector]) -> SavedSteps | None: ...
+    def load(self, values: Values) -> SavedSteps | None: ...
     def due(self) -> bool: ...
-    def save(self, done: int, values: Mapping[str, Vector], facts: Any = None) -> None: ...
+    def save(self, done: int, values: Values, facts: Any = None) -> None: ...
 
 
 class Program(Protocol):

@@ -116,13 +116,15 @@ class Spill:
 
 class PairRuns:
     """Runs of pairs in a folder of their own. bits: number of bits of a label. room: number of
-    pairs that a merge may hold.
+    pairs that a merge may hold. check: called before each part of a merge.
     """
 
-    def __init__(self, spill: Spill, bits: int, room: int) -> None:
+    def __init__(
+        self, spill: Spill, bits: int, room: int, check: Callable[[], None] = lambda: None
+    ) -> None:
         self.folder = spill.new_folder()
         self._note = spill.note
-        self._bits, self._room = bits, room
+        self._bits, self._room, self._check = bits, room, check
         self._files: deque[Path] = deque()
         self._made = 0
 
@@ -148,6 +150,7 @@ class PairRuns:
         with ExitStack() as files:
             runs = [_Run(path, files.enter_context(open(path, "rb"))) for path in paths]
             while runs:
+                self._check()
                 self._note(sum(run.read_up_to(most) for run in runs))
                 runs = [run for run in runs if len(run.pairs.keys)]
                 lasts = [run.pairs.keys[-1] for run in runs if not run.is_at_end]

@@ -36,7 +36,10 @@ from delegraph.pipeline.algorithms.contractions import Contractions
 from delegraph.pipeline.algorithms.hierarchy import columns_of
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations import contract, spill, tally
+from delegraph.pipeline.questions.communities import LARGEST
 from delegraph.pipeline.ranks.communicator import RankError
+from delegraph.pipeline.results.checkpoint import Checkpoint
+from delegraph.pipeline.run import ending
 from support.checkpoints import CutOff
 from support.graphs import edges_of, graphs, random_edges, store_options
 from support.marks import mostly_slow, slow
@@ -106,6 +109,22 @@ def wanted_communities(store: Store, question: Communities) -> list[np.ndarray]:
     return [order[np.array(groups, np.uint32)[number]] for groups in (found, *hierarchy)]
 
 
+def wanted_ties(store: Store, community: np.ndarray) -> dict[frozenset[int], float]:
+    """Return what the edges between the largest communities amount to, by definition."""
+    names, sizes = np.unique(community, return_counts=True)
+    number = np.argsort(store.id_order(Team(1)))
+    largest = names[np.lexsort([number[names], -sizes])][:LARGEST].tolist()
+    u, v, amounts, scale = amounts_of(store)
+    ties: dict[frozenset[int], float] = {}
+    for one, other, amount in zip(
+        *(community[end].tolist() for end in (u, v)), amounts, strict=True
+    ):
+        if one != other and one in largest and other in largest:
+            ends = frozenset([one, other])
+            ties[ends] = ties.get(ends, 0) + amount / scale / 2  # edges stand in both directions
+    return ties
+
+
 def program_of(store: Store, question: Communities) -> CommunitiesProgram:
     return question.planned(store.info)
 
@@ -123,6 +142,10 @@ def check(
     columns, results = run_program(store, program, folder, ranks, on_disk, **options)
     wanted, *hierarchy = wanted_communities(store, question)
     assert np.array_equal(columns["community"], wanted)
+    ties = results[0].record["ties"]
+    found = {frozenset(ends): amount for *ends, amount in ties}
+    assert len(found) == len(ties)
+    assert found == pytest.approx(wanted_ties(store, wanted))
     if question.hierarchy:
         levels = columns_of(columns, store.info.vertices)
         assert [column.name for column in levels] == [f"level_{i}" for i in range(len(hierarchy))]
@@ -209,7 +232,7 @@ def test_each_round_goes_on_from_the_one_before(tmp_path):
     store = stored(tmp_path, src, dst, BuildOptions(partitions=3, threshold=8))
     question = Communities("leiden", iterations=2, hierarchy=True)
     cuts, is_whole, levels = 0, False, set()
-    engines = itertools.cycle([(1, False), (3, False), (2, True)])
+    engines = itertools.cycle([(1, False), (3, False), (2, True), (1, True)])
     while not is_whole:
         ranks, on_disk = next(engines)
         checkpoint = CutOff(tmp_path / "saved", 0, "this")
@@ -224,6 +247,36 @@ def test_each_round_goes_on_from_the_one_before(tmp_path):
             levels.add(tuple(at[:2]))
     assert cuts > 20
     assert levels >= {(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)}
+
+
+@pytest.mark.parametrize("method", ["leiden", "louvain"])
+@pytest.mark.parametrize("where", ["add", "_merge"])
+def test_asked_to_end_while_a_level_is_contracted(tmp_path, monkeypatch, where, method):
+    """A run that is asked to end while pairs are added up, or merged from files, ends at once, and
+    goes on to the same communities.
+    """
+    src, dst = random_edges(2, 2000, 9000)
+    store = stored(tmp_path, src, dst, BuildOptions(partitions=2))
+    question = Communities(method, iterations=1)
+    monkeypatch.setattr(contract, "LEAST_PAIRS", 16)
+    monkeypatch.setattr(Contractions, "fits", lambda *_: False)
+    kind: Any = contract.PairSums if where == "add" else spill.PairRuns
+    plain, asked = getattr(kind, where), []
+
+    def asking(*args: Any) -> Any:
+        asked.append(ending.ask())
+        return plain(*args)
+
+    saved: tuple[Any, ...] = tmp_path / "saved", 1000, "this"
+    monkeypatch.setattr(kind, where, asking)
+    with ending.watching(), pytest.raises((KeyboardInterrupt, RankError)):
+        check(store, question, tmp_path / "first", on_disk=True, checkpoint=Checkpoint(*saved))
+    ending.forget()
+    monkeypatch.setattr(kind, where, plain)
+    assert asked
+    at, *_ = json.loads((tmp_path / "saved" / "search.json").read_text())["facts"]
+    assert at[3] == "contract"
+    check(store, question, tmp_path / "second", on_disk=True, checkpoint=Checkpoint(*saved))
 
 
 # Bad input, and extremes

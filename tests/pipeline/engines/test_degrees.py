@@ -189,6 +189,17 @@ def test_on_a_device(device, tmp_path, shape, partitions, directed, kind):
         check_degrees(store, run_on_device(store, device, unweighted), unweighted)
 
 
+@pytest.mark.parametrize("shape", ["hubs"])
+@pytest.mark.parametrize("kind", [None, "great"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_self_loops_on_a_device(device, tmp_path, directed, kind, shape):
+    src, dst = SHAPES[shape]
+    weight = None if kind is None else WEIGHTS[kind](np.random.default_rng(1), len(src))
+    store = stored(tmp_path, src, dst, BuildOptions(directed=directed, loops="keep"), weight)
+    assert store.info.loops
+    check_degrees(store, run_on_device(store, device, unweighted=False))
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("directed", [False, True])
 def test_commands_on_a_device(device, edge_list, tmp_path, directed, weighted):
@@ -215,6 +226,10 @@ def test_commands_on_a_device(device, edge_list, tmp_path, directed, weighted):
 )
 def test_emulated(emulated, tmp_path, directed, partitions, kind):
     test_on_a_device(emulated[0], tmp_path, "two components", partitions, directed, kind)
+
+
+def test_emulated_self_loops(emulated, tmp_path):
+    test_self_loops_on_a_device(emulated[0], tmp_path, False, "great", "self-loop")
 
 
 @pytest.mark.nightly

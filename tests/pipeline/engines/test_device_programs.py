@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -749,6 +750,31 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
         ok("validate", tmp_path / "g.dg", out)
     result = delegraph.components(tmp_path / "g.dg", output=tmp_path / "plain", threads=1)
     assert result.record["device"] == "cpu"
+
+
+def test_self_loops_count_on_the_cpu(device, ok, edge_list, tmp_path):
+    """PageRank of a store or an edge list that keeps self-loops runs on a CPU, and says so where a
+    device is asked for; a graph that is open on a device, too.
+    """
+    del device
+    src, dst = SHAPES["self-loop"]
+    edges, store = edge_list(src, dst), tmp_path / "g.dg"
+    ok("build", edges, "-o", store, "--loops", "keep")
+    wanted = delegraph.pagerank(edges, loops="keep", device="cpu").table.sort_by("vertex")
+    for graph, more in ((store, ()), (edges, ("--loops", "keep"))):
+        out = tmp_path / f"ranks-of-{graph.name}"
+        told = ok("pagerank", graph, "-o", out, *more, "--device", "cuda", "--json").json
+        assert told["device"] == "cpu"
+        assert "pagerank does not count self-loops on GPUs yet: used the CPU" in told["notes"]
+        found = pq.read_table(out)["pagerank"].to_numpy()
+        np.testing.assert_allclose(found, wanted["pagerank"], rtol=1e-12)
+    for graph, options in ((store, {}), (edges, {"loops": "keep"})):
+        with delegraph.open(graph, device="cuda", **options) as opened:
+            ranks = opened.pagerank()
+            assert ranks.record["device"] == "cpu"
+            np.testing.assert_allclose(ranks.table["pagerank"], wanted["pagerank"], rtol=1e-12)
+            degrees = opened.degree().table["degree"].to_pylist()
+            assert degrees == delegraph.degree(store, device="cpu").table["degree"].to_pylist()
 
 
 @pytest.mark.parametrize("partitions", [0, 1, 3])

@@ -1,8 +1,9 @@
-"""Minimum spanning forests against their definition, on every engine on CPUs."""
+"""Minimum spanning forests against their definition, on every engine on CPUs, and on one GPU."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,25 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 import delegraph
 from delegraph.kernels import reference
 from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu.device import Device
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.forest import ForestProgram
 from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
+from delegraph.pipeline.engines.one_device.rows import StoreRowsOnDevice
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
-from support.graphs import edges_of, graphs, grid, store_options
+from support.checkpoints import CutOff
+from support.graphs import (
+    SHAPES,
+    SMALL_SHAPES,
+    edges_of,
+    graphs,
+    grid,
+    random_edges,
+    store_options,
+)
+from support.marks import slow
 from support.paths import entries_of
 from support.programs import run_program, stored
 
@@ -34,20 +48,25 @@ def program_of(store: Store) -> ForestProgram:
 
 def check(store: Store, folder: Path, ranks: int = 1, on_disk: bool = False, **options: Any) -> Any:
     """Check the forest, and return the run's record."""
+    found, results = run_program(store, program_of(store), folder, ranks, on_disk, **options)
+    check_forest(store, found)
+    return results[0].record
+
+
+def check_forest(store: Store, found: Mapping[str, np.ndarray]) -> None:
+    """Check the columns of a forest by the definition."""
     weighted, n = store.info.weights is not None, store.info.vertices
     order = store.id_order(Team(1))
     number = np.argsort(order)
     u, v, *weight = entries_of(store) if weighted else edges_of(store)
     bits = np.ascontiguousarray(weight[0]).view(np.uint32) if weighted else None
     src, dst, wanted = reference.spanning_forest(number[u], number[v], n, bits)
-    found, results = run_program(store, program_of(store), folder, ranks, on_disk, **options)
     assert np.array_equal(found["src"], order[src])
     assert np.array_equal(found["dst"], order[dst])
     if weighted:
         weights = found["weight"]
         bits = weights.view(np.uint32) if weights.dtype.kind == "f" else weights
         assert np.array_equal(bits, wanted)
-    return results[0].record
 
 
 CASES: dict[str, Any] = {
@@ -196,3 +215,103 @@ def test_beside_scipy(edge_list, kind):
     facts = result.record["forest"]
     assert facts["edges"] == tree.nnz
     assert facts["weight"] == pytest.approx(tree.sum(), rel=1e-12)
+
+
+# On a GPU
+
+
+def run_on_device(store: Store, device: Device, checkpoint: Checkpoint | None = None) -> Any:
+    engine = DeviceProgramEngine(
+        StoreRowsOnDevice(store, None, device, 2), program_of(store), device
+    )
+    engine.load()
+    engine.compile()
+    result = engine.run(checkpoint, lambda *_: None)
+    engine.close()
+    return result
+
+
+@pytest.mark.parametrize("weights", [None, np.uint32, np.float32])
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_on_a_device(device, tmp_path, shape, directed, partitions, weights):
+    src, dst = SHAPES[shape]
+    weight = None
+    if weights is not None:  # many are alike
+        most = (1 << 32) - 1 if weights is np.uint32 else np.finfo(np.float32).max
+        choices = np.array([0, 1, 7, 7, most], weights)
+        weight = np.random.default_rng(1).choice(choices, len(src))
+    options = BuildOptions(directed=directed, partitions=partitions)
+    store = stored(tmp_path, src, dst, options, weight)
+    result = run_on_device(store, device)
+    check_forest(store, {name: np.asarray(values) for name, values in result.values.items()})
+    entries = sum(store.info.subgraph_edges.values())
+    ways = 2 if directed else 1
+    assert result.record["edges"] == result.record["rounds"] * ways * entries
+
+
+def test_goes_on_between_a_cpu_and_a_device(device, tmp_path):
+    """A forest that a CPU began is finished by a device, and the other way round."""
+    src, dst = SHAPES["grid"]
+    weight = np.random.default_rng(1).integers(0, 9, len(src)).astype(np.uint32)
+    store = stored(tmp_path, src, dst, BuildOptions(), weight)
+    saved: tuple[Any, ...] = 0, "this"
+    with pytest.raises((KeyboardInterrupt, RankError)):
+        run_program(
+            store, program_of(store), tmp_path / "cpu", checkpoint=CutOff(tmp_path / "a", *saved)
+        )
+    result = run_on_device(store, device, Checkpoint(tmp_path / "a", *saved))
+    check_forest(store, result.values)
+    with pytest.raises(KeyboardInterrupt):
+        run_on_device(store, device, CutOff(tmp_path / "b", *saved))
+    check(store, tmp_path / "out", checkpoint=Checkpoint(tmp_path / "b", *saved))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_commands_on_a_device(device, edge_list, tmp_path, directed, weighted):
+    """A store, an edge list and an open graph give on a device what they give on a CPU."""
+    src, dst = SHAPES["hubs"]
+    edges = edge_list(src, dst, w=np.arange(len(src)) % 9)
+    reading: dict[str, Any] = {"directed": directed, **({"weight": "w"} if weighted else {})}
+    delegraph.build(edges, tmp_path / "graph.dg", device="cpu", **reading)
+    wanted = delegraph.forest(edges, device="cpu", **reading)
+    stored_graph: tuple[Any, dict[str, Any]] = tmp_path / "graph.dg", {}
+    for graph, more in ((edges, reading), stored_graph):
+        with delegraph.open(graph, device="cuda", **more) as opened:
+            for result in (opened.forest(), delegraph.forest(graph, device="cuda", **more)):
+                assert str(result.record["device"]).startswith("cuda")
+                assert result.table.equals(wanted.table)
+                assert result.record["forest"]["rounds"] == wanted.record["forest"]["rounds"]
+        out = tmp_path / f"forest-of-{Path(graph).name}"
+        delegraph.forest(graph, output=out, device="cuda", **more)
+        assert delegraph.validate(graph, out, **more)["valid"]
+
+
+# On an emulated device
+
+
+@pytest.mark.parametrize("weights", [None, slow(np.uint32), slow(np.float32)])
+@pytest.mark.parametrize("directed", [False, slow(True)])
+def test_emulated(emulated, tmp_path, directed, weights):
+    test_on_a_device(emulated[0], tmp_path, "two components", directed, 1, weights)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SMALL_SHAPES)
+def test_emulated_shapes(emulated, tmp_path, shape):
+    test_on_a_device(emulated[0], tmp_path, shape, True, 3, np.uint32)
+
+
+@pytest.mark.slow
+def test_emulated_going_on(emulated, tmp_path, monkeypatch):
+    monkeypatch.setitem(SHAPES, "grid", grid(9))
+    test_goes_on_between_a_cpu_and_a_device(emulated[0], tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("weighted", [False, True])
+def test_emulated_commands(emulated, edge_list, tmp_path, monkeypatch, weighted):
+    monkeypatch.setitem(SHAPES, "hubs", random_edges(4, 60, 900))
+    test_commands_on_a_device(emulated[0], edge_list, tmp_path, True, weighted)

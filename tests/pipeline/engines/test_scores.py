@@ -301,6 +301,20 @@ def test_on_a_device(device, stores, monkeypatch, name, shape, directed, kind, t
     check_on_device(name, stores(shape, directed, kind), device)
 
 
+@pytest.mark.parametrize("shape", ["hubs"])
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("kind", [None, "floats"])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_self_loops_on_a_device(device, tmp_path, name, directed, kind, partitions, shape):
+    src, dst = SHAPES[shape]
+    weight = None if kind is None else WEIGHTS[kind](np.random.default_rng(1), len(src))
+    options = BuildOptions(directed=directed, partitions=partitions, loops="keep")
+    store = stored(tmp_path, src, dst, options, weight)
+    assert store.info.loops
+    check_on_device(name, store, device)
+
+
 def _cut_by(monkeypatch, turn: int | None) -> None:
     """Cut rows by turns of this length; None: as long as the package chooses."""
     if turn is not None:
@@ -405,6 +419,10 @@ def test_commands_on_a_device(device, edge_list, tmp_path, name, directed, weigh
 )
 def test_emulated(emulated, stores, monkeypatch, name, directed, kind):
     test_on_a_device(emulated[0], stores, monkeypatch, name, "two components", directed, kind, 4)
+
+
+def test_emulated_self_loops(emulated, tmp_path):
+    test_self_loops_on_a_device(emulated[0], tmp_path, "hits", True, "floats", 1, "self-loop")
 
 
 @pytest.mark.parametrize("stands", partly_nightly(STANDS, "columns"))
