@@ -1,6 +1,6 @@
-"""Components and PageRank with other libraries: a Parquet edge list in, Parquet out.
+"""Questions with other libraries: a Parquet edge list in, Parquet out.
 
-    python benchmarks/algorithm_peers.py TOOL components|pagerank EDGES OUT.parquet
+    python benchmarks/algorithm_peers.py TOOL components|pagerank|leiden|louvain EDGES OUT.parquet
 
 Each is written the way its users would, with what it offers for the job. Edges are undirected;
 ids are non-negative integers. The vertices are the ids that occur in some row.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,6 +81,17 @@ def pagerank_by(library: Library, edges: str, out: str) -> None:
     place = np.cumsum(present) - 1
     rank, _ = library.pagerank(library.simple(place[src], place[dst], len(vertex)))
     _write(out, vertex, "pagerank", rank)
+
+
+def communities_by(method: str, library: Library, edges: str, out: str) -> None:
+    import numpy as np
+
+    src, dst, present = _read(edges)
+    vertex = np.flatnonzero(present)
+    place = np.cumsum(present) - 1
+    find = getattr(library, method)
+    labels = find(library.simple(place[src], place[dst], len(vertex)))
+    _write(out, vertex, "community", np.asarray(labels))
 
 
 def _write(out: str, vertex, name: str, values) -> None:
@@ -596,7 +608,8 @@ def main(tool: str, algorithm: str, edges: str, out: str) -> None:
     if tool in QUERIES:
         QUERIES[tool][algorithm](edges, out)
     else:
-        job = {"components": components_by, "pagerank": pagerank_by}[algorithm]
+        jobs = {"components": components_by, "pagerank": pagerank_by}
+        job = jobs.get(algorithm, partial(communities_by, algorithm))
         job(LIBRARIES[tool], edges, out)
 
 

@@ -1,5 +1,5 @@
-"""One GPU: components, PageRank, HITS, eigenvector and Katz centrality, shortest paths, betweenness
-and searches from 64 vertices at once, of graphs made, or read, there.
+"""One GPU: components, PageRank, HITS, eigenvector and Katz centrality, spanning forests, shortest
+paths, betweenness and searches from 64 vertices at once, of graphs made, or read, there.
 
     python benchmarks/gpu_algorithms.py [--graphs kron22,cnr-2000,...] [--algorithms components,...]
         [--sources 16] [--data FOLDER]
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from statistics import median
@@ -31,6 +31,8 @@ import environment
 import gpu
 import numpy as np
 import real
+from scipy.sparse import coo_matrix  # pyright: ignore[reportMissingImports]
+from scipy.sparse.csgraph import connected_components  # pyright: ignore[reportMissingImports]
 
 from delegraph.kernels.gpu.device import Device, open_device
 from delegraph.kernels.gpu.graph import Rows
@@ -43,12 +45,14 @@ from delegraph.kernels.gpu_programs import (
 )
 from delegraph.kernels.gpu_programs.rows import ProgramGraph, cut
 from delegraph.pipeline.algorithms.eigenvector import EigenvectorProgram
+from delegraph.pipeline.algorithms.forest import ForestProgram
 from delegraph.pipeline.algorithms.hits import HitsProgram
 from delegraph.pipeline.algorithms.iterations import ScoresProgram, ScoresStep, Stop
 from delegraph.pipeline.algorithms.katz import KatzProgram
 from delegraph.pipeline.bench.protocol import DeviceSearcher, run_all
 from delegraph.pipeline.engines.one_device.operations import DeviceOperations
 from delegraph.pipeline.engines.one_device.search import search_of
+from delegraph.pipeline.engines.operations.program import ProgramResult
 from delegraph.pipeline.engines.operations.saving import DeviceSaving
 
 GENERATED = "kron22,kron24,urand24"
@@ -61,6 +65,7 @@ FIGURES = {
     "hits": ((4.5, 14, None, 0.69, 0.129), (None,) * 5),
     "eigenvector": ((1.13, 4, None, 0.127, 0.093), (None,) * 5),
     "katz": ((1.07, 3.86, None, 0.125, 0.044), (None,) * 5),
+    "forest": ((None,) * 5, (None,) * 5),
     "sssp": ((63, 96, 113, 103, 528), (4, 12, 20, 5, 15)),
     "betweenness": ((513, 2058, 3523, 54, 716), (80, 300, 600, 12, 60)),
     "searches": ((None,) * 5, (None, 4, 20, None, None)),
@@ -250,6 +255,34 @@ def measure_scores(subject: Subject, name: str) -> Timed:
     check_next(subject, name, runs[-1][1])
     times = [spent / ITERATIONS for spent, _ in runs[1:]]
     return Timed(times, {"iterations": ITERATIONS, "first_ms": round(first, 3)})
+
+
+def measure_forest(subject: Subject) -> Timed:
+    graph = subject.graph
+    order = np.arange(subject.vertices, dtype=np.uint32)
+    graph = replace(graph, id_order=lambda: order)
+    program = ForestProgram("uint32")
+    program.compile_on(graph)
+
+    def run() -> ProgramResult:
+        return program.run(DeviceOperations(graph, DeviceSaving(None)), lambda *_: None)
+
+    runs = [clock(graph.device, run) for _ in range(1 + REPEATS)]
+    found = runs[-1][1]
+    trees = check_components(subject, components.join_all(graph))
+    check_forest(subject, found.values, trees)
+    return Timed([spent for spent, _ in runs[1:]], {"rounds": found.record["rounds"]})
+
+
+def check_forest(subject: Subject, found: Mapping[str, Any], trees: int) -> None:
+    """The edges join what all edges join, and none is too many. That their weights are the least,
+    tests show on small graphs.
+    """
+    src, dst = (np.asarray(found[end].get(), np.int64) for end in ("src", "dst"))
+    assert len(src) == subject.vertices - trees
+    ones = np.ones(len(src), np.uint8)
+    joined = coo_matrix((ones, (src, dst)), (subject.vertices, subject.vertices))
+    assert connected_components(joined, directed=False)[0] == trees
 
 
 ALPHA = 1e-5
@@ -475,6 +508,7 @@ MEASURED: dict[str, Callable[[Subject], Timed]] = {
     "pagerank": measure_pagerank,
     "pagerank-single": partial(measure_pagerank, single=True),
     **{name: partial(measure_scores, name=name) for name in SCORES},
+    "forest": measure_forest,
     "sssp": measure_sssp,
     "betweenness": measure_betweenness,
     "searches": measure_searches,

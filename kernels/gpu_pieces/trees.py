@@ -9,7 +9,14 @@ from ..gpu.graph import Array
 from ..programs.spanning import NO_PAIR
 
 _SOURCE = "pieces/trees.cu"
-_FUNCTIONS = ("take_weights", "take_pairs", "append_least", "join_pairs", "flatten_trees")
+_FUNCTIONS = (
+    "name_words",
+    "take_weights",
+    "take_pairs",
+    "append_least",
+    "join_pairs",
+    "flatten_trees",
+)
 
 _BYTES = 4 + 8 + 4 + 4 + 8  # of a vertex: tree; pair and weight of an edge; least weight and pair
 _SORTED = 2 * 8 + 2 * (8 + 4) + 2 * 4  # of an edge, when they are put in order
@@ -28,9 +35,17 @@ class DeviceTrees:
             self.tree = cupy.arange(vertices, dtype=np.uint32)
             self.pairs = cupy.zeros(vertices, np.uint64)
             self.weights = cupy.zeros(vertices, np.uint32)
-            self._least_weights = cupy.empty(vertices, np.uint32)
-            self._least_pairs = cupy.empty(vertices, np.uint64)
+            self._least_weights = cupy.full(vertices, (1 << 32) - 1, np.uint32)
+            self._least_pairs = cupy.full(vertices, NO_PAIR, np.uint64)
             self._found = cupy.zeros(1, np.uint32)
+
+    def name(self, words: Array, numbers: Array) -> None:
+        """Set the word of each vertex to its tree, in the high half, and its number. The arguments
+        are those of ``join_least``.
+        """
+        n = len(words)
+        with self._device.use():
+            self._launch("name_words", n, numbers, np.uint32(n), self.tree, words)
 
     def join_least(self, words: Array, numbers: Array) -> None:
         """Add the least edge that leaves each tree, and join the trees at its ends.
@@ -42,8 +57,6 @@ class DeviceTrees:
         least = self._least_weights, self._least_pairs
         with self._device.use():
             self._found.fill(self.found)
-            self._least_weights.fill((1 << 32) - 1)
-            self._least_pairs.fill(NO_PAIR)
             of_vertices = words, numbers, np.uint32(n), self.tree
             self._launch("take_weights", n, *of_vertices, self._least_weights)
             self._launch("take_pairs", n, *of_vertices, *least)
@@ -51,7 +64,7 @@ class DeviceTrees:
             self._launch("append_least", n, self.tree, np.uint32(n), *least, *edges)
             first, edges = np.uint32(self.found), (self.pairs, self._found)
             self._launch("join_pairs", n, self.tree, edges[0], first, edges[1])
-            self._launch("flatten_trees", n, self.tree, np.uint32(n))
+            self._launch("flatten_trees", n, self.tree, np.uint32(n), *least)
             self.found = int(self._found.get()[0])
 
     def _launch(self, function: str, items: int, *arguments: object) -> None:

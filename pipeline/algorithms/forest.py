@@ -99,11 +99,8 @@ def _grow(operations: EdgeOperations, order: Any, tell: Tell) -> tuple[SpanningT
     done = 0 if saved is None else saved.done
     trees.found = 0 if saved is None else saved.facts
 
-    def name(word: Any, number: Any) -> None:
-        word[:] = trees.tree[number].astype(np.uint64) << _HALF | number
-
     while True:
-        operations.each(name, word, reads=[number])
+        trees.name(word, number)
         least.fill(NO_PAIR)
         for along in (True, False) if operations.directed else (False,):
             operations.gather_across(LeastLeaving(), word, least, along)

@@ -5,6 +5,14 @@
 // The pair of numbers that an edge is: the lesser one in the high half.
 __device__ inline u64 pair_of(u32 one, u32 other) { return (u64)min(one, other) << 32 | max(one, other); }
 
+// words: of each vertex, receives its tree in the high half, and its number in the low half.
+__global__ void name_words(const u32 *numbers, u32 vertices, const u32 *tree, u64 *words) {
+  FOR_ITEMS(v, vertices) {
+    const u32 number = numbers[v];
+    words[v] = (u64)tree[number] << 32 | number;
+  }
+}
+
 // words: of each vertex its least edge that leaves its tree, or NO_KEY. numbers: of the vertices. tree: by number.
 // least_weights: by tree, receives the least weight of these.
 __global__ void take_weights(const u64 *words, const u32 *numbers, u32 vertices, const u32 *tree, u32 *least_weights) {
@@ -52,4 +60,11 @@ __global__ void join_pairs(u32 *tree, const u64 *pairs, u32 first, const u32 *fo
   }
 }
 
-__global__ void flatten_trees(u32 *tree, u32 vertices) { flatten(tree, vertices); }
+// Then the least edges are forgotten.
+__global__ void flatten_trees(u32 *tree, u32 vertices, u32 *least_weights, u64 *least_pairs) {
+  flatten(tree, vertices);
+  FOR_ITEMS(t, vertices) {
+    least_weights[t] = NONE;
+    least_pairs[t] = NO_KEY;
+  }
+}

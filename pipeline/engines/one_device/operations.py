@@ -94,6 +94,9 @@ class DeviceSpanningTrees:
     def found(self, found: int) -> None:
         self._trees.found = found
 
+    def name(self, words: Vector, numbers: Vector) -> None:
+        self._trees.name(words.own, numbers.own)
+
     def join_least(self, words: Vector, numbers: Vector) -> None:
         self._trees.join_least(words.own, numbers.own)
 

@@ -860,7 +860,8 @@ class Operations:
 
     def trees(self) -> Trees:
         """Return the trees of a spanning forest: each vertex is one."""
-        return Trees(self.graph.vertices, self.communicator, self.team, self.note_sent)
+        place = self.graph.vertices, self.communicator, self.team
+        return Trees(*place, self.each, self.note_sent)
 
     def edge_counts(self) -> EdgeCounts:
         """Return the counts of all ranks since the last call."""

@@ -4,6 +4,9 @@ and joins these trees (kernels/programs/spanning.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,8 +15,9 @@ from ....kernels.base.turns import no_turns
 from ....kernels.programs import forest
 from ....kernels.programs.spanning import NO_PAIR, join_least, merge_least, take_least
 from ...ranks.communicator import Communicator
-from .tally import Note
 from .vectors import Counts, Vector
+
+_HALF = np.uint64(32)
 
 _AT_ONCE = 1 << 18
 """Number of trees whose least edges ranks tell each other at once."""
@@ -24,25 +28,40 @@ class Trees:
 
     tree: uint32 (n,), by number, the least vertex of each vertex's tree. pairs, weights: uint64 and
     uint32 (n,): room for edges, of which ``found`` are there, in any order: pairs of numbers, and
-    the bits of weights. note_sent: called with the bytes that this rank sends.
+    the bits of weights. each: of the operations. note_sent: called with the bytes that this rank
+    sends.
     """
 
     def __init__(
-        self, vertices: int, communicator: Communicator, team: Team, note_sent: Note
+        self,
+        vertices: int,
+        communicator: Communicator,
+        team: Team,
+        each: Callable[..., None],
+        note_sent: Callable[[int], None],
     ) -> None:
-        self._communicator, self._team, self._note_sent = communicator, team, note_sent
+        self._communicator, self._team = communicator, team
+        self._each, self._note_sent = each, note_sent
         self.tree = np.arange(vertices, dtype=np.uint32)
         self.pairs, self.weights = np.zeros(vertices, np.uint64), np.zeros(vertices, np.uint32)
-        self._least_weights, self._least_pairs = (
-            np.zeros(vertices, np.uint32),
-            np.full(vertices, NO_PAIR),
-        )
+        self._least_weights = np.zeros(vertices, np.uint32)
+        self._least_pairs = np.full(vertices, NO_PAIR)
         self.found = 0
 
     @property
     def saved(self) -> dict[str, NDArray]:
         """Return what the next round needs, beside ``found``."""
         return {"tree": self.tree, "pairs": self.pairs, "weights": self.weights}
+
+    def name(self, words: Vector, numbers: Vector) -> None:
+        """Set the word of each vertex to its tree, in the high half, and its number. The arguments
+        are those of ``join_least``.
+        """
+
+        def name(word: Any, number: Any) -> None:
+            word[:] = self.tree[number].astype(np.uint64) << _HALF | number
+
+        self._each(name, words, reads=[numbers])
 
     def join_least(self, words: Vector, numbers: Vector) -> None:
         """Add the least edge that leaves each tree, and join the trees at its ends.
