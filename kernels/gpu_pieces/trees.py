@@ -26,11 +26,11 @@ class DeviceTrees:
     """The trees of a forest, and its edges so far. Vertices are numbered.
 
     tree: uint32 (n,), by number, the least vertex of each vertex's tree. pairs, weights: uint64 and
-    uint32 (n,): room for edges, of which ``found`` are there, in any order.
+    uint32 (n,): room for edges, in any order.
     """
 
     def __init__(self, device: Device, vertices: int) -> None:
-        self._device, self.found = device, 0
+        self._device = device
         with device.use() as cupy:
             self.tree = cupy.arange(vertices, dtype=np.uint32)
             self.pairs = cupy.zeros(vertices, np.uint64)
@@ -47,25 +47,27 @@ class DeviceTrees:
         with self._device.use():
             self._launch("name_words", n, numbers, np.uint32(n), self.tree, words)
 
-    def join_least(self, words: Array, numbers: Array) -> None:
-        """Add the least edge that leaves each tree, and join the trees at its ends.
+    def join_least(self, words: Array, numbers: Array, found: int) -> int:
+        """Add the least edge that leaves each tree, and join the trees at its ends. Returns the
+        number of edges that are there.
 
         words: uint64 (n,), of each vertex its least edge that leaves its tree, as
-        spanning.take_least has them. numbers: uint32 (n,), of the vertices.
+        spanning.take_least has them. numbers: uint32 (n,), of the vertices. found: the number of
+        edges before.
         """
         n = len(words)
         least = self._least_weights, self._least_pairs
         with self._device.use():
-            self._found.fill(self.found)
+            self._found.fill(found)
             of_vertices = words, numbers, np.uint32(n), self.tree
             self._launch("take_weights", n, *of_vertices, self._least_weights)
             self._launch("take_pairs", n, *of_vertices, *least)
             edges = self.weights, self.pairs, self._found
             self._launch("append_least", n, self.tree, np.uint32(n), *least, *edges)
-            first, edges = np.uint32(self.found), (self.pairs, self._found)
-            self._launch("join_pairs", n, self.tree, edges[0], first, edges[1])
+            of_round = self.pairs, np.uint32(found), self._found
+            self._launch("join_pairs", n, self.tree, *of_round)
             self._launch("flatten_trees", n, self.tree, np.uint32(n), *least)
-            self.found = int(self._found.get()[0])
+            return int(self._found.get()[0])
 
     def _launch(self, function: str, items: int, *arguments: object) -> None:
         self._device.launch(_SOURCE, function, items, arguments)

@@ -411,8 +411,8 @@ class _Search:
         self._may_end = level.on_disk and self._operations.communicator.size == 1
         if self._may_end and self._at.phase != "contract":
             self._at = self._at._replace(phase="contract")
-            joined = (level.refined, level.alone) if self._program.refines else ()
-            self._save(above, level.label, *joined)
+            marks = level.alone if self._program.refines else None
+            self._save(above, level.label, level.refined, marks)
 
     def _end_if_asked(self) -> None:
         if self._may_end and ending.asked():

@@ -43,7 +43,7 @@ from ..operations.forests import EdgeCounts
 from ..operations.marks import VertexPlaces
 from ..operations.operations import Calls
 from ..operations.program import EdgeOperations, ProgramResult, ReadRows, Tell
-from ..operations.saving import SavedSteps, Saving
+from ..operations.saving import SavedSteps, Saving, Values
 from ..operations.vectors import Counts, Vector, VectorType, vectors_bytes
 
 TEMPORARIES = 3
@@ -70,35 +70,16 @@ class DeviceSpanningTrees:
     """The trees of a spanning forest on a device: SpanningTrees."""
 
     def __init__(self, device: Device, vertices: int) -> None:
-        self._trees = DeviceTrees(device, vertices)
-        arrays = {"tree": self.tree, "pairs": self.pairs, "weights": self.weights}
-        self.saved = {name: DeviceVector(array, device) for name, array in arrays.items()}
-
-    @property
-    def tree(self) -> Array:
-        return self._trees.tree
-
-    @property
-    def pairs(self) -> Array:
-        return self._trees.pairs
-
-    @property
-    def weights(self) -> Array:
-        return self._trees.weights
-
-    @property
-    def found(self) -> int:
-        return self._trees.found
-
-    @found.setter
-    def found(self, found: int) -> None:
-        self._trees.found = found
+        self._trees = made = DeviceTrees(device, vertices)
+        self.tree, self.pairs, self.weights = made.tree, made.pairs, made.weights
+        self.saved: Values = {"tree": made.tree, "pairs": made.pairs, "weights": made.weights}
+        self.found = 0
 
     def name(self, words: Vector, numbers: Vector) -> None:
         self._trees.name(words.own, numbers.own)
 
     def join_least(self, words: Vector, numbers: Vector) -> None:
-        self._trees.join_least(words.own, numbers.own)
+        self.found = self._trees.join_least(words.own, numbers.own, self.found)
 
 
 class DeviceOperations:
@@ -338,20 +319,20 @@ class DeviceOperations:
         self._edges = 0
         return EdgeCounts(edges=int(counts[0]), sent=int(counts[1]))
 
-    def load(self, values: Mapping[str, Vector]) -> SavedSteps | None:
-        arrays = {name: np.empty(len(v.own), v.own.dtype) for name, v in values.items()}
+    def load(self, values: Values) -> SavedSteps | None:
+        owns: dict[str, Array] = {name: getattr(v, "own", v) for name, v in values.items()}
+        arrays = {name: np.empty(len(own), own.dtype) for name, own in owns.items()}
         saved = self._saving.load(arrays)
         if saved is not None:
             with self._graph.device.use():
                 for name, array in arrays.items():
-                    own: Array = values[name].own
-                    own.set(array)
+                    owns[name].set(array)
         return saved
 
     def due(self) -> bool:
         return self._saving.due() if self._ranks is None else self._due
 
-    def save(self, done: int, values: Mapping[str, Vector], facts: Any = None) -> None:
+    def save(self, done: int, values: Values, facts: Any = None) -> None:
         self._saving.save(done, self.fetch(values), facts)
 
     def fetch(self, values: Mapping[str, Any]) -> dict[str, NDArray]:

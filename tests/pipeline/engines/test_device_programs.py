@@ -768,7 +768,8 @@ def test_self_loops_count_on_the_cpu(device, ok, edge_list, tmp_path):
         assert "pagerank does not count self-loops on GPUs yet: used the CPU" in told["notes"]
         found = pq.read_table(out)["pagerank"].to_numpy()
         np.testing.assert_allclose(found, wanted["pagerank"], rtol=1e-12)
-    for graph, options in ((store, {}), (edges, {"loops": "keep"})):
+    kept: dict[str, Any] = {"loops": "keep"}
+    for graph, options in ((store, {}), (edges, kept)):
         with delegraph.open(graph, device="cuda", **options) as opened:
             ranks = opened.pagerank()
             assert ranks.record["device"] == "cpu"
