@@ -22,7 +22,8 @@ def edge_reader(
     check: called before each batch; raises an error if the graph is closed.
 
     Of a store, each edge once: of an undirected one, from the vertex that comes first in the
-    store's order. Of an edge list, every row. Raises InputError, while it is read, for damage.
+    store's order; then the self-loops that it keeps, one for a vertex. Of an edge list, every row.
+    Raises InputError, while it is read, for damage.
     """
     fields = [pa.field(name, names.id_type, nullable=False) for name in ("src", "dst")]
     if isinstance(graph, Store):
@@ -56,6 +57,10 @@ def _edges_of_store(store: Store, names: Names) -> Iterator[list[pa.Array]]:
             batch = [column[once] for column in batch]
         ends = [names.decode(as_arrow(column)) for column in batch[:2]]
         yield [*ends, *(as_arrow(column) for column in batch[2:])]
+    kept = store.loops(team)
+    if kept is not None:
+        ends = [names.decode(as_arrow(kept.vertices))] * 2
+        yield [*ends, as_arrow(kept.weights)] if weighted else ends
 
 
 def _rows_of_list(edges: EdgeList, id_type: pa.DataType) -> Iterator[list[pa.Array]]:

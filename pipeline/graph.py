@@ -207,10 +207,10 @@ class Graph(QuestionMethods):
     def edges(self) -> pa.RecordBatchReader:
         """The edges in batches, with ``src``, ``dst`` and, if the graph has weights, ``weight``.
 
-        Of a store, each edge once; of an edge list, its rows as they are, with self-loops and rows
-        that repeat an edge. ``graph.edges.read_all()`` is a table in memory; pandas, Polars and
-        DuckDB take a reader, too. Each access begins anew. The ids of all vertices of a store are
-        in memory meanwhile.
+        Of a store, each edge once, and the self-loops that it keeps; of an edge list, its rows as
+        they are, with self-loops and rows that repeat an edge. ``graph.edges.read_all()`` is a
+        table in memory; pandas, Polars and DuckDB take a reader, too. Each access begins anew. The
+        ids of all vertices of a store are in memory meanwhile.
         """
         return edge_reader(self._graph, self._subject.names, lambda: self._open)
 

@@ -9,7 +9,7 @@ from ..gpu.graph import Array
 from ..programs.spanning import NO_PAIR
 
 _SOURCE = "pieces/trees.cu"
-_FUNCTIONS = (
+FUNCTIONS = (
     "name_words",
     "take_weights",
     "take_pairs",
@@ -75,7 +75,7 @@ class DeviceTrees:
 
 def warm_up(device: Device) -> None:
     """Compile, or load from the cache, all kernels."""
-    for function in _FUNCTIONS:
+    for function in FUNCTIONS:
         device.kernel(_SOURCE, function)
 
 

@@ -2,11 +2,14 @@
 with rising columns, which ``scipy.sparse.load_npz`` reads.
 
 Rows and columns are the vertices by rising id. An additional array ``vertex`` holds the ids.
-Entries are weights, or ones. An undirected graph gives a symmetric matrix.
+Entries are weights, or ones; on the diagonal those of the self-loops that the store keeps. An
+undirected graph gives a symmetric matrix.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +58,7 @@ def _check_room(need: int, limit: int) -> None:
 
 
 def _entries(store: Store) -> int:
-    return store.info.edges * (1 if store.info.directed else 2)
+    return store.info.edges * (1 if store.info.directed else 2) + (store.info.loops or 0)
 
 
 def _write(store: Store, vertices: pa.Table, path: Path, team: Team) -> None:
@@ -88,7 +91,7 @@ def _sorted_entries(
     bits = np.empty(len(keys) if weighted else 0, np.uint32)
     at = 0
     batches = store.weighted_batches(team) if weighted else store.edge_batches(team)
-    for sources, targets, *weights in batches:
+    for sources, targets, *weights in chain(batches, _loops(store, team, weighted)):
         part = slice(at, at + len(sources))
         keys[part] = (row[sources].astype(np.uint64) << np.uint64(32)) | row[targets]
         for values in weights:
@@ -101,6 +104,14 @@ def _sorted_entries(
     scratch = np.empty_like(keys), np.empty_like(bits)
     keys, bits = sort.radix_sort_with(keys, bits, *scratch, width, width)
     return keys, bits.view(store.weight_type)
+
+
+def _loops(store: Store, team: Team, weighted: bool) -> Iterator[tuple[NDArray, ...]]:
+    """Yield the self-loops that the store keeps, as a batch of edges."""
+    kept = store.loops(team)
+    if kept is not None:
+        ends = kept.vertices, kept.vertices
+        yield (*ends, kept.weights) if weighted else ends
 
 
 def _ids(vertex: pa.ChunkedArray) -> NDArray:

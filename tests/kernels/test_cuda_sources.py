@@ -19,6 +19,7 @@ from delegraph.kernels.gpu import search as gpu_search
 from delegraph.kernels.gpu import slices as gpu_slices
 from delegraph.kernels.gpu_pieces import tally as gpu_tally
 from delegraph.kernels.gpu_pieces import tracing
+from delegraph.kernels.gpu_pieces import trees as gpu_trees
 from delegraph.kernels.gpu_programs import betweenness as gpu_betweenness
 from delegraph.kernels.gpu_programs import gather as gpu_gather
 from delegraph.kernels.gpu_programs import meeting, shared_paths, shared_walks, stored_rows
@@ -213,6 +214,11 @@ def instances(architecture: int) -> dict[str, list[str]]:
                 for offset, tiered, operator in itertools.product(OFFSETS, BOOLS, WORDS)
             ),
         ],
+        "pieces/across.cu": [
+            f"gather_across<{offset}, {tiered}, LeastLeaving, {together}>"
+            for offset, tiered in itertools.product(OFFSETS, BOOLS)
+        ],
+        "pieces/trees.cu": list(gpu_trees.FUNCTIONS),
         "pieces/vertices.cu": [
             f"list_others<{kind}>" for kind in sorted({*tracing.TYPES.values()})
         ],

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.sparse import load_npz
 
 import delegraph
 from delegraph.kernels.base.team import Team
@@ -355,3 +356,26 @@ def test_other_questions_drop_them(edge_list, tmp_path, ok):
             tables.append(pq.read_table(out).replace_schema_metadata(None))
         assert tables[0].equals(tables[1])
     assert "--loops" not in ok("cores", "--help").out
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_what_leaves_a_store_has_them(edge_list, tmp_path, ok, directed, weighted):
+    """The edges of an open store, and its matrix, have the self-loops that it keeps, once each."""
+    src, dst, weight = looped(8, "uint32", rows=400, vertices=60)
+    reading: dict[str, Any] = {"directed": directed, "loops": "keep"}
+    reading |= {"weight": "w"} if weighted else {}
+    delegraph.build(edge_list(src, dst, w=weight), tmp_path / "g.dg", device="cpu", **reading)
+    wanted = kept(tmp_path / "g.dg")
+    with delegraph.open(tmp_path / "g.dg", device="cpu") as graph:
+        edges = graph.edges.read_all().to_pandas()
+        loops = edges[edges["src"] == edges["dst"]]
+        assert sorted(loops["src"]) == sorted(wanted)
+        if weighted:
+            assert dict(zip(loops["src"], loops["weight"], strict=True)) == wanted
+    ok("convert", tmp_path / "g.dg", "-o", tmp_path / "g.npz")
+    matrix = load_npz(tmp_path / "g.npz")
+    vertex = np.load(tmp_path / "g.npz")["vertex"]
+    diagonal = matrix.diagonal()
+    assert dict(zip(vertex[diagonal > 0].tolist(), diagonal[diagonal > 0], strict=True)) == wanted
+    assert matrix.nnz == len(edges) * (1 if directed else 2) - len(loops) * (not directed)
