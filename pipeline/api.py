@@ -127,8 +127,8 @@ def convert(
         src, dst, weight: columns; of CSV and TSV by name or number, of SNAP's text by number.
         header: whether the first line of CSV or TSV names the columns.
         id_type, weight_type: ``"auto"`` decides by the beginning of the file.
-        loops: ``"keep"`` for an edge list whose self-loops will be kept: edges without weights get
-            1, so that a vertex without edges, a self-loop of weight 0, can be told from them.
+        loops: ``"keep"`` for an edge list to read with ``loops="keep", weight="weight"``: edges
+            without weights get 1, and vertices without edges a self-loop of weight 0.
         max_unpacked: how much a compressed file may unpack to, in bytes or as ``"4GB"``;
             ``"none"`` for any amount.
 
@@ -168,10 +168,10 @@ def build(
         The store, the record, and whether the store was there already.
     """
     from .build.build import build_graph
-    from .edge_sources.parquet import as_path
+    from .edge_sources.parquet import as_edge_list
 
     resources, chosen = sorted_options(with_choices_of(edges, options))
-    with as_path(edges, chosen) as path:
+    with as_edge_list(edges, chosen) as (path, chosen):
         return build_graph(
             path,
             local(named(output)),
@@ -264,7 +264,7 @@ def open(
         directed, src, dst, weight, duplicates, loops: how an edge list is read; a store has its
             own.
     """
-    from .edge_sources.parquet import as_path
+    from .edge_sources.parquet import as_edge_list
     from .graph import open_graph
 
     if directed is None:
@@ -275,8 +275,9 @@ def open(
     )
     executor = Executor(usable_threads(threads), as_function(progress))
     with ExitStack() as temporary:
-        path = temporary.enter_context(as_path(graph, chosen or BuildOptions()))
-        opened = open_graph(path, chosen, executor, resources, temporary)
+        as_read = as_edge_list(graph, chosen or BuildOptions())
+        path, reading = temporary.enter_context(as_read)
+        opened = open_graph(path, chosen and reading, executor, resources, temporary)
         if not isinstance(graph, (str, PathLike)):
             opened.location = f"{type(graph).__name__} in memory"
         return opened

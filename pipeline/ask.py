@@ -85,7 +85,7 @@ def ask_to_output(
     vertices or groups the record names at least.
     """
     from .algorithms.run import CHECKPOINT_SECONDS, RunOptions, run_to_result
-    from .edge_sources.parquet import as_path
+    from .edge_sources.parquet import as_edge_list
 
     form, algorithm = _checked(name, values, options)
     if not hasattr(algorithm, "engines"):
@@ -100,7 +100,7 @@ def ask_to_output(
     options_left = with_choices_of(graph, options_left)
     resources, choices = sorted_options(options_left)
     shaped = options_left.keys() & StoreOptions.__annotations__.keys()
-    with as_path(graph, choices) as path:
+    with as_edge_list(graph, choices) as (path, choices):
         return run_to_result(
             algorithm,
             path,

@@ -460,6 +460,9 @@ def open_graph(
             subject = subject_of(graph, StoreNames(graph, Team(executor.threads)))
             engines = searches_of_store(graph, subject, device, executor.threads, "auto")
         else:
+            if choices.keeps_loops and device is not None:
+                notes.append("self-loops of an edge list are kept on CPUs only: used the CPU")
+                device = None
             engines = searches_of_open_edges(graph, choices, device, executor)
         return Graph(path, graph, engines, executor, resources, choices, temporary, notes)
 

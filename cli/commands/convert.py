@@ -67,8 +67,8 @@ def _max_unpacked(ctx: click.Context, param: click.Parameter, value: str | None)
     type=click.Choice(["drop", "keep"]),
     default="drop",
     show_default=True,
-    help="keep: write an edge list for questions with --loops keep. Edges without weights get "
-    "weight 1, and vertices without edges a self-loop of weight 0.",
+    help="keep: write an edge list to read with --loops keep --weight weight. Edges without "
+    "weights get weight 1, and vertices without edges a self-loop of weight 0.",
 )
 @click.option(
     "--max-unpacked",

@@ -10,7 +10,7 @@ from ..programs.spanning import NO_PAIR
 
 _SOURCE = "pieces/trees.cu"
 FUNCTIONS = (
-    "name_words",
+    "set_words",
     "take_weights",
     "take_pairs",
     "append_least",
@@ -39,13 +39,13 @@ class DeviceTrees:
             self._least_pairs = cupy.full(vertices, NO_PAIR, np.uint64)
             self._found = cupy.zeros(1, np.uint32)
 
-    def name(self, words: Array, numbers: Array) -> None:
+    def set_words(self, words: Array, numbers: Array) -> None:
         """Set the word of each vertex to its tree, in the high half, and its number. The arguments
         are those of ``join_least``.
         """
         n = len(words)
         with self._device.use():
-            self._launch("name_words", n, numbers, np.uint32(n), self.tree, words)
+            self._launch("set_words", n, numbers, np.uint32(n), self.tree, words)
 
     def join_least(self, words: Array, numbers: Array, found: int) -> int:
         """Add the least edge that leaves each tree, and join the trees at its ends. Returns the

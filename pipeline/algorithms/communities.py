@@ -411,6 +411,7 @@ class _Search:
         self._may_end = level.on_disk and self._operations.communicator.size == 1
         if self._may_end and self._at.phase != "contract":
             self._at = self._at._replace(phase="contract")
+            self._done += 1  # so that this save is another one than the last
             marks = level.alone if self._program.refines else None
             self._save(above, level.label, level.refined, marks)
 

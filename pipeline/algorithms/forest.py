@@ -100,11 +100,11 @@ def _grow(operations: EdgeOperations, order: Any, tell: Tell) -> tuple[SpanningT
     trees.found = 0 if saved is None else saved.facts
 
     while True:
-        trees.name(word, number)
+        trees.set_words(word, number)
         least.fill(NO_PAIR)
         for along in (True, False) if operations.directed else (False,):
             operations.gather_across(LeastLeaving(), word, least, along)
-        (leaving,) = operations.sum_each(_are_edges, reads=[least]).tolist()
+        (leaving,) = operations.sum_each(_count_leaving, reads=[least]).tolist()
         if leaving:
             trees.join_least(least, number)
         done += 1
@@ -115,7 +115,7 @@ def _grow(operations: EdgeOperations, order: Any, tell: Tell) -> tuple[SpanningT
             operations.save(done, trees.saved, trees.found)
 
 
-def _are_edges(counted: Any, least: Any) -> Any:
+def _count_leaving(counted: Any, least: Any) -> Any:
     """Return the number of vertices that count and have an edge that leaves their tree."""
     return total(counted, least != NO_PAIR)
 

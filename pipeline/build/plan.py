@@ -144,17 +144,22 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         marks = facts.domain + dictionary_bytes(facts)
         yield StepPlan("read", tasks, read, shared_bytes=held + marks)
         batch = _PAIR * min(shape.batch_rows, facts.rows)
+    kept_loops = 0
     if facts.keeps_loops:
-        picked = (_PICKED + 4 + weight) * shape.batch_rows
+        loop = 4 + weight
+        picked = (_PICKED + 2 * loop) * shape.batch_rows
         combined = (_SORTED + 3 * weight) * GATHER_EDGES + _PARTED * shape.batch_rows
         marked = facts.domain // 8
+        saved = loop * (facts.rows + facts.domain)  # the rows, and what is made of them
         yield StepPlan(
             "loops",
             tasks,
             batch + max(picked, combined if weight else marked),
-            held,
-            disk_bytes=0 if shape.in_memory else (4 + weight) * facts.domain,
+            held + (saved if shape.in_memory else 0),
+            disk_bytes=0 if shape.in_memory else saved,
         )
+        kept_loops = loop * facts.domain if shape.in_memory else 0
+        held += kept_loops
     counted = span * (degree * directions) + span // 8
     yield StepPlan(
         "degrees",
@@ -188,7 +193,7 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         2 * facts.rows // RANGE_EDGES + 2 * facts.vertices // RANGE_ROWS + 8
     )
     runs = 2 * (_KEY + weight) * facts.rows
-    keep = kept if shape.in_memory else 0
+    keep = kept + kept_loops if shape.in_memory else 0
     # In a grid a vertex has a row in each partition of its column.
     more_rows = 4 * directions * facts.vertices * (facts.grid.rows - 1 if facts.grid else 0)
     yield StepPlan(

@@ -1,7 +1,8 @@
 """Batches of edges from a sparse matrix of SciPy: a stored entry (i, j) is an edge from i to j.
 
 Rows and columns in CSR and CSC are written out batch by batch; no whole copy is made. A vertex
-whose row and column have no entry is marked by a self-loop, as in all edge lists.
+whose row and column have no entry is marked by a self-loop, as in all edge lists. Where self-loops
+are kept, that loop has the weight 0, which makes it none.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ _FILLED = "bsr", "dia"
 """Formats that store zeros between entries, so a zero in them is no entry."""
 
 
-def batches_of_matrix(matrix: Any, weighted: bool) -> Iterator[list[pa.Array]]:
-    """Yield rows, columns and, if ``weighted``, values of a matrix's entries.
+def batches_of_matrix(matrix: Any, weighted: bool, ones: bool = False) -> Iterator[list[pa.Array]]:
+    """Yield rows, columns and, if ``weighted``, values of a matrix's entries. ones: entries have
+    the weight 1, whatever their values, and the self-loops of vertices without entries 0.
 
     Raises InputError unless the matrix is square, and its values are numbers if they are weights.
     """
@@ -36,15 +38,16 @@ def batches_of_matrix(matrix: Any, weighted: bool) -> Iterator[list[pa.Array]]:
     if weighted and matrix.dtype.kind not in "buif":
         raise InputError(f"the sparse matrix holds {matrix.dtype}: weights must be real numbers")
     alone = np.ones(shape[0], np.bool_)
+    kind = np.dtype(np.int64) if ones else matrix.dtype
     for rows, columns, values in _entries(matrix):
         alone[rows] = alone[columns] = False
-        yield _batch(rows, columns, values if weighted else None)
+        values = np.ones(len(rows), kind) if ones else values
+        yield _batch(rows, columns, values if weighted or ones else None)
     lone = np.flatnonzero(alone)
     for first in range(0, len(lone), _AT_ONCE):
         vertices = lone[first : first + _AT_ONCE]
-        yield _batch(
-            vertices, vertices, np.zeros(len(vertices), matrix.dtype) if weighted else None
-        )
+        none = np.zeros(len(vertices), kind)
+        yield _batch(vertices, vertices, none if weighted or ones else None)
 
 
 def _entries(matrix: Any) -> Iterator[tuple[NDArray, NDArray, NDArray]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -35,22 +36,32 @@ _NAME = "the graph"
 _WEIGHT = "weight"
 """The only name of the weights of a source whose columns have no names."""
 
+_MARKING = "networkx", "matrix"
+"""Kinds that know of isolated vertices, which are marked by self-loops in the edge list."""
+
 
 @contextmanager
-def as_path(graph: str | PathLike[str] | EdgeSource, options: BuildOptions) -> Iterator[str]:
-    """Yield the path of an edge list; a graph in memory is first written to a temporary Parquet
-    file.
+def as_edge_list(
+    graph: str | PathLike[str] | EdgeSource, options: BuildOptions
+) -> Iterator[tuple[str, BuildOptions]]:
+    """Yield the path of an edge list, and the options to read it with; a graph in memory is first
+    written to a temporary Parquet file.
+
+    Where self-loops are kept, a graph without weights that knows of isolated vertices gets the
+    weight 1 for its edges and 0 for the self-loops that mark these vertices.
 
     Raises TypeError for an object that is no graph; InputError for a graph that lacks the columns
     or the weights of the options, or that Parquet cannot hold.
     """
     if isinstance(graph, (str, PathLike)):
-        yield named(graph)
+        yield named(graph), options
         return
-    weight = () if options.weight is None else (options.weight,)
-    columns = [options.src, options.dst, *weight]
     kind = kind_of(graph)
-    batches = _batches(graph, kind, columns, options)
+    ones = options.keeps_loops and options.weight is None and kind in _MARKING
+    batches = _batches(graph, kind, options, ones)
+    if ones:
+        options = replace(options, weight=_WEIGHT)
+    columns = _columns(options)
     # What a caller's own iterator raises is left alone.
     refused: tuple[type[Exception], ...] = (pa.ArrowException, UnicodeError)
     if kind == "table":
@@ -67,7 +78,7 @@ def as_path(graph: str | PathLike[str] | EdgeSource, options: BuildOptions) -> I
                 ) from error
             raise InputError(f"Parquet cannot hold the edges: {one_line(error)}") from error
         try:
-            yield str(path)
+            yield str(path), options
         except DelegraphError as error:
             error.args = tuple(
                 _without_file(part, path) if type(part) is str else part for part in error.args
@@ -81,9 +92,11 @@ def _without_file(message: str, path: Path) -> str:
 
 
 def _batches(
-    source: Any, kind: Kind, columns: Sequence[str], options: BuildOptions
+    source: Any, kind: Kind, options: BuildOptions, ones: bool
 ) -> Iterator[list[pa.Array]]:
+    """Return the batches of a graph in memory. ones: edges get the weight 1, and marks 0."""
     weighted = options.weight is not None
+    columns = _columns(options)
     if kind == "table":
         return batches_of_table(source, columns)
     if kind == "relation":
@@ -91,11 +104,17 @@ def _batches(
     if (options.src, options.dst) != (BuildOptions.src, BuildOptions.dst):
         raise InputError("only a table has names of columns: leave out --src and --dst")
     if kind == "networkx":
-        return batches_of_networkx(source, options.weight, options.directed)
+        return batches_of_networkx(source, options.weight, options.directed, ones)
     if options.weight not in (None, _WEIGHT):
         raise InputError(f"the weights of this graph are named {_WEIGHT!r}, not {options.weight!r}")
-    make: Any = {"matrix": batches_of_matrix, "array": batches_of_array, "pairs": batches_of_pairs}
-    return make[kind](source, weighted)
+    if kind == "matrix":
+        return batches_of_matrix(source, weighted, ones)
+    return (batches_of_array if kind == "array" else batches_of_pairs)(source, weighted)
+
+
+def _columns(options: BuildOptions) -> list[str]:
+    weight = () if options.weight is None else (options.weight,)
+    return [options.src, options.dst, *weight]
 
 
 def _write(path: Path, columns: Sequence[str], batches: Iterator[list[pa.Array]]) -> None:

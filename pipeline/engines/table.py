@@ -86,7 +86,7 @@ def searches_of_open_edges(
     """
     rows = EdgeRows(edges, options, executor, searched=True)
     engines: list[SearchEngine] = [HostSearchEngine(rows, executor.threads)]
-    if device is None or options.keeps_loops:  # a device keeps none of an edge list
+    if device is None:
         return engines
     from .one_device.edge_list import EdgeGraphOnDevice
     from .one_device.search import DeviceSearchEngine

@@ -44,12 +44,14 @@ class Choices:
     loops: LoopsChoice = "drop"
 
     def __post_init__(self) -> None:
-        typed = (self.id_type, IdType), (self.weight_type, WeightType)
-        for given, kind in (*typed, (self.loops, LoopsChoice)):
+        for given, kind in ((self.id_type, IdType), (self.weight_type, WeightType)):
             if given not in get_args(kind):
                 raise InputError(
                     f"{given!r} is not a type: choose one of {', '.join(get_args(kind))}"
                 )
+        if self.loops not in get_args(LoopsChoice):
+            names = ", ".join(get_args(LoopsChoice))
+            raise InputError(f"loops is one of {names}, not {self.loops!r}")
 
 
 def open_delimited(file: TextFile, layout: LineColumns, choices: Choices) -> EdgeLines:

@@ -6,7 +6,7 @@
 __device__ inline u64 pair_of(u32 one, u32 other) { return (u64)min(one, other) << 32 | max(one, other); }
 
 // words: of each vertex, receives its tree in the high half, and its number in the low half.
-__global__ void name_words(const u32 *numbers, u32 vertices, const u32 *tree, u64 *words) {
+__global__ void set_words(const u32 *numbers, u32 vertices, const u32 *tree, u64 *words) {
   FOR_ITEMS(v, vertices) {
     const u32 number = numbers[v];
     words[v] = (u64)tree[number] << 32 | number;
@@ -14,7 +14,7 @@ __global__ void name_words(const u32 *numbers, u32 vertices, const u32 *tree, u6
 }
 
 // words: of each vertex its least edge that leaves its tree, or NO_KEY. numbers: of the vertices. tree: by number.
-// least_weights: by tree, receives the least weight of these.
+// least_weights: by tree, receives the least weight of its vertices' edges.
 __global__ void take_weights(const u64 *words, const u32 *numbers, u32 vertices, const u32 *tree, u32 *least_weights) {
   FOR_ITEMS(v, vertices) {
     const u64 word = words[v];
@@ -60,7 +60,7 @@ __global__ void join_pairs(u32 *tree, const u64 *pairs, u32 first, const u32 *fo
   }
 }
 
-// Then the least edges are forgotten.
+// Give each vertex the least vertex of its tree, and forget the least edges of this round.
 __global__ void flatten_trees(u32 *tree, u32 vertices, u32 *least_weights, u64 *least_pairs) {
   flatten(tree, vertices);
   FOR_ITEMS(t, vertices) {

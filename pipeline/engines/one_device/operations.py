@@ -71,12 +71,12 @@ class DeviceSpanningTrees:
 
     def __init__(self, device: Device, vertices: int) -> None:
         self._trees = made = DeviceTrees(device, vertices)
-        self.tree, self.pairs, self.weights = made.tree, made.pairs, made.weights
+        self.pairs, self.weights = made.pairs, made.weights
         self.saved: Values = {"tree": made.tree, "pairs": made.pairs, "weights": made.weights}
         self.found = 0
 
-    def name(self, words: Vector, numbers: Vector) -> None:
-        self._trees.name(words.own, numbers.own)
+    def set_words(self, words: Vector, numbers: Vector) -> None:
+        self._trees.set_words(words.own, numbers.own)
 
     def join_least(self, words: Vector, numbers: Vector) -> None:
         self.found = self._trees.join_least(words.own, numbers.own, self.found)

@@ -598,7 +598,7 @@ class Operations:
             self._unmark()
         if loops and self.loops is not None:
             weighted = reads_weights(operator)
-            for of_segment, values, came in self._by_segment(self.loops, x, y):
+            for of_segment, values, came in _by_segment(self.loops, x, y):
                 times = loops * of_segment.weights if weighted else loops
                 came[of_segment.places] += times * values[of_segment.places]
 
@@ -607,13 +607,8 @@ class Operations:
         vertex.
         """
         if self.loops is not None:
-            for of_segment, counts in self._by_segment(self.loops, degree):
+            for of_segment, counts in _by_segment(self.loops, degree):
                 counts[of_segment.places] += np.uint32(times)
-
-    def _by_segment(self, loops: Loops, *vectors: Vector) -> list[tuple[Any, ...]]:
-        """Return the loops of each segment with the values of vectors there."""
-        own = loops.own, *(vector.own for vector in vectors)
-        return [own, (loops.shared, *(vector.shared for vector in vectors))]
 
     def gather_across(self, operator: Across, x: Vector, y: Vector, along: bool = True) -> None:
         """Combine what every edge u -> v gives to v, by ``x[v]``, ``x[u]`` and its weight, into
@@ -1043,3 +1038,9 @@ def warm_up(
         kernels += [gather_across, scatter_across]
     compile_kernels(*kernels, load=load, leave_out=unused_operators, offsets=types)
     compile_kernels(*calls.kernels, leave_out=FOLDS.keys() - set(calls.operators), offsets=types)
+
+
+def _by_segment(loops: Loops, *vectors: Vector) -> list[tuple[Any, ...]]:
+    """Return the loops of each segment with the values of vectors there."""
+    own = loops.own, *(vector.own for vector in vectors)
+    return [own, (loops.shared, *(vector.shared for vector in vectors))]

@@ -53,15 +53,15 @@ class Trees:
         """Return what the next round needs, beside ``found``."""
         return {"tree": self.tree, "pairs": self.pairs, "weights": self.weights}
 
-    def name(self, words: Vector, numbers: Vector) -> None:
+    def set_words(self, words: Vector, numbers: Vector) -> None:
         """Set the word of each vertex to its tree, in the high half, and its number. The arguments
         are those of ``join_least``.
         """
 
-        def name(word: Any, number: Any) -> None:
+        def set_word(word: Any, number: Any) -> None:
             word[:] = self.tree[number].astype(np.uint64) << _HALF | number
 
-        self._each(name, words, reads=[numbers])
+        self._each(set_word, words, reads=[numbers])
 
     def join_least(self, words: Vector, numbers: Vector) -> None:
         """Add the least edge that leaves each tree, and join the trees at its ends.

@@ -21,7 +21,11 @@ from delegraph.partition.errors import InputError
 from delegraph.partition.input.arrow import as_numpy
 from delegraph.partition.store import shards
 from delegraph.partition.store.store import open_store
+from delegraph.pipeline.algorithms.pagerank import PageRankProgram
 from delegraph.pipeline.api import build
+from delegraph.pipeline.engines.operations.program import CountsLoopsOnCpus
+from delegraph.pipeline.questions import FORMS
+from delegraph.pipeline.run.resources import Resources
 from support.marks import slow
 from support.stores import edit_manifest, sealed
 
@@ -379,3 +383,57 @@ def test_what_leaves_a_store_has_them(edge_list, tmp_path, ok, directed, weighte
     diagonal = matrix.diagonal()
     assert dict(zip(vertex[diagonal > 0].tolist(), diagonal[diagonal > 0], strict=True)) == wanted
     assert matrix.nnz == len(edges) * (1 if directed else 2) - len(loops) * (not directed)
+
+
+def isolated_graph(kind: str) -> Any:
+    """Return a graph in memory with a self-loop at 1 and an isolated vertex 3."""
+    graph = networkx.DiGraph([(0, 1), (1, 2), (1, 1)])
+    graph.add_node(3)
+    return graph if kind == "networkx" else networkx.to_scipy_sparse_array(graph, format=kind)
+
+
+@pytest.mark.parametrize("kind", ["networkx", "csr", "coo", "dia"])
+def test_isolated_vertices_in_memory_have_no_loops(tmp_path, kind):
+    """The self-loop that marks an isolated vertex is told from one that the graph has."""
+    graph = isolated_graph(kind)
+    build(graph, tmp_path / "graph.dg", directed=True, loops="keep")
+    assert kept(tmp_path / "graph.dg") == {1: 1}
+    wanted = {0: (0, 1), 1: (2, 2), 2: (1, 0), 3: (0, 0)}
+    opened = delegraph.open(graph, directed=True, loops="keep")
+    answers = [opened.degree(), delegraph.degree(graph, directed=True, loops="keep")]
+    delegraph.degree(graph, output=tmp_path / "degrees", directed=True, loops="keep")
+    answers.append(pq.read_table(tmp_path / "degrees"))
+    for answer in answers:
+        table = pa.table(answer)
+        columns = (table[name].to_pylist() for name in ("vertex", "in_degree", "out_degree"))
+        found = {vertex: degrees for vertex, *degrees in zip(*columns, strict=True)}
+        assert {vertex: tuple(degrees) for vertex, degrees in found.items()} == wanted
+    ranks = opened.pagerank(tolerance=1e-10).table
+    theirs = networkx.pagerank(isolated_graph("networkx"), tol=1e-12)
+    found = dict(zip(ranks["vertex"].to_pylist(), ranks["pagerank"].to_pylist(), strict=True))
+    assert found == pytest.approx(theirs, abs=1e-6)
+
+
+def test_values_of_a_matrix_do_not_count_without_weights(tmp_path):
+    """Entries of a matrix are edges whatever their values, where self-loops are kept, too."""
+    matrix = isolated_graph("csr")
+    matrix.data[:] = [5, 0, -2]
+    build(matrix, tmp_path / "graph.dg", directed=True, loops="keep")
+    assert kept(tmp_path / "graph.dg") == {1: 1}
+
+
+def test_form_and_program_agree_on_where_loops_count():
+    """Pagerank's form tells users what its program says of itself."""
+    assert isinstance(PageRankProgram, CountsLoopsOnCpus)
+    others = {form.name for form in FORMS.values() if form.counts_loops}
+    on_cpus = {name for name in others if not FORMS[name].counts_loops_on_gpus}
+    assert on_cpus == {"pagerank"}
+
+
+def test_open_says_that_loops_of_an_edge_list_take_the_cpu(edge_list, monkeypatch):
+    device = object()
+    monkeypatch.setattr(Resources, "chosen_device", lambda self, notes=None: device)
+    opened = delegraph.open(edge_list([1, 1], [1, 2]), loops="keep", device="cuda")
+    assert opened.device == "cpu"
+    assert "self-loops of an edge list are kept on CPUs only: used the CPU" in opened.notes
+    assert opened.degree()["degree"].to_pylist() == [3, 1]
