@@ -387,7 +387,7 @@ def test_what_leaves_a_store_has_them(edge_list, tmp_path, ok, directed, weighte
 
 def isolated_graph(kind: str) -> Any:
     """Return a graph in memory with a self-loop at 1 and an isolated vertex 3."""
-    graph = networkx.DiGraph([(0, 1), (1, 2), (1, 1)])
+    graph: Any = networkx.DiGraph([(0, 1), (1, 2), (1, 1)])
     graph.add_node(3)
     return graph if kind == "networkx" else networkx.to_scipy_sparse_array(graph, format=kind)
 

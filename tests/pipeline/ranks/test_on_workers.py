@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from delegraph.pipeline.run import cluster as connecting
 from support.graphs import random_edges
 from support.marks import slow
 from support.outputs import distances_of
-from support.processes import Background, cluster, pids, wait_for_supersteps
+from support.processes import Background, cluster, pids, scheduler_process, wait_for_supersteps
 
 # Sockets that the cluster itself leaves to the garbage collector.
 pytestmark = [
@@ -299,20 +300,15 @@ def test_without_workers(monkeypatch, folder, tmp_path):
 @pytest.mark.slow
 def test_a_scheduler_that_goes_away(folder, tmp_path):
     """A scheduler that is killed ends the search; scheduler and workers were started by hand."""
-    file = tmp_path / "scheduler.json"
-    common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
 
-    def dask(*arguments: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "dask", *arguments, *common]
+    def worker(address: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "dask", "worker", address, "--host", "127.0.0.1"]
+        command += ["--no-dashboard", "--nthreads", "1", "--death-timeout", "5"]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    scheduler = dask("scheduler", "--port", "0")
-    workers = [dask("worker", "--nthreads", "1", "--death-timeout", "5") for _ in range(2)]
-    try:
-        deadline = time.monotonic() + 60
-        while not file.exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
-        address = json.loads(file.read_text())["address"]
+    with scheduler_process() as (scheduler, address), ExitStack() as ending:
+        for process in (worker(address), worker(address)):
+            ending.callback(_end, process)
         with Client(address) as client:
             client.wait_for_workers(2, timeout=60)
             running = Background(lambda: search(folder, "path", tmp_path / "out", address))
@@ -323,12 +319,12 @@ def test_a_scheduler_that_goes_away(folder, tmp_path):
             assert isinstance(running.error, DelegraphError)
             assert "the cluster is gone" in str(running.error)
             assert running.ended - gone < TIMEOUT + SLACK
-    finally:
-        for process in [scheduler, *workers]:
-            process.terminate()
-        for process in [scheduler, *workers]:
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
