@@ -288,8 +288,12 @@ def unseen_by(worker: str, path: str) -> DelegraphError:
 
 
 def _address_in(file: str) -> str:
-    """Read a scheduler's address from the file that the scheduler wrote."""
+    """Read a scheduler's address from the file that the scheduler wrote. Raises BusyError for an
+    empty file, which a scheduler that starts is about to write.
+    """
     data = read_small(file, _MOST_FILE_BYTES)
+    if not data:
+        raise BusyError(f"{file}: the Dask scheduler has not written it yet")
     try:
         address = json.loads(data)["address"]
         if not isinstance(address, str):

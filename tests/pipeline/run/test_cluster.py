@@ -223,6 +223,14 @@ def test_no_scheduler_there(delegraph, edges, tmp_path, monkeypatch):
         assert not list(tmp_path.iterdir())
 
 
+def test_a_scheduler_that_has_not_written_its_file(delegraph, edges, tmp_path):
+    file = tmp_path / "scheduler.json"
+    file.touch()
+    run = delegraph("build", edges, "-o", tmp_path / "graph.dg", "--scheduler-file", file)
+    assert run.code == 75
+    assert f"{file}: the Dask scheduler has not written it yet" in run.err
+
+
 def test_relative_paths(ok, edges, graph, tmp_path, local, monkeypatch):
     """Relative paths are in the folder of this process; workers of a cluster began in another
     folder.
