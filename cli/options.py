@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -149,11 +150,14 @@ weight_options = _together(
         help="Weight of an edge that several rows name: the least, the greatest, or the sum.",
     ),
 )
-loops = click.option(
+loops_option = partial(
+    click.option,
     "--loops",
     type=click.Choice(["drop", "keep"]),
     default="drop",
     show_default=True,
+)
+loops = loops_option(
     help="Whether self-loops, rows from a vertex to itself, are dropped, or count in the questions "
     "that can count them.",
 )

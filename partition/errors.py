@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .secrets import without_secrets
 
@@ -91,3 +91,9 @@ class LimitError(InputError):
     def __init__(self, told: str, least: int = 0) -> None:
         super().__init__(told)
         self.least = least
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Raise InputError unless the value of an option is one of its choices."""
+    if value not in choices:
+        raise InputError(f"{name} is one of {', '.join(choices)}, not {value!r}")

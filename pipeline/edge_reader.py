@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -51,16 +52,13 @@ def _edges_of_store(store: Store, names: Names) -> Iterator[list[pa.Array]]:
     team = Team(1)
     names.prepare(1)
     weighted = store.info.weights is not None
-    for batch in store.weighted_batches(team) if weighted else store.edge_batches(team):
+    batches = store.weighted_batches(team) if weighted else store.edge_batches(team)
+    for batch in chain(batches, store.loop_batches(team)):
         if not store.info.directed:
-            once = np.flatnonzero(batch[0] < batch[1])
+            once = np.flatnonzero(batch[0] <= batch[1])
             batch = [column[once] for column in batch]
         ends = [names.decode(as_arrow(column)) for column in batch[:2]]
         yield [*ends, *(as_arrow(column) for column in batch[2:])]
-    kept = store.loops(team)
-    if kept is not None:
-        ends = [names.decode(as_arrow(kept.vertices))] * 2
-        yield [*ends, as_arrow(kept.weights)] if weighted else ends
 
 
 def _rows_of_list(edges: EdgeList, id_type: pa.DataType) -> Iterator[list[pa.Array]]:

@@ -62,11 +62,7 @@ def _max_unpacked(ctx: click.Context, param: click.Parameter, value: str | None)
     show_default=True,
     help="Type of weights in text formats that do not name a type; auto: by the first 2 MiB.",
 )
-@click.option(
-    "--loops",
-    type=click.Choice(["drop", "keep"]),
-    default="drop",
-    show_default=True,
+@options.loops_option(
     help="keep: write an edge list to read with --loops keep --weight weight. Edges without "
     "weights get weight 1, and vertices without edges a self-loop of weight 0.",
 )

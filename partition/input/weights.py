@@ -27,7 +27,7 @@ Duplicates = Literal["min", "max", "sum"]
 """The rule that combines the weights of rows with the same edge."""
 
 LoopsChoice = Literal["drop", "keep"]
-"""Whether self-loops are dropped, or each vertex keeps the weight of its own."""
+"""The choice between dropping self-loops and keeping, for each vertex, the weight of its own."""
 
 NO_WEIGHTS = np.empty(0, np.uint32)
 MOST = (1 << 32) - 1

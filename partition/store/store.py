@@ -159,6 +159,15 @@ class Store:
         verify_file(path, self.files[VERTICES], team)
         return read_loops(path, self.info)
 
+    def loop_batches(self, team: Team) -> Iterator[tuple[NDArray, ...]]:
+        """Yield the self-loops that the store keeps as a batch of edges, with weights if the graph
+        has any.
+        """
+        kept = self.loops(team)
+        if kept is not None:
+            ends = kept.vertices, kept.vertices
+            yield ends if self.info.weights is None else (*ends, kept.weights)
+
     def shards(self, partition: int, name: str) -> list[str]:
         """Return the files of a subgraph's targets, in the order of their rows."""
         return shards_of(self.files, partition, name)

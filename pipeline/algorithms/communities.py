@@ -233,8 +233,8 @@ class _Search:
         while self._at.iteration < most and not self.is_stable:
             self.partition = self._run_iteration()
             self._at = _Place(self._at.iteration + 1)
-            if self._at.iteration < most and not self.is_stable:
-                self._save_if_due(None, self.partition)
+            if self._at.iteration < most and not self.is_stable and self._is_due():
+                self._save(None, self.partition)
 
     def _run_iteration(self) -> NDArray[np.uint32]:
         """Return the communities after one more iteration."""
@@ -346,7 +346,8 @@ class _Search:
             self._end_round(f"moved {moved}")
             if moved * FEW <= level.count or moved >= GROWTH * before:
                 break
-            self._save_if_due(above, level.label, level.label, level.marks)
+            if self._is_due():
+                self._save(above, level.label, level.label, level.marks)
 
     def _join(self, level: Level, above: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
         """Divide communities into parts. Returns the part of each vertex."""
@@ -358,7 +359,8 @@ class _Search:
             self._end_round(f"joined {joined}")
             if not joined:
                 break
-            self._save_if_due(above, level.label, level.refined, level.alone)
+            if self._is_due():
+                self._save(above, level.label, level.refined, level.alone)
         return level.refined
 
     def _stamp(self, phase: str, round: int) -> np.uint64:
@@ -372,17 +374,10 @@ class _Search:
         place = f"iteration {self._at.iteration + 1}, level {self._at.level}"
         self._tell(self._done, 0, f"{place}, {told}")
 
-    def _save_if_due(
-        self,
-        above: NDArray[np.uint32] | None,
-        label: NDArray[np.uint32],
-        refined: NDArray[np.uint32] | None = None,
-        marks: Callable[[], NDArray[np.uint8]] | None = None,
-    ) -> None:
-        """Save if it is due. marks: called on all ranks that have the level."""
-        operations, is_alone = self._operations, self._at.level > 0
-        if operations.due_alone() if is_alone else operations.due():
-            self._save(above, label, refined, marks)
+    def _is_due(self) -> bool:
+        """Return whether all ranks that have the level save now."""
+        is_alone = self._at.level > 0
+        return self._operations.due_alone() if is_alone else self._operations.due()
 
     def _save(
         self,
@@ -391,7 +386,7 @@ class _Search:
         refined: NDArray[np.uint32] | None = None,
         marks: Callable[[], NDArray[np.uint8]] | None = None,
     ) -> None:
-        """Save, on all ranks that have the level. The arguments are those of ``_save_if_due``."""
+        """Save, on all ranks that have the level. marks: called on these."""
         operations, is_alone = self._operations, self._at.level > 0
         n, hierarchy = len(self.partition), self.hierarchy.saved()
         values = {

@@ -33,8 +33,8 @@ from ...partition.store.manifest import VERTICES, offsets_file
 from ...partition.store.store import EDGE_BATCH, Store
 from ..build.build import build_store_for
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes, steps_of
-from ..build.prepare import BuildOptions, fingerprint_of
-from ..build.read import DenseEdges, dense_domain, read_edges, tells_of_loops
+from ..build.prepare import BuildOptions, fingerprint_of, tells_of_loops
+from ..build.read import DenseEdges, dense_domain, read_edges
 from ..judging.graph import JudgedEdges, judged_edges
 from ..judging.judge import Judge
 from ..judging.searches import (

@@ -32,7 +32,7 @@ from ...partition.dictionary import on_disk as dictionary
 from ...partition.disk.memory import return_freed_memory
 from ...partition.disk.scratch import FileScratch, MemoryScratch, Scratch
 from ...partition.disk.work import Step, Work
-from ...partition.errors import InputError, LimitError
+from ...partition.errors import InputError, LimitError, check_choice
 from ...partition.input import ids
 from ...partition.input.arrow import as_arrow, text_cuts
 from ...partition.input.edges import EdgeList
@@ -51,7 +51,10 @@ from ..run.plan import Budget, Facts, Plan, Shape, check_space
 from ..run.resources import as_plain
 from .loops import FoundLoops, combine_loops, pick_loops
 from .plan import facts_of, make_plan, with_ranges
-from .read import dense_domain, graph_fingerprint, read_edges, with_bounds
+from .read import dense_domain, read_edges, with_bounds
+
+_LOOPS_KEPT = "loops"
+"""The part of a graph's fingerprint that tells that self-loops are kept."""
 
 IN_MEMORY_ROWS = 1 << 27
 """Most rows for each thread of a graph that is prepared in memory, which takes up to half a minute.
@@ -104,11 +107,8 @@ class BuildOptions:
             check_whole(name, getattr(self, name), 1)
         if self.partitions is not None and self.partitions > MAX_PARTITIONS:
             raise InputError(f"at most {MAX_PARTITIONS:,} partitions, not {self.partitions:,}")
-        if self.order not in get_args(Order):
-            raise InputError(f"order is one of {', '.join(get_args(Order))}, not {self.order!r}")
-        if self.layout not in get_args(LayoutName):
-            names = ", ".join(get_args(LayoutName))
-            raise InputError(f"layout is one of {names}, not {self.layout!r}")
+        check_choice("order", self.order, get_args(Order))
+        check_choice("layout", self.layout, get_args(LayoutName))
         if self.layout != "delegate" and self.threshold is not None:
             raise InputError(
                 f"layout {self.layout} has no delegates: leave out --threshold, or --layout"
@@ -120,12 +120,8 @@ class BuildOptions:
             raise InputError(
                 f"column {self.weight!r} holds the ends of edges: give another column of weights"
             )
-        if self.duplicates not in get_args(Duplicates):
-            names = ", ".join(get_args(Duplicates))
-            raise InputError(f"duplicates is one of {names}, not {self.duplicates!r}")
-        if self.loops not in get_args(LoopsChoice):
-            names = ", ".join(get_args(LoopsChoice))
-            raise InputError(f"loops is one of {names}, not {self.loops!r}")
+        check_choice("duplicates", self.duplicates, get_args(Duplicates))
+        check_choice("loops", self.loops, get_args(LoopsChoice))
         if self.duplicates != "min" and self.weight is None:
             raise InputError(
                 f"--duplicates {self.duplicates} needs weights: give their column with --weight"
@@ -175,9 +171,19 @@ class BuildOptions:
 
 
 def fingerprint_of(edges: EdgeList, options: BuildOptions) -> str:
-    """Return the fingerprint of the graph that an edge list becomes with these options."""
-    kept = options.directed, options.duplicates, options.keeps_loops
-    return graph_fingerprint(edges, *kept)
+    """Return the fingerprint of the graph that an edge list becomes with these options, which is
+    equal for every store and every result of the graph. It depends on the input, on the direction,
+    on whether self-loops are kept and, if there are weights, on the treatment of duplicates.
+    """
+    kind = "directed" if options.directed else "undirected"
+    loops = [_LOOPS_KEPT] if options.keeps_loops else []
+    duplicates = [options.duplicates] if edges.weight else []
+    return "-".join([edges.fingerprint, kind, *loops, *duplicates])
+
+
+def tells_of_loops(fingerprint: str) -> bool:
+    """Return whether a fingerprint is of a graph that keeps self-loops."""
+    return _LOOPS_KEPT in fingerprint.split("-")
 
 
 class StoreOptions(TypedDict, total=False):

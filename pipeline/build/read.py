@@ -15,11 +15,8 @@ from ...partition.disk.memory import trim_freed_memory
 from ...partition.input import ids
 from ...partition.input.edges import CHUNK_ROWS, Chunk, EdgeList
 from ...partition.input.ids import Batch, Ids, dense_batches
-from ...partition.input.weights import Duplicates, Rounding, total_rounding
+from ...partition.input.weights import Rounding, total_rounding
 from ..run.execute import Executor
-
-_LOOPS_KEPT = "loops"
-"""The part of a graph's fingerprint that tells that self-loops are kept."""
 
 _LARGE = 64 << 20  # bytes of both columns in a row group, compressed and uncompressed
 
@@ -179,20 +176,3 @@ def _cut(batches: list[Batch]) -> list[Batch]:
         for batch in batches
         for first in range(0, len(batch[0]), CHUNK_ROWS)
     ]
-
-
-def graph_fingerprint(
-    edges: EdgeList, directed: bool, duplicates: Duplicates, keeps_loops: bool = False
-) -> str:
-    """Return a graph's fingerprint, which is equal for every store and every result of the graph.
-    It depends on the input, on ``directed``, on whether self-loops are kept and, if there are
-    weights, on the treatment of duplicates.
-    """
-    kind = "directed" if directed else "undirected"
-    loops = [_LOOPS_KEPT] if keeps_loops else []
-    return "-".join([edges.fingerprint, kind, *loops, *([duplicates] if edges.weight else [])])
-
-
-def tells_of_loops(fingerprint: str) -> bool:
-    """Return whether a fingerprint is of a graph that keeps self-loops."""
-    return _LOOPS_KEPT in fingerprint.split("-")

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from ...partition.errors import InputError
+from ...partition.errors import InputError, check_choice
 from ...partition.input.weights import LoopsChoice
 from .edge_lines import EdgeLines, LineColumns, first_look, with_types
 from .text import TextFile
@@ -49,9 +49,7 @@ class Choices:
                 raise InputError(
                     f"{given!r} is not a type: choose one of {', '.join(get_args(kind))}"
                 )
-        if self.loops not in get_args(LoopsChoice):
-            names = ", ".join(get_args(LoopsChoice))
-            raise InputError(f"loops is one of {names}, not {self.loops!r}")
+        check_choice("loops", self.loops, get_args(LoopsChoice))
 
 
 def open_delimited(file: TextFile, layout: LineColumns, choices: Choices) -> EdgeLines:

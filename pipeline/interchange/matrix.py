@@ -8,7 +8,6 @@ undirected graph gives a symmetric matrix.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -91,7 +90,7 @@ def _sorted_entries(
     bits = np.empty(len(keys) if weighted else 0, np.uint32)
     at = 0
     batches = store.weighted_batches(team) if weighted else store.edge_batches(team)
-    for sources, targets, *weights in chain(batches, _loops(store, team, weighted)):
+    for sources, targets, *weights in chain(batches, store.loop_batches(team)):
         part = slice(at, at + len(sources))
         keys[part] = (row[sources].astype(np.uint64) << np.uint64(32)) | row[targets]
         for values in weights:
@@ -104,14 +103,6 @@ def _sorted_entries(
     scratch = np.empty_like(keys), np.empty_like(bits)
     keys, bits = sort.radix_sort_with(keys, bits, *scratch, width, width)
     return keys, bits.view(store.weight_type)
-
-
-def _loops(store: Store, team: Team, weighted: bool) -> Iterator[tuple[NDArray, ...]]:
-    """Yield the self-loops that the store keeps, as a batch of edges."""
-    kept = store.loops(team)
-    if kept is not None:
-        ends = kept.vertices, kept.vertices
-        yield (*ends, kept.weights) if weighted else ends
 
 
 def _ids(vertex: pa.ChunkedArray) -> NDArray:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from delegraph.kernels import reference
@@ -19,6 +23,16 @@ def random_edges(seed: int, vertices: int, edges: int) -> tuple[np.ndarray, np.n
     rng = np.random.default_rng(seed)
     src, dst = (rng.random((2, edges)) ** 2 * vertices).astype(np.int64)
     return src, dst
+
+
+def write_in_parts(folder: Path, src: np.ndarray, dst: np.ndarray, w: np.ndarray) -> None:
+    """Write edges as four files in a folder, each with row groups of another length."""
+    folder.mkdir()
+    size = len(src) // 4
+    for part in range(4):
+        share = slice(part * size, (part + 1) * size)
+        table = pa.table({"src": src[share], "dst": dst[share], "w": w[share]})
+        pq.write_table(table, folder / f"{part}.parquet", row_group_size=1000 * (part + 1))
 
 
 def grid(side: int) -> tuple[np.ndarray, np.ndarray]:

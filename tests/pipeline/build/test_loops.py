@@ -26,6 +26,7 @@ from delegraph.pipeline.api import build
 from delegraph.pipeline.engines.operations.program import CountsLoopsOnCpus
 from delegraph.pipeline.questions import FORMS
 from delegraph.pipeline.run.resources import Resources
+from support.graphs import write_in_parts
 from support.marks import slow
 from support.stores import edit_manifest, sealed
 
@@ -123,11 +124,7 @@ def test_without_weights(edge_list, tmp_path):
 def test_bytes_do_not_depend_on_how_it_is_built(tmp_path, monkeypatch, duplicates):
     src, dst, weight = looped(3, "float32", rows=20_000)
     folder = tmp_path / "edges"
-    folder.mkdir()
-    for part in range(4):
-        share = slice(part * 5000, (part + 1) * 5000)
-        table = pa.table({"src": src[share], "dst": dst[share], "w": weight[share]})
-        pq.write_table(table, folder / f"{part}.parquet", row_group_size=1000 * (part + 1))
+    write_in_parts(folder, src, dst, weight)
     stores = []
     reading: dict[str, Any] = {}
     if duplicates is not None:

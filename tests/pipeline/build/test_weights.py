@@ -20,6 +20,7 @@ from delegraph.partition.input.arrow import as_numpy
 from delegraph.partition.store import shards
 from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.api import build
+from support.graphs import write_in_parts
 from support.marks import slow
 
 TEAM = Team(1)
@@ -128,11 +129,7 @@ def test_weights_go_with_ids_of_any_kind(tmp_path, names):
 def test_bytes_do_not_depend_on_how_it_is_built(tmp_path, monkeypatch, duplicates):
     src, dst, weight = random_weighted(3, "float32", rows=20_000)
     folder = tmp_path / "edges"
-    folder.mkdir()
-    for part in range(4):
-        share = slice(part * 5000, (part + 1) * 5000)
-        table = pa.table({"src": src[share], "dst": dst[share], "w": weight[share]})
-        pq.write_table(table, folder / f"{part}.parquet", row_group_size=1000 * (part + 1))
+    write_in_parts(folder, src, dst, weight)
     stores = []
     ways: list[dict[str, Any]] = [
         {"threads": 1},
