@@ -283,7 +283,7 @@ def sorted_keys(
         if bits is None:
             sort(cupy, keys)
             return SortedKeys(keys)
-        return _sort_with(cupy, keys, bits)
+        return sort_with(cupy, keys, bits)
 
 
 def sort(cupy: Any, keys: Any) -> None:
@@ -297,7 +297,7 @@ def sort(cupy: Any, keys: Any) -> None:
     keys.sort()
 
 
-def _sort_with(cupy: Any, keys: Any, weights: Any) -> SortedKeys:
+def sort_with(cupy: Any, keys: Any, weights: Any) -> SortedKeys:
     """Sort keys together with their weights. Raises OutOfMemoryError as ``sort`` does."""
     if len(keys) == 0:
         return SortedKeys(keys, weights)

@@ -21,6 +21,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.gpu_pieces import communities as gpu_pieces
+from ...kernels.gpu_pieces import labelling as gpu_labelling
+from ...kernels.gpu_pieces.communities import contracting_bytes, rounds_bytes
+from ...kernels.gpu_pieces.labelling import DeviceLabelling
+from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces.operators import (
     AmountsWithin,
     BestGain,
@@ -37,12 +42,19 @@ from ...partition.errors import InputError
 from ...partition.input.id_types import shown_id
 from ...partition.store.manifest import GraphInfo
 from ...partition.store.vertex_table import KeptLoops
+from ..engines.one_device.operations import DeviceOperations, OperationsProgram
 from ..engines.operations.contract import CONTRACTING, contraction_bytes
 from ..engines.operations.operations import Calls, Operations
-from ..engines.operations.program import ProgramResult, Tell
+from ..engines.operations.program import EdgeOperations, ProgramResult, Tell
 from ..engines.operations.spill import Spill
 from ..engines.operations.tally import tally_bytes, tallying_bytes
-from ..engines.operations.vectors import Counts, Vector, links_bytes, vectors_bytes
+from ..engines.operations.vectors import (
+    Counts,
+    Vector,
+    VectorType,
+    links_bytes,
+    vectors_bytes,
+)
 from ..questions.communities import (
     ITERATIONS,
     LARGEST,
@@ -60,8 +72,10 @@ from ..results.names import Names, ids_at
 from ..results.result import Option
 from ..run import ending
 from .contractions import ROOM, Contractions
-from .hierarchy import ARRAYS, Hierarchy, columns_of, hierarchy_bytes, least_of_each
-from .levels import GroundLoops, Level, named_by_least, windows
+from .device_level import DeviceLevel
+from .hierarchy import ARRAYS, Hierarchy, columns_of, hierarchy_bytes
+from .labelling import HOST, Labelling
+from .levels import GroundLoops, Level
 from .memory_level import TABLES_BYTES, MemoryLevel
 from .run import Answer
 from .spread_level import BITS, LABELS, NUMBERS, SUMS, TURNS, SpreadLevel
@@ -98,8 +112,14 @@ the vertex above.
 """
 
 
+_DEVICE_BYTES = 6 * 4 + 3 + 5 * 8 + 3 * 8
+"""Bytes of a vertex on a device, with temporary ones, beside rounds and contractions: numbers and
+labels, and saved ones; marks; masses, totals, what is inside.
+"""
+
+
 @dataclass(frozen=True)
-class CommunitiesProgram:
+class CommunitiesProgram(OperationsProgram):
     """The program. refines: whether communities are divided into parts before the graph is
     contracted, as Leiden does. iterations: how often all is done; None until nothing changes.
     edges: the number of edges. greatest: the greatest weight; None if edges are alike. floats:
@@ -116,10 +136,9 @@ class CommunitiesProgram:
     greatest: float | None
     floats: bool
     hierarchy: bool
-    scans_once = False
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return ("community", *ARRAYS) if self.hierarchy else ("community",)
 
     @property
@@ -127,13 +146,26 @@ class CommunitiesProgram:
         return self.greatest is not None
 
     @property
-    def calls(self) -> Calls:
+    def calls(self) -> Calls:  # pyright: ignore[reportIncompatibleVariableOverride]
         return calls_of(ScaledWeights if self.weighted else UnitAmounts)
+
+    def vector_types(self) -> tuple[VectorType, ...]:
+        return (NUMBERS,)
+
+    def device_bytes(self, vertices: int, entries: int) -> int:
+        held = super().device_bytes(vertices, entries) + _DEVICE_BYTES * vertices
+        of_level = rounds_bytes(vertices, entries) + contracting_bytes(vertices, entries)
+        return held + 2 * of_level  # of a level, and of the level above it
+
+    def compile_on(self, graph: ProgramGraph) -> None:
+        gpu_labelling.warm_up(graph.device)
+        gpu_pieces.warm_up(graph)
 
     def held_bytes(self, counts: Counts) -> int:
         return communities_bytes(counts) + (hierarchy_bytes(counts) if self.hierarchy else 0)
 
-    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
+    def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
+        assert isinstance(operations, Operations | DeviceOperations)
         with Spill(operations.scratch, partial(operations.note, 0)) as spill:
             search = _Search(self, operations, tell, spill)
             search.run()
@@ -143,7 +175,7 @@ class CommunitiesProgram:
         operations.put(community, search.order, labels)
         values: dict[str, Vector | NDArray] = {"community": community}
         if self.hierarchy:
-            values |= search.hierarchy.arrays(search.order)
+            values |= search.hierarchy.arrays(search.labelling.fetch(search.order))
         record = {
             "levels": search.levels,
             "stable": search.is_stable,
@@ -173,10 +205,11 @@ class _Place(NamedTuple):
 
 
 class _Search:
-    """The search for communities. order: the global id of each number. partition: uint32, by
-    number: the community of each vertex, which has the least of its numbers. levels: a record for
-    each level so far, on rank 0. is_stable: whether the last iteration has changed nothing.
-    hierarchy: of the last iteration, on rank 0.
+    """The search for communities. labelling: the functions of labels where the arrays are, in host
+    memory or on a device. order: the global id of each number. partition: uint32, by number: the
+    community of each vertex, which has the least of its numbers. levels: a record for each level so
+    far, on rank 0. is_stable: whether the last iteration has changed nothing. hierarchy: of the
+    last iteration, on rank 0, in host memory.
 
     What is saved does not name the graph of a level. above: uint32, by number, the vertex of the
     level that each vertex is in; so the graph is made again by one contraction. label, refined,
@@ -184,22 +217,25 @@ class _Search:
     """
 
     def __init__(
-        self, program: CommunitiesProgram, operations: Operations, tell: Tell, spill: Spill
+        self,
+        program: CommunitiesProgram,
+        operations: Operations | DeviceOperations,
+        tell: Tell,
+        spill: Spill,
     ) -> None:
         self._program, self._operations, self._tell = program, operations, tell
-        n = operations.graph.vertices
-        spare = (_VERTEX_BYTES - _LEFT_BYTES) * n
-        meanwhile = (_VERTEX_BYTES - _CONTRACTED_BYTES) * n + tallying_bytes(n)
-        meanwhile -= contraction_bytes()
+        self._spill = spill
+        self.labelling: Labelling = HOST
+        if isinstance(operations, DeviceOperations):
+            self.labelling = DeviceLabelling(operations.graph.device)
         self._may_end = False
-        self._contractions = Contractions(operations, spill, spare, meanwhile, self._end_if_asked)
         self.order = operations.id_order()
         self._done, self._at, self.is_stable = 0, _Place(), False
         self.levels: list[LevelRecord] = []
         self.hierarchy = Hierarchy()
         self._last: tuple[Level, NDArray[np.uint32] | None] | None = None
         self._saved: dict[str, NDArray] = {}
-        self.partition = np.arange(operations.graph.vertices, dtype=np.uint32)
+        self.partition = self.labelling.identity(len(self.order))
         self._load()
         self._ground = self._make_ground()
 
@@ -220,10 +256,11 @@ class _Search:
         if saved is None:
             return
         at, self.levels, self.is_stable, hierarchy = saved.facts
-        self._done, self._at, self._saved = saved.done, _Place(*at), arrays
+        self._done, self._at = saved.done, _Place(*at)
         self.hierarchy = Hierarchy.of(arrays.pop("hierarchy"), n, hierarchy)
+        self._saved = arrays = {name: self.labelling.put(arrays[name]) for name in arrays}
         if self._at.level:
-            self.partition = named_by_least(arrays["label"][arrays["above"]])
+            self.partition = self.labelling.named_by_least(arrays["label"][arrays["above"]])
         else:
             self.partition = arrays.pop("label")
             del arrays["above"]
@@ -245,7 +282,7 @@ class _Search:
         level: Level | None = self._ground
         if self._at.level:
             above = self._saved.pop("above")
-            self._may_end = self._operations.communicator.size == 1
+            self._may_end = self._operations.is_single
             level = self._contract(self._ground, above, self._at.vertices)
             if level is not None:
                 level.begin(self._saved.pop("label"))
@@ -264,7 +301,7 @@ class _Search:
                 label = self._join(level, above)
             else:
                 within, label = level.amount_within(), level.label
-            number, labels = _numbered(label)
+            number, labels = self.labelling.numbered(label)
             is_last = labels == level.count or self._at.level + 1 == self._program.max_levels
             if is_last and self._program.refines:
                 level.label = level.split()
@@ -280,16 +317,17 @@ class _Search:
             if contracted is None:
                 break
             if self._program.hierarchy:
-                self.hierarchy.add(number, labels, self._quality_of_all(contracted))
-            contracted.begin(_communities_above(level.label, number, labels))
+                above_each = self.labelling.fetch(number)
+                self.hierarchy.add(above_each, labels, self._quality_of_all(contracted))
+            contracted.begin(self._communities_above(level.label, number, labels))
             above = number if above is None else number[above]
             level = contracted
             self._at = _Place(iteration, self._at.level + 1, labels)
         moves = sum(told["moves"] for told in self.levels if told["iteration"] == iteration + 1)
         partition, (moves,) = self._operations.end_alone([partition, np.array([moves])])
-        partition = named_by_least(partition)
-        self.is_stable = not moves and np.array_equal(partition, self.partition)
-        self.hierarchy.end(len(np.unique(partition)))
+        partition = self.labelling.named_by_least(partition)
+        self.is_stable = not moves and bool((partition == self.partition).all())
+        self.hierarchy.end(self.labelling.numbered(partition)[1])
         return partition
 
     def ties(self) -> list[tuple[int, int, float]]:
@@ -302,14 +340,17 @@ class _Search:
         level, above = self._last
         # All ranks know the partition; only the first has divided communities into parts.
         label = self.partition if level is self._ground else level.label
-        number, labels = _numbered(label)
+        labelling = self.labelling
+        number, labels = labelling.numbered(label)
         community = number if above is None else number[above]
-        names = least_of_each(community, np.arange(len(community), dtype=np.uint32), labels)
-        largest = np.lexsort([names, -np.bincount(community)])[:LARGEST]
+        vertices = labelling.identity(len(community))
+        names = labelling.fetch(labelling.least_of_each(community, vertices, labels))
+        sizes = labelling.fetch(labelling.sums(community, None, labels)).astype(np.int64)
+        largest = np.lexsort([names, -sizes])[:LARGEST]
         place = np.full(labels, len(largest), np.uint32)  # of all others together
         place[largest] = np.arange(len(largest))
-        joined = level.between(place[number], len(largest) + 1)
-        ends = self.order[names[largest]].tolist()
+        joined = level.between(labelling.put(place)[number], len(largest) + 1)
+        ends = self.order[labelling.put(names[largest])].tolist()
         return [
             (ends[one], ends[other], amount / self._scale)
             for one, other, amount in zip(*(column.tolist() for column in joined), strict=True)
@@ -320,8 +361,8 @@ class _Search:
         """Return, on rank 0, how many communities the edges inside them do not connect."""
         self._ground.label = self.partition
         part = self._ground.split()
-        firsts = self.partition[part == np.arange(len(part), dtype=np.uint32)]
-        return int(np.count_nonzero(np.bincount(firsts) > 1))
+        firsts = self.partition[part == self.labelling.identity(len(part))]
+        return int((self.labelling.sums(firsts, None, len(part)) > 1).sum())
 
     def _contract(self, level: Level, label: NDArray[np.uint32], labels: int) -> Level | None:
         """Return the graph between labels; None on ranks other than the first. The masses of the
@@ -329,8 +370,8 @@ class _Search:
         """
         contracted = level.contract(label, labels)
         if contracted is not None:
-            contracted.factor, contracted.mass = level.factor, np.zeros(labels, np.uint64)
-            np.add.at(contracted.mass, label, level.mass)
+            contracted.factor = level.factor
+            contracted.mass = self.labelling.sums(label, level.mass, labels)
         level.mass = level.mass[:0].copy()
         return contracted
 
@@ -367,10 +408,8 @@ class _Search:
         return stamp_of(self._program.seed, self._at.iteration, self._at.level, phase, round)
 
     def _end_round(self, told: str) -> None:
-        self._operations.communicator.check()
+        self._operations.end_round(is_alone=self._at.level > 0)
         self._done += 1
-        if self._at.level == 0:
-            self._operations.total(0)  # rank 0 tells the others whether to save
         place = f"iteration {self._at.iteration + 1}, level {self._at.level}"
         self._tell(self._done, 0, f"{place}, {told}")
 
@@ -403,7 +442,7 @@ class _Search:
         """Save a level on disk before it is contracted, which takes long: meanwhile the run can end
         at any time. (Several ranks contract level 0 together, and do not end then.)
         """
-        self._may_end = level.on_disk and self._operations.communicator.size == 1
+        self._may_end = level.on_disk and self._operations.is_single
         if self._may_end and self._at.phase != "contract":
             self._at = self._at._replace(phase="contract")
             self._done += 1  # so that this save is another one than the last
@@ -418,17 +457,15 @@ class _Search:
         """Note what has been done on a level. within: what the edges inside communities amount to,
         in both directions.
         """
-        is_community = np.zeros(level.count, np.bool_)
-        is_community[level.label] = True
-        totals = np.zeros(level.count, np.uint64)
-        np.add.at(totals, level.label, level.mass)
+        label = level.label
+        totals = self.labelling.sums(label, level.mass, level.count)
         self.levels.append(
             LevelRecord(
                 iteration=self._at.iteration + 1,
                 level=self._at.level,
                 vertices=level.count,
                 on_disk=level.on_disk,
-                communities=int(np.count_nonzero(is_community)),
+                communities=self.labelling.numbered(label)[1],
                 quality=self._quality(within, totals),
                 rounds=self._at.rounds,
                 moves=self._at.moves,
@@ -441,7 +478,8 @@ class _Search:
         directions. totals: their masses. None if no edge has a weight.
         """
         program = self._program
-        parts = (totals[at].astype(np.float64) for at in windows(len(totals)))
+        windows = self.labelling.windows(len(totals))
+        parts = (totals[at].astype(np.float64) for at in windows)
         if program.objective == "cpm":
             pairs = sum(float((part * (part - 1)).sum()) for part in parts) / 2
             return inside / self._scale / 2 - program.resolution * pairs
@@ -458,18 +496,18 @@ class _Search:
         """Make level 0, with the scale of weights: such that all edges amount to 2^61 to 2^62, and
         integers are as they are if they can be.
         """
-        program, loops = self._program, self._operations.graph.loops(self._operations.team)
+        program, loops = self._program, self._operations.kept_loops()
         level, self._scale = self._level_of_graph(), 1.0
         if program.greatest is not None:
             of_loops = 0.0 if loops is None else 2 * float(loops.weights.sum(dtype=np.float64))
             most = program.greatest * 2 * program.edges + of_loops
             self._scale = _scale(most, program.floats)
-            level.amounts = ScaledWeights(self._scale, program.floats)
+            level.set_amounts(ScaledWeights(self._scale, program.floats))
             if self._scale != 1:
                 edges = int(level.strengths().sum(dtype=np.uint64)) + program.edges
                 most = edges / self._scale + of_loops
                 self._scale = _scale(most, program.floats)
-                level.amounts = ScaledWeights(self._scale, program.floats)
+                level.set_amounts(ScaledWeights(self._scale, program.floats))
         level.set_loops(loops and self._amounts_of(loops))
         if program.objective == "cpm":
             self._total = 0
@@ -486,20 +524,38 @@ class _Search:
         if self._program.greatest is not None:
             weights = loops.weights.astype(np.float64)
             amounts *= np.rint(weights * self._scale).astype(np.uint64)
-        return GroundLoops(loops.numbers, amounts)
+        return GroundLoops(self.labelling.put(loops.numbers), self.labelling.put(amounts))
 
     def _masses(self, level: Level) -> NDArray[np.uint64]:
         """Return the masses of the vertices of level 0."""
         if self._program.objective == "cpm":
-            return np.ones(level.count, np.uint64)
+            return self.labelling.put(np.ones(level.count, np.uint64))
         return level.masses()
 
     def _level_of_graph(self) -> Level:
-        operations, rows = self._operations, self._operations.whole
+        operations = self._operations
+        if isinstance(operations, DeviceOperations):
+            return DeviceLevel.ground(operations.graph, UnitAmounts(), self.order, operations.note)
+        contractions, rows = self._contractions_of(operations), operations.whole
         if rows is None:
-            return SpreadLevel(self._contractions, operations, UnitAmounts(), self.order)
+            return SpreadLevel(contractions, operations, UnitAmounts(), self.order)
         inside = np.empty(0, np.uint64)
-        return MemoryLevel(self._contractions, rows.piece, UnitAmounts(), inside, self.order)
+        return MemoryLevel(contractions, rows.piece, UnitAmounts(), inside, self.order)
+
+    def _contractions_of(self, operations: Operations) -> Contractions:
+        n = len(self.order)
+        spare = (_VERTEX_BYTES - _LEFT_BYTES) * n
+        meanwhile = (_VERTEX_BYTES - _CONTRACTED_BYTES) * n + tallying_bytes(n)
+        meanwhile -= contraction_bytes()
+        return Contractions(operations, self._spill, spare, meanwhile, self._end_if_asked)
+
+    def _communities_above(
+        self, label: NDArray[np.uint32], number: NDArray[np.uint32], labels: int
+    ) -> NDArray[np.uint32]:
+        """Return the communities of the vertices of a contracted graph, each by its least vertex.
+        label: the community of each vertex below. number: the vertex above that it is in.
+        """
+        return self.labelling.named_by_least(self.labelling.least_of_each(number, label, labels))
 
     @property
     def weight_unit(self) -> float | None:
@@ -523,19 +579,6 @@ def _scale(most: float, floats: bool) -> float:
     return 2.0 ** (bits if floats else min(0, bits))
 
 
-def _numbered(label: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
-    """Return labels as numbers from 0 on, by rising label, and how many there are.
-
-    >>> _numbered(np.array([4, 1, 4, 1, 1], np.uint32))
-    (array([1, 0, 1, 0, 0], dtype=uint32), 2)
-    """
-    number = np.zeros(int(label.max(initial=0)) + 1, np.uint32)
-    number[label] = 1
-    labels = int(number.sum())
-    number = np.cumsum(number, dtype=np.uint32) - np.uint32(1)
-    return number[label], labels
-
-
 def _named(ties: list[tuple[int, int, float]], names: Names) -> list[TieRecord]:
     """Return ties between communities. names: of the vertices that name these."""
     ids = [shown_id(value) for value in ids_at(names, [end for tie in ties for end in tie[:2]])]
@@ -543,17 +586,6 @@ def _named(ties: list[tuple[int, int, float]], names: Names) -> list[TieRecord]:
         TieRecord(communities=ids[2 * i : 2 * i + 2], weight=weight)
         for i, (_, _, weight) in enumerate(ties)
     ]
-
-
-def _communities_above(
-    label: NDArray[np.uint32], number: NDArray[np.uint32], labels: int
-) -> NDArray[np.uint32]:
-    """Return the communities of the vertices of a contracted graph, each by its least vertex.
-    label: the community of each vertex below. number: the vertex above that it is in.
-    """
-    community = np.empty(labels, np.uint32)
-    community[number] = label
-    return named_by_least(community)
 
 
 def calls_of(amounts: type) -> Calls:

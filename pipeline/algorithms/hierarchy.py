@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.base.graph import UNREACHED
 from ..engines.operations.vectors import Counts
 from ..questions.communities import LEVELS
 from ..results.columns import Column
+from .labelling import HOST
 
 ARRAYS = ("level_groups", "group_above", "group_vertex")
 """The names of the arrays that a program gives: the number of groups on each level, then what
@@ -97,7 +97,7 @@ class Hierarchy:
         """
         least, vertices = np.arange(len(order), dtype=np.uint32), []
         for above, groups in zip(self.group_above, self._groups, strict=True):
-            least = least_of_each(above, least, groups)
+            least = HOST.least_of_each(above, least, groups)
             vertices.append(order[least])
         group_above = list(self.group_above)
         if group_above:
@@ -105,17 +105,6 @@ class Hierarchy:
             group_above[0][order] = self.group_above[0]
         found = np.array(self._groups, np.int64), _joined(group_above), _joined(vertices)
         return dict(zip(ARRAYS, found, strict=True))
-
-
-def least_of_each(
-    group: NDArray[np.uint32], values: NDArray[np.uint32], groups: int
-) -> NDArray[np.uint32]:
-    """Return the least value in each group; UNREACHED for a group without any. group: that of each
-    value. groups: how many there are.
-    """
-    least = np.full(groups, UNREACHED, np.uint32)
-    np.minimum.at(least, group, values)
-    return least
 
 
 def _joined(arrays: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:

@@ -3,33 +3,19 @@ between communities that each is contracted to.
 
 Arrays of a level are by number. At level 0 numbers follow the user's ids, and all ranks hold the
 arrays; the first rank alone has the levels above, in memory (memory_level.py), or on disk where
-they do not fit (spread_level.py). So whatever is decided is the same on every engine
-(kernels/programs/communities.py).
+they do not fit (spread_level.py). On a GPU all arrays are on the device (device_level.py). So
+whatever is decided is the same on every engine (kernels/programs/communities.py).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...kernels.base.graph import UNREACHED
-from ...kernels.pieces.operators import Amounts, BestGain
-from ...kernels.programs.communities import CLASSES, do_moves
-from ..engines.operations.contract import Contracted, PairSums
-from ..engines.operations.operations import WINDOW, Operations
-from .hierarchy import least_of_each
-
-_NO_BOUNDS = np.empty(0, np.uint32)
-
-Moves = tuple[NDArray[np.uint32], NDArray[np.uint32]]
-"""The numbers of vertices, and the communities that they move to."""
-
-Visit = Callable[[Any, NDArray[np.uint64]], None]
-"""A function of the numbers of some vertices, and of a value of each. Threads call it at once."""
+from ...kernels.pieces.operators import Amounts
+from ..engines.operations.contract import Contracted
 
 
 class GroundLoops(NamedTuple):
@@ -37,25 +23,8 @@ class GroundLoops(NamedTuple):
     in both directions.
     """
 
-    numbers: NDArray[np.uint32]
-    amounts: NDArray[np.uint64]
-
-
-class Contracting(Protocol):
-    """The contractions that levels call (contractions.py, which describes the methods). ground: the
-    operations of level 0.
-    """
-
-    @property
-    def ground(self) -> Operations: ...
-
-    def fits(self, labels: int, edges: int, left: int) -> bool: ...
-
-    def pair_sums(self, labels: int, left: int) -> PairSums: ...
-
-    def level_of(
-        self, found: PairSums, labels: int, inside: NDArray[np.uint64], left: int
-    ) -> Level: ...
+    numbers: Any
+    amounts: Any
 
 
 class Level(ABC):
@@ -66,225 +35,97 @@ class Level(ABC):
     refined: the same, of parts of communities. on_disk: whether the edges are read from disk.
     """
 
-    mass: NDArray[np.uint64]
+    mass: Any
     factor: float
-    on_disk: bool
+    label: Any
+    refined: Any
+    on_disk = False
 
     def __init__(self, amounts: Amounts, count: int) -> None:
         self.amounts, self.count = amounts, count
         self._loops: GroundLoops | None = None
-        self.label = self.refined = np.arange(count, dtype=np.uint32)
-        self._alone = np.empty(0, np.bool_)
-        self._totals = np.empty(0, np.uint64)
+
+    def set_amounts(self, amounts: Amounts) -> None:
+        """Set what edges amount to."""
+        self.amounts = amounts
 
     def set_loops(self, loops: GroundLoops | None) -> None:
         """Set the self-loops of level 0, if the graph keeps any."""
         self._loops = loops
-
-    def begin(self, label: NDArray[np.uint32]) -> None:
-        """Put the vertices into communities, and mark all of them."""
-        self.label = self.refined = label.copy()
-        self._make_room()
-        self._totals = np.zeros(self.count, np.uint64)
-        np.add.at(self._totals, label, self.mass)
-        self._set_labels(self.label)
-        self._mark_all()
-
-    def alone(self) -> NDArray[np.uint8]:
-        """Return, as 1 or 0, which vertices may still join parts."""
-        return self._alone.view(np.uint8)
-
-    def take_up_joining(self, refined: NDArray[np.uint32], alone: NDArray[np.uint8]) -> None:
-        """Go on with parts, and with the vertices that may still join some."""
-        self.refined, self._alone = refined.copy(), alone.astype(np.bool_)
-        self._totals = np.zeros(self.count, np.uint64)
-        np.add.at(self._totals, refined, self.mass)
-        self._set_labels(self.refined)
-
-    def move(self, stamp: np.uint64) -> int:
-        """Do a round of moves by the vertices that are marked. Returns the number of moves."""
-        moved = 0
-        self._list(stamp, None)
-        for i in range(CLASSES):
-            rule = self._rule(self.label, _NO_BOUNDS, _NO_BOUNDS)
-            vertices, labels = self._picks(i, rule)
-            self._apply(self.label, vertices, labels)
-            self._mark_neighbours(vertices, i)
-            moved += len(vertices)
-        self._end_marking()
-        return moved
-
-    def amount_within(self) -> int:
-        """Return what the edges inside communities amount to, in both directions. No vertex is
-        marked afterwards.
-        """
-        return self._visit_within(lambda numbers, within: None) + self.amount_inside
-
-    def begin_joining(self) -> int:
-        """Begin to divide the communities into parts; at first each vertex is one. Only vertices
-        that are tied to their communities may join others: their edges into the community amount to
-        what the masses make one expect, at least. Returns ``amount_within``.
-        """
-        self._alone = np.zeros(self.count, np.bool_)
-
-        def decide(numbers: Any, within: NDArray[np.uint64]) -> None:
-            mass = self.mass[numbers]
-            others = (self._totals[self.label[numbers]] - mass).astype(np.float64)
-            expected = mass.astype(np.float64) * self.factor * others
-            self._alone[numbers] = (within > 0) & (within.astype(np.float64) >= expected)
-
-        amount = self._visit_within(decide) + self.amount_inside
-        self.refined = np.arange(self.count, dtype=np.uint32)
-        self._totals[:] = self.mass
-        self._set_labels(self.refined)
-        return amount
-
-    def join(self, stamp: np.uint64) -> int:
-        """Do a round in which vertices that are parts by themselves join others. Returns how many
-        do. Vertices that join at once do not join each other, and none leaves a part that it has
-        joined or that others have: so parts are connected.
-        """
-        joined, groups = 0, self.label.copy()
-        self._list(stamp, self._alone)
-        for i in range(CLASSES):
-            joining = self._listed_class(i)
-            joining = joining[self._alone[joining]]
-            if not len(joining):
-                continue
-            groups[joining] = UNREACHED
-            rule = self._rule(self.refined, self.label, groups)
-            vertices, labels = self._picks(i, rule)
-            still_alone = self._alone[vertices]
-            vertices, labels = vertices[still_alone], labels[still_alone]
-            groups[joining] = self.label[joining]
-            self._apply(self.refined, vertices, labels)
-            self._alone[vertices] = self._alone[labels] = False
-            joined += len(vertices)
-        return joined
-
-    def _rule(
-        self, mine: NDArray[np.uint32], parts: NDArray[np.uint32], groups: NDArray[np.uint32]
-    ) -> BestGain:
-        none = np.empty(0, np.uint32)
-        return BestGain(self.factor, none, mine, self.mass, self._totals, parts, groups)
-
-    def _apply(self, label: NDArray[np.uint32], vertices: NDArray, labels: NDArray) -> None:
-        do_moves(vertices, labels, label, self.mass, self._totals)
-        self._put_labels(vertices, labels)
-
-    def _forget_communities(self) -> None:
-        """Free what ``begin`` makes anew, but for the labels."""
-        self.refined, self._totals = self.label, self._totals[:0]
-        self._alone = self._alone[:0]
 
     @property
     def amount_inside(self) -> int:
         """Return what the edges inside vertices amount to, in both directions."""
         return 0 if self._loops is None else int(self._loops.amounts.sum(dtype=np.uint64))
 
-    def masses(self) -> NDArray[np.uint64]:
+    def masses(self) -> Any:
         """Return what the edges of each vertex amount to, with those inside it, at level 0."""
         masses = self.strengths()
         if self._loops is not None:
             masses[self._loops.numbers] += self._loops.amounts
         return masses
 
-    def _add_inside(self, into: NDArray[np.uint64], label: NDArray[np.uint32]) -> None:
-        """Add what the edges inside vertices amount to, by label."""
-        if self._loops is not None:
-            np.add.at(into, label[self._loops.numbers], self._loops.amounts)
+    @abstractmethod
+    def begin(self, label: Any) -> None:
+        """Put the vertices into communities, and mark all of them."""
 
     @abstractmethod
-    def contract(self, label: NDArray[np.uint32], labels: int) -> Level | None:
+    def move(self, stamp: np.uint64) -> int:
+        """Do a round of moves by the vertices that are marked. Returns the number of moves."""
+
+    @abstractmethod
+    def amount_within(self) -> int:
+        """Return what the edges inside communities amount to, in both directions. No vertex is
+        marked afterwards.
+        """
+
+    @abstractmethod
+    def begin_joining(self) -> int:
+        """Begin to divide the communities into parts; at first each vertex is one. Only vertices
+        that are tied to their communities may join others: their edges into the community amount to
+        what the masses make one expect, at least. Returns ``amount_within``.
+        """
+
+    @abstractmethod
+    def join(self, stamp: np.uint64) -> int:
+        """Do a round in which vertices that are parts by themselves join others. Returns how many
+        do. Vertices that join at once do not join each other, and none leaves a part that it has
+        joined or that others have: so parts are connected.
+        """
+
+    @abstractmethod
+    def contract(self, label: Any, labels: int) -> Level | None:
         """Return the graph between labels, which are the numbers below ``labels``; None on ranks
         other than the first. Of this level, the labels and masses are left; ``begin`` renews level
         0.
         """
 
     @abstractmethod
-    def between(self, label: NDArray[np.uint32], labels: int) -> Contracted:
+    def between(self, label: Any, labels: int) -> Contracted:
         """Return the edges between labels, which are few, on rank 0, and none on other ranks. The
         labels of this level change.
         """
 
     @abstractmethod
-    def split(self) -> NDArray[np.uint32]:
+    def split(self) -> Any:
         """Return, on rank 0, the communities, each divided into its connected parts."""
 
     @abstractmethod
-    def strengths(self) -> NDArray[np.uint64]:
+    def strengths(self) -> Any:
         """Return what the edges of each vertex to others amount to."""
 
     @abstractmethod
-    def marks(self) -> NDArray[np.uint8]:
+    def marks(self) -> Any:
         """Return, as 1 or 0, which vertices are marked."""
 
     @abstractmethod
-    def set_marks(self, marks: NDArray[np.uint8]) -> None:
+    def set_marks(self, marks: Any) -> None:
         """Mark these vertices, and no others."""
 
     @abstractmethod
-    def left_bytes(self) -> int:
-        """Return the bytes that the level still holds when it has been contracted; 0 for level 0,
-        which is planned for.
-        """
+    def alone(self) -> Any:
+        """Return, as 1 or 0, which vertices may still join parts."""
 
     @abstractmethod
-    def _make_room(self) -> None:
-        """Allocate what moves need, if it was freed."""
-
-    @abstractmethod
-    def _visit_within(self, visit: Visit) -> int:
-        """Call a function with what the edges of each vertex to others of its community amount to.
-        Returns the sum. No vertex is marked afterwards.
-        """
-
-    @abstractmethod
-    def _set_labels(self, label: NDArray[np.uint32]) -> None:
-        """Take note of the labels of all vertices."""
-
-    @abstractmethod
-    def _put_labels(self, vertices: NDArray[np.uint32], labels: NDArray[np.uint32]) -> None:
-        """Take note of new labels of some vertices, which ``label`` or ``refined`` has already."""
-
-    @abstractmethod
-    def _mark_all(self) -> None:
-        """Mark all vertices that have edges."""
-
-    @abstractmethod
-    def _mark_neighbours(self, vertices: NDArray[np.uint32], i: int) -> None:
-        """Mark the neighbours of vertices of a class, now or in ``_end_marking``."""
-
-    @abstractmethod
-    def _end_marking(self) -> None:
-        """End a round, of which all classes have had their turn."""
-
-    @abstractmethod
-    def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:
-        """List the chosen vertices by their classes in a round; None for those that are marked."""
-
-    @abstractmethod
-    def _listed_class(self, i: int) -> NDArray[np.unsignedinteger | np.signedinteger]:
-        """Return the numbers of the chosen vertices of a class."""
-
-    @abstractmethod
-    def _picks(self, i: int, rule: BestGain) -> Moves:
-        """Return the moves that the listed vertices of a class pick, those of all ranks, and take
-        their marks away. rule: without ``numbers``.
-        """
-
-
-def windows(count: int) -> Iterator[slice]:
-    """Yield slices that together make ``count`` values, so that little memory is taken at once."""
-    for first in range(0, count, WINDOW):
-        yield slice(first, min(first + WINDOW, count))
-
-
-def named_by_least(label: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return labels of which each is the least place that it stands at.
-
-    >>> named_by_least(np.array([4, 1, 4, 1, 1], np.uint32))
-    array([0, 1, 0, 1, 1], dtype=uint32)
-    """
-    places = np.arange(len(label), dtype=np.uint32)
-    return least_of_each(label, places, int(label.max(initial=0)) + 1)[label]
+    def take_up_joining(self, refined: Any, alone: Any) -> None:
+        """Go on with parts, and with the vertices that may still join some."""

@@ -28,7 +28,9 @@ from ...kernels.programs.communities import (
 from ..engines.operations.contract import Contracted, PairSums, add_pairs
 from ..engines.operations.forests import join_in_rows
 from ..engines.ranks.edges import Rows
-from .levels import Contracting, Level, Moves, Visit, named_by_least, windows
+from .host_level import Contracting, HostLevel, Moves, Visit
+from .labelling import HOST
+from .levels import Level
 
 TABLES_BYTES = 64 << 20
 EDGE_BYTES = 4 + 8
@@ -45,7 +47,7 @@ _SERIAL_EDGES = 1 << 15
 """Number of edges of a graph that is not worth more than one thread."""
 
 
-class MemoryLevel(Level):
+class MemoryLevel(HostLevel):
     """A level in memory. piece: its rows, by place. inside: uint64, what the edges inside each
     vertex amount to, in both directions; empty at level 0, where these are loops. order: the place
     of each number at level 0; None at other levels, where they are the same.
@@ -99,7 +101,7 @@ class MemoryLevel(Level):
 
     def _visit_within(self, visit: Visit) -> int:
         sums = self._sums_within(self._labels)
-        for at in windows(self.count):
+        for at in HOST.windows(self.count):
             visit(self._numbers[at], sums[at])
         return int(sums.sum(dtype=np.uint64))
 
@@ -111,7 +113,7 @@ class MemoryLevel(Level):
         offsets, targets, *_ = self._piece
         trees = join_in_rows(offsets, targets, self._team, self._labels)
         self._note(len(targets))
-        return named_by_least(trees[self._order])
+        return HOST.named_by_least(trees[self._order])
 
     def contract(self, label: NDArray[np.uint32], labels: int) -> Level:
         self._free_room()

@@ -19,7 +19,9 @@ from ..engines.operations.spill import StoredSums
 from ..engines.operations.tally import Pickers, PlacedRule
 from ..engines.operations.vectors import Vector, VectorType
 from ..engines.ranks.edges import RowsOnDisk
-from .levels import Contracting, Level, Moves, Visit, named_by_least, windows
+from .host_level import Contracting, HostLevel, Moves, Visit
+from .labelling import HOST
+from .levels import Level
 
 NUMBERS = VectorType(np.uint32)
 LABELS = VectorType(np.uint32, ghosts=True)
@@ -32,7 +34,7 @@ _NOTHING = Vector(np.empty(0, np.uint8), np.empty(0, np.uint8))
 _LEFT_BYTES = 4 + 8 + 8  # of a vertex on disk: label, mass, offset
 
 
-class SpreadLevel(Level):
+class SpreadLevel(HostLevel):
     """Level 0, of any layout. order: the global id of each number."""
 
     def __init__(
@@ -106,14 +108,14 @@ class SpreadLevel(Level):
             self._operations.each(visit, reads=[self._numbers, sums])
             return int(sums.own.sum(dtype=np.uint64))
         numbers, told = self._operations.list_where(_all, self._numbers, sums)
-        for at in windows(self.count):
+        for at in HOST.windows(self.count):
             visit(numbers[at], told[at])
         return int(told.sum(dtype=np.uint64))
 
     def split(self) -> NDArray[np.uint32]:
         groups = np.empty(self.count, np.uint32)
         groups[self._order] = self.label
-        return named_by_least(self._operations.join(groups)[self._order])
+        return HOST.named_by_least(self._operations.join(groups)[self._order])
 
     def between(self, label: NDArray[np.uint32], labels: int) -> Contracted:
         self._set_labels(label)
@@ -204,7 +206,7 @@ class SpreadLevel(Level):
             self._operations.each(list_marked, self._turns, reads=[self._marks, self._numbers])
             return
         self._class_of = np.empty(self.count, np.uint8)
-        for at in windows(self.count):
+        for at in HOST.windows(self.count):
             find_classes(_numbers_at(at), stamp, self._class_of[at])
         self._class_of[~chosen] = CLASSES
         class_of = self._class_of
@@ -252,7 +254,7 @@ class DiskLevel(SpreadLevel):
         amounts: Amounts,
         inside: StoredSums,
     ) -> None:
-        Level.__init__(self, amounts, inside.count)
+        HostLevel.__init__(self, amounts, inside.count)
         self._contractions, self._operations = contractions, operations
         self._inside = inside
         self.on_disk = True
@@ -266,7 +268,7 @@ class DiskLevel(SpreadLevel):
         return _LEFT_BYTES * self.count
 
     def split(self) -> NDArray[np.uint32]:
-        return named_by_least(self._operations.join(self.label))
+        return HOST.named_by_least(self._operations.join(self.label))
 
     def _make_labels(self) -> Vector:
         assert self._labels is not None
@@ -282,12 +284,12 @@ class DiskLevel(SpreadLevel):
         """Do nothing: the labels are the given ones themselves."""
 
     def _visit_sums(self, visit: Visit, sums: Vector) -> int:
-        for at in windows(self.count):
+        for at in HOST.windows(self.count):
             visit(at, sums.own[at])
         return int(sums.own.sum(dtype=np.uint64))
 
     def _add_inside(self, into: NDArray[np.uint64], label: NDArray[np.uint32]) -> None:
-        for at in windows(self.count):
+        for at in HOST.windows(self.count):
             np.add.at(into, label[at], self._inside.read(at))
 
     def _by_number(self, vector: Vector) -> NDArray[Any]:
@@ -301,7 +303,7 @@ class DiskLevel(SpreadLevel):
 
     def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:
         is_listed = self._marks.own if chosen is None else chosen
-        for at in windows(self.count):
+        for at in HOST.windows(self.count):
             turns = self._turns.own[at]
             find_classes(_numbers_at(at), stamp, turns)
             turns += 1
@@ -315,7 +317,7 @@ class DiskLevel(SpreadLevel):
 
     def _list_moves(self) -> Moves:
         found: list[Moves] = []
-        for at in windows(self.count):
+        for at in HOST.windows(self.count):
             picked = self._picked.own[at]
             moving = np.flatnonzero(_is_other(None, picked, self._make_labels().own[at]))
             found.append(((moving + at.start).astype(np.uint32), picked[moving]))

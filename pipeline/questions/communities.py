@@ -171,7 +171,7 @@ def form_of(method: str, title: str) -> Form:
         tell_verdict=_tell_verdict,
         weights=True,
         on_directed=False,
-        on_gpus=False,
+        on_several_gpus=False,
         counts_loops=True,
         elsewhere=elsewhere("community detection"),
     )

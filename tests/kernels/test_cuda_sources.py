@@ -17,6 +17,8 @@ from delegraph.kernels.gpu import graph as device_graph
 from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu import search as gpu_search
 from delegraph.kernels.gpu import slices as gpu_slices
+from delegraph.kernels.gpu_pieces import communities as gpu_communities
+from delegraph.kernels.gpu_pieces import labelling as gpu_labelling
 from delegraph.kernels.gpu_pieces import tally as gpu_tally
 from delegraph.kernels.gpu_pieces import tracing
 from delegraph.kernels.gpu_pieces import trees as gpu_trees
@@ -219,6 +221,24 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset, tiered in itertools.product(OFFSETS, BOOLS)
         ],
         "pieces/trees.cu": list(gpu_trees.FUNCTIONS),
+        "pieces/labels.cu": list(gpu_labelling.FUNCTIONS),
+        "pieces/communities.cu": [
+            "find_tied",
+            *(
+                f"join_within<{offset}, {tiered}, {together}>"
+                for offset, tiered in itertools.product(OFFSETS, BOOLS)
+            ),
+            *(
+                name
+                for offset, tiered in itertools.product(OFFSETS, BOOLS)
+                for kinds in gpu_communities.kinds_of(offset, tiered, amounts)
+                for name in (
+                    f"sum_within<{', '.join(kinds)}, {together}>",
+                    f"list_pairs<{', '.join(kinds)}>",
+                    *(f"do_round<{', '.join(kinds)}, {joins}, {together}>" for joins in BOOLS),
+                )
+            ),
+        ],
         "pieces/vertices.cu": [
             f"list_others<{kind}>" for kind in sorted({*tracing.TYPES.values()})
         ],

@@ -2,97 +2,17 @@
 // amount to. A vertex of few edges has them in the registers of some lanes, one of more in a hash table in the shared
 // memory of a warp or of a block, one of many in a table in device memory. Sums are whole numbers of 64 bits, and a
 // rule picks the same label in any order.
-#include "programs/rows.cuh"
+#include "pieces/tables.cuh"
 
 #define WARP_SLOTS 512    // of a warp's table
 #define BLOCK_SLOTS 2048  // of a block's; rows of up to half as many edges get one of these
-
-// What an edge amounts to (kernels/pieces/operators.py).
-struct UnitAmounts {
-  const void *weights;
-  double scale;
-
-  __device__ u64 amount(u64) const { return 1; }
-};
-
-template <class Weight>
-struct ScaledWeights {
-  const Weight *weights;
-  double scale;
-
-  __device__ u64 amount(u64 edge) const { return (u64)rint((double)__ldg(weights + edge) * scale); }
-};
-
-struct Pick {
-  u64 total;
-  u32 label;
-};
 
 // The rule that prefers the greatest sum, and of several the least label.
 struct MostCommon {
   u64 least;  // 0
 
-  __device__ bool prefers(Pick one, Pick other) const {
+  __device__ bool operator()(Pick one, Pick other) const {
     return one.total > other.total || (one.total == other.total && one.label < other.label);
-  }
-};
-
-// Of the lanes' picks the one that is preferred, for each of `width` lanes that stand together.
-template <class Rule>
-__device__ inline Pick best_of_lanes(const Rule &rule, Pick own, u32 width = 32) {
-  for (u32 step = width / 2; step; step /= 2) {
-    const Pick other = {__shfl_xor_sync(ALL, own.total, step), __shfl_xor_sync(ALL, own.label, step)};
-    if (rule.prefers(other, own)) own = other;
-  }
-  return own;
-}
-
-// The threads that tally a row together: those of a warp, or of a block.
-struct OneWarp {
-  __device__ u32 thread() const { return lane_id(); }
-  __device__ u32 threads() const { return 32; }
-  __device__ void meet() const { __syncwarp(); }
-  template <class Rule>
-  __device__ Pick best(const Rule &rule, Pick own) const {
-    return best_of_lanes(rule, own);
-  }
-};
-
-struct OneBlock {
-  __device__ u32 thread() const { return threadIdx.x; }
-  __device__ u32 threads() const { return blockDim.x; }
-  __device__ void meet() const { __syncthreads(); }
-  template <class Rule>
-  __device__ Pick best(const Rule &rule, Pick own) const {
-    __shared__ u64 totals[32];
-    __shared__ u32 labels[32];
-    own = best_of_lanes(rule, own);
-    if (lane_id() == 0) totals[threadIdx.x / 32] = own.total, labels[threadIdx.x / 32] = own.label;
-    __syncthreads();
-    const bool any = lane_id() < blockDim.x / 32;
-    own = best_of_lanes(rule, any ? Pick{totals[lane_id()], labels[lane_id()]} : Pick{0, NONE});
-    __syncthreads();  // before they are written again
-    return own;
-  }
-};
-
-// Sums by label. There are 2^bits slots, more than labels. Read past the nearest cache: atomics change them behind it.
-struct Table {
-  volatile u32 *labels;
-  volatile u64 *totals;
-  u32 bits;
-
-  __device__ u32 slots() const { return 1u << bits; }
-
-  __device__ void add(u32 label, u64 amount) const {
-    u32 slot = label * 0x9E3779B1u >> (32 - bits);
-    while (true) {
-      u32 found = labels[slot];
-      if (found == NONE) found = atomicCAS((u32 *)labels + slot, NONE, label);
-      if (found == NONE || found == label) break;
-      slot = (slot + 1) & (slots() - 1);
-    }
-    atomicAdd((u64 *)totals + slot, amount);
   }
 };
 
@@ -158,25 +78,11 @@ __global__ void tally_few(const __grid_constant__ Neighbours<Offset, TIERED, Amo
 template <class Group, class Neighbours, class Rule>
 __device__ inline void tally_row(const Group &group, const Table &table, const Neighbours &neighbours,
                                  const typename Neighbours::Row &row, const Rule &rule, const u32 *x, u32 *y) {
-  for (u32 slot = group.thread(); slot < table.slots(); slot += group.threads())
-    table.labels[slot] = NONE, table.totals[slot] = 0;
-  group.meet();
-  for (u32 base = 0; base < row.length; base += group.threads()) {
-    const u32 k = base + group.thread();
-    const bool any = k < row.length;
-    const Pick own = any ? neighbours.told(row, k, x) : Pick{0, NONE};
-    // Neighbours often have the same label: that of the first lane is added once for all.
-    const u32 label = __shfl_sync(ALL, own.label, 0);
-    u64 all = own.label == label ? own.total : 0;
-    for (u32 step = 16; step; step /= 2) all += __shfl_xor_sync(ALL, all, step);
-    if (any && (lane_id() == 0 || own.label != label)) table.add(own.label, lane_id() == 0 ? all : own.total);
-  }
-  group.meet();
   Pick own = {0, NONE};
-  for (u32 slot = group.thread(); slot < table.slots(); slot += group.threads()) {
-    const Pick other = {table.totals[slot], table.labels[slot]};
-    if (rule.prefers(other, own)) own = other;
-  }
+  auto told = [&](u32 k) { return neighbours.told(row, k, x); };
+  sum_by_label(group, table, row.length, told, [&](Pick other) {
+    if (rule(other, own)) own = other;
+  });
   own = group.best(rule, own);
   if (group.thread() == 0) *y = own.label;
   group.meet();
@@ -191,8 +97,7 @@ __global__ void tally_some(const __grid_constant__ Neighbours<Offset, TIERED, Am
   const u32 warp = threadIdx.x / 32;
   FOR_STRIPS(at, count) {
     const auto row = neighbours.row(list[at]);
-    const u32 bits = 32 - __clz(2 * row.length - 1);
-    tally_row(OneWarp(), Table{labels[warp], totals[warp], bits}, neighbours, row, rule, x, y + list[at]);
+    tally_row(OneWarp(), Table{labels[warp], totals[warp], bits_of_table(row.length)}, neighbours, row, rule, x, y + list[at]);
   }
 }
 
@@ -208,7 +113,7 @@ __global__ void tally_many(const __grid_constant__ Neighbours<Offset, TIERED, Am
   for (u32 at = blockIdx.x; at < count; at += gridDim.x) {
     const auto row = neighbours.row(list[at]);
     const bool fits = 2 * row.length <= BLOCK_SLOTS;
-    const u32 bits = fits ? 32 - __clz(2 * row.length - 1) : min(32 - __clz(2 * row.length - 1), most_bits);
+    const u32 bits = fits ? bits_of_table(row.length) : min(bits_of_table(row.length), most_bits);
     const Table table = fits ? Table{labels, totals, bits} : Table{far_labels + far, far_totals + far, bits};
     tally_row(OneBlock(), table, neighbours, row, rule, x, y + list[at]);
   }

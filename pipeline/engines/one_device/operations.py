@@ -39,11 +39,12 @@ from ....kernels.pieces.operators import (
     UnitAmounts,
     reads_weights,
 )
+from ...ranks.communicator import Message
 from ..operations.forests import EdgeCounts
 from ..operations.marks import VertexPlaces
 from ..operations.operations import Calls
 from ..operations.program import EdgeOperations, ProgramResult, ReadRows, Tell
-from ..operations.saving import SavedSteps, Saving, Values
+from ..operations.saving import DeviceSaving, SavedSteps, Saving, Values
 from ..operations.vectors import Counts, Vector, VectorType, vectors_bytes
 
 TEMPORARIES = 3
@@ -86,11 +87,13 @@ class DeviceOperations:
     """The operations on one device, or on those of several ranks that share the edges. Ranks have
     whole vectors each; what edges bring is added up over all ranks once a gather.
 
-    ranks: None for one device.
+    ranks: None for one device. scratch: None: a program has no files here.
     """
 
+    scratch = None
+
     def __init__(self, graph: ProgramGraph, saving: Saving, ranks: Ranks | None = None) -> None:
-        self._graph, self._saving, self._ranks = graph, saving, ranks
+        self.graph, self._saving, self._ranks = graph, saving, ranks
         self.directed = not graph.twice
         self._gatherings: dict[bool, Gathering] = {}
         self._across: dict[bool, GatheringAcross] = {}
@@ -100,9 +103,9 @@ class DeviceOperations:
         self._due = False
 
     def vector(self, kind: VectorType, value: Any = 0) -> Vector:
-        device = self._graph.device
+        device = self.graph.device
         with device.use() as cupy:
-            own = cupy.full(self._graph.vertices, value, kind.dtype)
+            own = cupy.full(self.graph.vertices, value, kind.dtype)
             return DeviceVector(own, device)
 
     def each(
@@ -130,7 +133,7 @@ class DeviceOperations:
         reads: Sequence[Vector] = (),
         places: VertexPlaces | None = None,
     ) -> NDArray[np.float64]:
-        with self._graph.device.use():
+        with self.graph.device.use():
             return self._agreed(self._call_plain(function, vectors, reads, places))
 
     def _call(
@@ -143,10 +146,10 @@ class DeviceOperations:
         """Call a function with the values of vectors, at some places or all, and return its result.
         It is one kernel if that can be made of it.
         """
-        with self._graph.device.use():
+        with self.graph.device.use():
             arrays = [vector.own for vector in (*vectors, *reads)]
             at = None if places is None else places.own
-            sums = call_traced(self._graph.device, function, arrays, len(vectors), at)
+            sums = call_traced(self.graph.device, function, arrays, len(vectors), at)
             if sums is not None:
                 return tuple(sums)
             return self._call_plain(function, vectors, reads, places)
@@ -171,7 +174,7 @@ class DeviceOperations:
         """Return the numbers that a function of vectors gave, on all ranks those of rank 0: devices
         of several kinds may add up in several orders. They bring along whether to save.
         """
-        with self._graph.device.use():
+        with self.graph.device.use():
             numbers = [float(x) for x in given] if isinstance(given, tuple) else _plain(given)
         if self._ranks is None:
             return np.array(numbers)
@@ -180,25 +183,25 @@ class DeviceOperations:
         return told[:-1]
 
     def degrees(self, along: bool = True) -> Vector:
-        back = not along and self._graph.back is not None
-        cut = self._graph.back if back else self._graph.cut
+        back = not along and self.graph.back is not None
+        cut = self.graph.back if back else self.graph.cut
         assert cut is not None
-        with self._graph.device.use() as cupy:
+        with self.graph.device.use() as cupy:
             offsets = cut.rows.offsets
             degree = (offsets[1:] - offsets[:-1]).astype(np.uint32)
             if self._ranks is not None:
                 self._ranks.fold_whole(degree, cupy.add)
-            return DeviceVector(degree, self._graph.device)
+            return DeviceVector(degree, self.graph.device)
 
     def gather(
         self, operator: AnySum, x: Vector, y: Vector, along: bool = True, *, loops: int = 0
     ) -> None:
-        back = not along and self._graph.back is not None
+        back = not along and self.graph.back is not None
         if back not in self._gatherings:
-            self._gatherings[back] = Gathering(self._graph, back)
+            self._gatherings[back] = Gathering(self.graph, back)
         gathering = self._gatherings[back]
         self._edges += gathering.edges
-        with self._graph.device.use() as cupy:
+        with self.graph.device.use() as cupy:
             if self._ranks is None:
                 gathering.run(operator, x.own, y.own)
             else:
@@ -214,23 +217,23 @@ class DeviceOperations:
     @cached_property
     def _loops(self) -> tuple[Array, Array] | None:
         """Return the vertices with self-loops that the graph keeps, and the weights of these."""
-        kept = self._graph.loops and self._graph.loops()
+        kept = self.graph.loops and self.graph.loops()
         if kept is None:
             return None
-        with self._graph.device.use() as cupy:
+        with self.graph.device.use() as cupy:
             return cupy.asarray(kept.vertices), cupy.asarray(kept.weights.astype(np.float64))
 
     def add_loops(self, degree: Vector, times: int) -> None:
         if self._loops is not None:
-            with self._graph.device.use():
+            with self.graph.device.use():
                 degree.own[self._loops[0]] += times
 
     def spread(
         self, operator: Spread, x: Vector, y: Vector, along: bool, places: VertexPlaces
     ) -> VertexPlaces | None:
-        with self._graph.device.use() as cupy:
+        with self.graph.device.use() as cupy:
             if self._spreading is None:
-                self._spreading = Spreading(self._graph)
+                self._spreading = Spreading(self.graph)
             into = y.own if self._ranks is None else cupy.full_like(y.own, operator.unit)
             changed, edges = self._spreading.run(operator, x.own, into, along, places.own)
             self._edges += edges
@@ -245,17 +248,17 @@ class DeviceOperations:
         self, operator: LeastLeaving, x: Vector, y: Vector, along: bool = True
     ) -> None:
         assert isinstance(operator, LeastLeaving)
-        back = not along and self._graph.back is not None
+        back = not along and self.graph.back is not None
         if back not in self._across:
-            self._across[back] = GatheringAcross(self._graph, back)
+            self._across[back] = GatheringAcross(self.graph, back)
         across = self._across[back]
         self._edges += across.edges
         across.run(x.own, y.own)
         if self._ranks is not None:  # the other way is folded once more, which changes nothing
-            self._ranks.fold_whole(y.own, self._graph.device.cupy.minimum)
+            self._ranks.fold_whole(y.own, self.graph.device.cupy.minimum)
 
     def trees(self) -> DeviceSpanningTrees:
-        return DeviceSpanningTrees(self._graph.device, self._graph.vertices)
+        return DeviceSpanningTrees(self.graph.device, self.graph.vertices)
 
     def tally(
         self, rule: MostCommon, amounts: UnitAmounts | ScaledWeights, x: Vector, y: Vector
@@ -263,14 +266,14 @@ class DeviceOperations:
         assert isinstance(rule, MostCommon)
         assert self._ranks is None
         if self._tallying is None:
-            self._tallying = Tallying(self._graph, amounts)
+            self._tallying = Tallying(self.graph, amounts)
         self._tallying.run(x.own, y.own)
         self._edges += self._tallying.edges
 
     def join(self) -> NDArray[np.uint32]:
         assert self._ranks is None
-        self._edges += self._graph.cut.rows.edges
-        return components(self._graph)
+        self._edges += self.graph.cut.rows.edges
+        return components(self.graph)
 
     # Vertices
 
@@ -278,37 +281,39 @@ class DeviceOperations:
         self, values: Vector, other_than: Any = 0, among: VertexPlaces | None = None
     ) -> VertexPlaces:
         among_own = None if among is None else among.own
-        return _places(list_others(self._graph.device, values.own, other_than, among_own))
+        return _places(list_others(self.graph.device, values.own, other_than, among_own))
 
     def union(self, sets: Sequence[VertexPlaces | None]) -> VertexPlaces | None:
         known = [places.own for places in sets if places is not None]
         if len(known) < len(sets):
             return None
         one = known[0] if len(known) == 1 else None
-        n = self._graph.vertices
-        return _places(list_once(self._graph.device, known, n) if one is None else one)
+        n = self.graph.vertices
+        return _places(list_once(self.graph.device, known, n) if one is None else one)
 
     def id_order(self) -> Array:
         """Return the vertices by rising user id, on the device: uint32 (n,)."""
-        assert self._graph.id_order is not None
-        with self._graph.device.use() as cupy:
-            return cupy.asarray(self._graph.id_order())
+        assert self.graph.id_order is not None
+        with self.graph.device.use() as cupy:
+            return cupy.asarray(self.graph.id_order())
 
     def put(self, into: Vector, vertices: Array, values: Array) -> VertexPlaces:
-        with self._graph.device.use() as cupy:
+        with self.graph.device.use() as cupy:
             places = _places(cupy.asarray(vertices, np.uint32))
             into.own[places.own] = cupy.asarray(values)
             return places
 
     def put_numbers(self, into: Vector, order: Array | None = None) -> None:
-        with self._graph.device.use() as cupy:
-            numbers = cupy.arange(self._graph.vertices, dtype=np.uint32)
+        with self.graph.device.use() as cupy:
+            numbers = cupy.arange(self.graph.vertices, dtype=np.uint32)
             into.own[slice(None) if order is None else order] = numbers
 
     def rows_along(self, along: bool) -> None:
         """Return None: a device has no rows that kernels of CPUs read."""
 
-    def note(self, edges: int) -> None:
+    def note(self, edges: int, read: int = 0) -> None:
+        """Count edges that a program has looked at by itself. read: 0."""
+        del read
         self._edges += edges
 
     def edge_counts(self) -> EdgeCounts:
@@ -324,10 +329,38 @@ class DeviceOperations:
         arrays = {name: np.empty(len(own), own.dtype) for name, own in owns.items()}
         saved = self._saving.load(arrays)
         if saved is not None:
-            with self._graph.device.use():
+            with self.graph.device.use():
                 for name, array in arrays.items():
-                    owns[name].set(array)
+                    if hasattr(owns[name], "set"):
+                        owns[name].set(array)
+                    else:
+                        owns[name][:] = array
         return saved
+
+    # What a rank does alone, which is all that one device does
+
+    @property
+    def is_single(self) -> bool:
+        return self._ranks is None
+
+    def kept_loops(self) -> Any:
+        return self.graph.loops and self.graph.loops()
+
+    def end_round(self, is_alone: bool) -> None:
+        """Do nothing: no other rank waits."""
+
+    def saved_facts(self) -> Any:
+        assert isinstance(self._saving, DeviceSaving)
+        return self._saving.facts()
+
+    def due_alone(self) -> bool:
+        return self.due()
+
+    def save_alone(self, done: int, arrays: Values, facts: Any = None) -> None:
+        self.save(done, arrays, facts)
+
+    def end_alone(self, told: Message) -> Message:
+        return told
 
     def due(self) -> bool:
         return self._saving.due() if self._ranks is None else self._due
@@ -337,7 +370,7 @@ class DeviceOperations:
 
     def fetch(self, values: Mapping[str, Any]) -> dict[str, NDArray]:
         """Return the values of vectors, in host memory. Arrays stand there already."""
-        with self._graph.device.use():
+        with self.graph.device.use():
             owns: dict[str, Array] = {k: getattr(v, "own", v) for k, v in values.items()}
             return {k: v.get() if hasattr(v, "get") else v for k, v in owns.items()}
 

@@ -50,6 +50,7 @@ from ....kernels.pieces.operators import (
 )
 from ....kernels.pieces.piece import Piece
 from ....kernels.pieces.vertices import add_all, numbers_in
+from ....partition.store.vertex_table import KeptLoops
 from ...ranks.communicator import Communicator, Message
 from ...results.checkpoint import Checkpoint
 from ..ranks.edges import Active, AnyRows, Chosen, Rows
@@ -444,6 +445,21 @@ class Operations:
         return self.graph.id_order(self.team)
 
     # Checkpoints
+
+    @property
+    def is_single(self) -> bool:
+        """Return whether there is one rank."""
+        return self.communicator.size == 1
+
+    def kept_loops(self) -> KeptLoops | None:
+        """Return the self-loops that the graph keeps, on all ranks; None if it keeps none."""
+        return self.graph.loops(self.team)
+
+    def end_round(self, is_alone: bool) -> None:
+        """End a round, of all ranks, which then know whether to save, or of rank 0 alone."""
+        self.communicator.check()
+        if not is_alone:
+            self.total(0)
 
     def saved_facts(self) -> Any:
         """Return the facts that were saved, by which a program makes the arrays that ``load``

@@ -265,6 +265,11 @@ class DeviceSaving:
             array[:] = saved.arrays[name].read()
         return SavedSteps(saved.done, saved.facts)
 
+    def facts(self) -> Any:
+        """Return the facts that were saved; None if nothing was."""
+        saved = self._checkpoint and self._checkpoint.load_state({})
+        return saved.facts if saved else None
+
     def save(self, done: int, arrays: Mapping[str, NDArray], facts: Any = None) -> None:
         if self._checkpoint is not None:
             self._checkpoint.save_state(done, arrays, facts)

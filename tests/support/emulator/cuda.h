@@ -272,6 +272,8 @@ inline int __ffs(unsigned word) { return __builtin_ffs((int)word); }
 inline int __clz(unsigned word) { return word ? __builtin_clz(word) : 32; }
 inline size_t __cvta_generic_to_shared(const void *) { abort(); }  // of clusters, not here
 inline long long __double_as_longlong(double value) { return __builtin_bit_cast(long long, value); }
+inline double __dmul_rn(double one, double other) { return one * other; }
+inline double __dsub_rn(double one, double other) { return one - other; }
 inline double __longlong_as_double(long long bits) { return __builtin_bit_cast(double, bits); }
 inline unsigned __float_as_uint(float value) { return __builtin_bit_cast(unsigned, value); }
 inline long long clock64() { return __builtin_ia32_rdtsc(); }

@@ -1,0 +1,193 @@
+"""What the levels of a community search have in common whose arrays are in host memory
+(levels.py).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...kernels.pieces.operators import Amounts, BestGain
+from ...kernels.programs.communities import CLASSES, do_moves
+from ..engines.operations.contract import PairSums
+from ..engines.operations.operations import Operations
+from .labelling import HOST
+from .levels import Level
+
+_NO_BOUNDS = np.empty(0, np.uint32)
+
+Moves = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+"""The numbers of vertices, and the communities that they move to."""
+
+Visit = Callable[[Any, NDArray[np.uint64]], None]
+"""A function of the numbers of some vertices, and of a value of each. Threads call it at once."""
+
+
+class Contracting(Protocol):
+    """The contractions that levels call (contractions.py, which describes the methods). ground: the
+    operations of level 0.
+    """
+
+    @property
+    def ground(self) -> Operations: ...
+
+    def fits(self, labels: int, edges: int, left: int) -> bool: ...
+
+    def pair_sums(self, labels: int, left: int) -> PairSums: ...
+
+    def level_of(
+        self, found: PairSums, labels: int, inside: NDArray[np.uint64], left: int
+    ) -> Level: ...
+
+
+class HostLevel(Level):
+    """A level whose arrays are in host memory."""
+
+    mass: NDArray[np.uint64]
+    label: NDArray[np.uint32]
+    refined: NDArray[np.uint32]
+
+    def __init__(self, amounts: Amounts, count: int) -> None:
+        super().__init__(amounts, count)
+        self.label = self.refined = np.arange(count, dtype=np.uint32)
+        self._alone = np.empty(0, np.bool_)
+        self._totals = np.empty(0, np.uint64)
+
+    def begin(self, label: NDArray[np.uint32]) -> None:
+        self.label = self.refined = label.copy()
+        self._make_room()
+        self._totals = HOST.sums(label, self.mass, self.count)
+        self._set_labels(self.label)
+        self._mark_all()
+
+    def alone(self) -> NDArray[np.uint8]:
+        return self._alone.view(np.uint8)
+
+    def take_up_joining(self, refined: NDArray[np.uint32], alone: NDArray[np.uint8]) -> None:
+        self.refined, self._alone = refined.copy(), alone.astype(np.bool_)
+        self._totals = HOST.sums(refined, self.mass, self.count)
+        self._set_labels(self.refined)
+
+    def move(self, stamp: np.uint64) -> int:
+        moved = 0
+        self._list(stamp, None)
+        for i in range(CLASSES):
+            rule = self._rule(self.label, _NO_BOUNDS, _NO_BOUNDS)
+            vertices, labels = self._picks(i, rule)
+            self._apply(self.label, vertices, labels)
+            self._mark_neighbours(vertices, i)
+            moved += len(vertices)
+        self._end_marking()
+        return moved
+
+    def amount_within(self) -> int:
+        return self._visit_within(lambda numbers, within: None) + self.amount_inside
+
+    def begin_joining(self) -> int:
+        self._alone = np.zeros(self.count, np.bool_)
+
+        def decide(numbers: Any, within: NDArray[np.uint64]) -> None:
+            mass = self.mass[numbers]
+            others = (self._totals[self.label[numbers]] - mass).astype(np.float64)
+            expected = mass.astype(np.float64) * self.factor * others
+            self._alone[numbers] = (within > 0) & (within.astype(np.float64) >= expected)
+
+        amount = self._visit_within(decide) + self.amount_inside
+        self.refined = np.arange(self.count, dtype=np.uint32)
+        self._totals[:] = self.mass
+        self._set_labels(self.refined)
+        return amount
+
+    def join(self, stamp: np.uint64) -> int:
+        joined, groups = 0, self.label.copy()
+        self._list(stamp, self._alone)
+        for i in range(CLASSES):
+            joining = self._listed_class(i)
+            joining = joining[self._alone[joining]]
+            if not len(joining):
+                continue
+            groups[joining] = UNREACHED
+            rule = self._rule(self.refined, self.label, groups)
+            vertices, labels = self._picks(i, rule)
+            still_alone = self._alone[vertices]
+            vertices, labels = vertices[still_alone], labels[still_alone]
+            groups[joining] = self.label[joining]
+            self._apply(self.refined, vertices, labels)
+            self._alone[vertices] = self._alone[labels] = False
+            joined += len(vertices)
+        return joined
+
+    def _rule(
+        self, mine: NDArray[np.uint32], parts: NDArray[np.uint32], groups: NDArray[np.uint32]
+    ) -> BestGain:
+        none = np.empty(0, np.uint32)
+        return BestGain(self.factor, none, mine, self.mass, self._totals, parts, groups)
+
+    def _apply(self, label: NDArray[np.uint32], vertices: NDArray, labels: NDArray) -> None:
+        do_moves(vertices, labels, label, self.mass, self._totals)
+        self._put_labels(vertices, labels)
+
+    def _forget_communities(self) -> None:
+        """Free what ``begin`` makes anew, but for the labels."""
+        self.refined, self._totals = self.label, self._totals[:0]
+        self._alone = self._alone[:0]
+
+    def _add_inside(self, into: NDArray[np.uint64], label: NDArray[np.uint32]) -> None:
+        """Add what the edges inside vertices amount to, by label."""
+        if self._loops is not None:
+            np.add.at(into, label[self._loops.numbers], self._loops.amounts)
+
+    @abstractmethod
+    def left_bytes(self) -> int:
+        """Return the bytes that the level still holds when it has been contracted; 0 for level 0,
+        which is planned for.
+        """
+
+    @abstractmethod
+    def _make_room(self) -> None:
+        """Allocate what moves need, if it was freed."""
+
+    @abstractmethod
+    def _visit_within(self, visit: Visit) -> int:
+        """Call a function with what the edges of each vertex to others of its community amount to.
+        Returns the sum. No vertex is marked afterwards.
+        """
+
+    @abstractmethod
+    def _set_labels(self, label: NDArray[np.uint32]) -> None:
+        """Take note of the labels of all vertices."""
+
+    @abstractmethod
+    def _put_labels(self, vertices: NDArray[np.uint32], labels: NDArray[np.uint32]) -> None:
+        """Take note of new labels of some vertices, which ``label`` or ``refined`` has already."""
+
+    @abstractmethod
+    def _mark_all(self) -> None:
+        """Mark all vertices that have edges."""
+
+    @abstractmethod
+    def _mark_neighbours(self, vertices: NDArray[np.uint32], i: int) -> None:
+        """Mark the neighbours of vertices of a class, now or in ``_end_marking``."""
+
+    @abstractmethod
+    def _end_marking(self) -> None:
+        """End a round, of which all classes have had their turn."""
+
+    @abstractmethod
+    def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:
+        """List the chosen vertices by their classes in a round; None for those that are marked."""
+
+    @abstractmethod
+    def _listed_class(self, i: int) -> NDArray[np.unsignedinteger | np.signedinteger]:
+        """Return the numbers of the chosen vertices of a class."""
+
+    @abstractmethod
+    def _picks(self, i: int, rule: BestGain) -> Moves:
+        """Return the moves that the listed vertices of a class pick, those of all ranks, and take
+        their marks away. rule: without ``numbers``.
+        """
