@@ -45,7 +45,9 @@ GRAPH = np.dtype(
     [("offsets", "u8"), ("targets", TARGETS), ("weights", "u8"), ("scale", "f8")], align=True
 )
 AMOUNTS = np.dtype([("weights", "u8"), ("scale", "f8")], align=True)
-TABLES = np.dtype([("labels", "u8"), ("totals", "u8"), ("bits", "u4"), ("count", "u4")], align=True)
+TABLES = np.dtype(
+    [("labels", "u8"), ("totals", "u8"), ("bits", "u4"), ("number", "u4")], align=True
+)
 _ARRAYS = (
     *("numbers", "mass", "totals", "label", "community", "marks", "alone", "classes"),
     *("listed", "picks", "counts", "done", "arrived"),
@@ -181,12 +183,12 @@ class Rounds:
 
 
 class _Tables(NamedTuple):
-    """Tables in device memory, of 2^bits slots each."""
+    """Tables in device memory, of 2^bits slots each. number: of the tables."""
 
     labels: Array
     totals: Array
     bits: int
-    count: int
+    number: int
 
     def packed(self) -> np.ndarray:
         return pack(TABLES, **self._asdict())
