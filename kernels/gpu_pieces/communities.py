@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,9 +14,10 @@ import numpy as np
 from ..gpu.device import Device, pack, without_fields
 from ..gpu.graph import TARGETS, Array, Rows, offsets_dtype
 from ..gpu.prepare import sort_with
-from ..gpu_programs.rows import CutRows, Launch, ProgramGraph, c_name, cut, kernel_of
-from ..pieces.operators import Amounts, ListedAmounts, ScaledWeights, UnitAmounts
+from ..gpu_programs.rows import CutRows, Launch, ProgramGraph, blocks_of, cut, kernel_of
+from ..pieces.operators import Amounts, ListedAmounts, ScaledWeights
 from ..programs.communities import CLASSES
+from .tally import SLOT_BYTES, amounts_name, tables_bytes
 
 _SOURCE = "pieces/communities.cu"
 
@@ -27,7 +28,8 @@ _BLOCK_EDGES = 1 << 10
 _SOME_EDGES = 1 << 14
 """Most edges of a vertex that has one of the smaller tables in device memory."""
 
-_SLOT_BYTES = 4 + 8
+_KINDS_OF_TABLES = 2  # in device memory
+
 _SHARED = 26 << 10
 """Bytes of shared memory that a block takes, in all."""
 
@@ -41,21 +43,17 @@ _PAIR_BYTES = 16 + 16 + 8 + 3 * 8 + 16
 _KEPT_BYTES = 16 + 4 + 8 + 8
 """Bytes of a pair of a contracted graph, and while its rows are made."""
 
-GRAPH = np.dtype(
-    [("offsets", "u8"), ("targets", TARGETS), ("weights", "u8"), ("scale", "f8")], align=True
-)
 AMOUNTS = np.dtype([("weights", "u8"), ("scale", "f8")], align=True)
+GRAPH = np.dtype([("offsets", "u8"), ("targets", TARGETS), ("amounts", AMOUNTS)], align=True)
 TABLES = np.dtype(
     [("labels", "u8"), ("totals", "u8"), ("bits", "u4"), ("number", "u4")], align=True
 )
-_ARRAYS = (
-    *("numbers", "mass", "totals", "label", "community", "marks", "alone", "classes"),
-    *("listed", "picks", "counts", "done", "arrived"),
-)
+_OF_PLACES = ("numbers", "mass", "totals", "label", "community", "marks", "alone")
+_OF_ROUNDS = ("classes", "listed", "picks", "counts", "done", "arrived")
 LEVEL = np.dtype(
     [
-        *((name, "u8") for name in _ARRAYS),
-        ("far", TABLES, 2),
+        *((name, "u8") for name in (*_OF_PLACES, *_OF_ROUNDS)),
+        ("far", TABLES, _KINDS_OF_TABLES),
         ("factor", "f8"),
         ("vertices", "u4"),
     ],
@@ -79,31 +77,25 @@ class WeighedRows(NamedTuple):
         return self.cut.rows.offset_type, self.cut.tiered, self.name
 
     def packed(self) -> np.ndarray:
-        rows = self.cut.rows
-        of_rows = {"offsets": rows.offsets, "targets": rows.targets()[0]}
-        return pack(GRAPH, **of_rows, weights=self.weights, scale=self._scale)
+        rows, amounts = self.cut.rows, self.packed_amounts()[0]
+        return pack(GRAPH, offsets=rows.offsets, targets=rows.targets()[0], amounts=amounts)
 
     def packed_amounts(self) -> np.ndarray:
-        return pack(AMOUNTS, weights=self.weights, scale=self._scale)
-
-    @property
-    def _scale(self) -> float:
-        return self.amounts.scale if isinstance(self.amounts, ScaledWeights) else 0.0
+        scale = self.amounts.scale if isinstance(self.amounts, ScaledWeights) else 0.0
+        return pack(AMOUNTS, weights=self.weights, scale=scale)
 
 
 def weighed(graph: ProgramGraph, amounts: Amounts) -> WeighedRows:
     """Return the rows of a graph, whose edges amount to as much."""
     if isinstance(amounts, ScaledWeights):
-        assert graph.weight_type is not None
-        name = f"{ScaledWeights.__name__}<{c_name(graph.weight_type)}>"
-        return WeighedRows(graph.cut, amounts, graph.weights, name)
-    return WeighedRows(graph.cut, amounts, None, UnitAmounts.__name__)
+        return WeighedRows(graph.cut, amounts, graph.weights, amounts_name(graph.weight_type))
+    return WeighedRows(graph.cut, amounts, None, amounts_name(None))
 
 
 @dataclass
 class Places:
-    """What rounds read and change of the vertices of a level. All arrays are on the device. A label
-    is the number of a vertex.
+    """The arrays of a level's vertices, on the device, which rounds read and change. A label is the
+    number of a vertex.
 
     numbers: uint32, by place; None where places are numbers. mass: uint64, by place. label: uint32,
     by place: the community of each vertex, or its part. community: the same, while communities are
@@ -119,6 +111,11 @@ class Places:
     marks: Array
     alone: Array
 
+    def packed(self, factor: float) -> np.ndarray:
+        """Return the structure ``Level`` without the fields of rounds. factor: of BestGain."""
+        arrays = {name: getattr(self, name) for name in _OF_PLACES}
+        return pack(LEVEL, **arrays, factor=factor, vertices=len(self.label))
+
 
 class Rounds:
     """Rounds over the rows of a level. note: called with the number of edges that were looked at.
@@ -131,10 +128,7 @@ class Rounds:
         self._device, self._note = device, note
         n = rows.cut.count
         self._graph = without_fields(rows.packed())
-        launch = launch_of(device)
-        self._do = {
-            joins: _round_kernel(device, rows.kinds, joins, launch) for joins in (False, True)
-        }
+        self._do = {joins: _round_kernel(device, rows.kinds, joins) for joins in (False, True)}
         with device.use() as cupy:
             self._listed, self._picks = (cupy.empty(n, np.uint32) for _ in range(2))
             self._classes = cupy.empty(n, np.uint8)
@@ -142,10 +136,10 @@ class Rounds:
             self._done, self._arrived = cupy.zeros(2, np.uint64), cupy.zeros(1, np.uint64)
             offsets = rows.cut.rows.offsets
             longest = int((offsets[1:] - offsets[:-1]).max()) if n else 0
-            room += tables_bytes(n, rows.cut.rows.edges)
-            blocks = device.multiprocessors * launch.blocks
+            room += _KINDS_OF_TABLES * tables_bytes(n, rows.cut.rows.edges)
+            blocks = blocks_of(device, launch_of(device))
             self._tables = [
-                _make_tables(cupy, min(longest, most), n, blocks, room // 2)
+                _make_tables(cupy, min(longest, most), n, blocks, room // _KINDS_OF_TABLES)
                 for few, most in ((_BLOCK_EDGES, _SOME_EDGES), (_SOME_EDGES, longest))
                 if longest > few
             ]
@@ -164,19 +158,9 @@ class Rounds:
         return moved
 
     def _packed(self, places: Places, factor: float) -> np.ndarray:
-        of_vertices = {name: getattr(places, name) for name in _ARRAYS[:7]}
-        packed = pack(
-            LEVEL,
-            **of_vertices,
-            classes=self._classes,
-            listed=self._listed,
-            picks=self._picks,
-            counts=self._counts,
-            done=self._done,
-            arrived=self._arrived,
-            factor=factor,
-            vertices=len(places.label),
-        )
+        packed = places.packed(factor)
+        for name in _OF_ROUNDS:
+            packed[name] = getattr(self, f"_{name}").data.ptr
         for at, tables in enumerate(self._tables):
             packed["far"][0, at] = tables.packed()[0]
         return packed
@@ -199,7 +183,7 @@ def _make_tables(cupy: Any, longest: int, labels: int, blocks: int, room: int) -
     room.
     """
     bits = max(1, (2 * min(longest, labels) - 1).bit_length())
-    count = max(1, min(blocks, room // (_SLOT_BYTES << bits)))
+    count = max(1, min(blocks, room // (SLOT_BYTES << bits)))
     slots = count << bits
     return _Tables(cupy.empty(slots, np.uint32), cupy.empty(slots, np.uint64), bits, count)
 
@@ -219,11 +203,8 @@ def find_tied(device: Device, places: Places, factor: float, within: Array) -> N
     """Set which vertices may join parts: those that are tied to their communities. within: what
     ``sums_within`` gives.
     """
-    of_vertices = {name: getattr(places, name) for name in _ARRAYS[:7]}
-    count = len(places.label)
-    level = pack(LEVEL, **of_vertices, factor=factor, vertices=count)
     with device.use():
-        device.launch(_SOURCE, "find_tied", count, (level, within))
+        device.launch(_SOURCE, "find_tied", len(within), (places.packed(factor), within))
 
 
 def split(device: Device, rows: WeighedRows, label: Array) -> Array:
@@ -307,12 +288,7 @@ def _rows_of(device: Device, found: list[tuple[Array, Array]], labels: int) -> W
         offsets = cupy.searchsorted(keys, firsts).astype(offsets_dtype(len(keys)))
         rows = Rows(offsets, keys.astype(np.uint32))
         del keys
-        return listed_rows(cut(device, rows), sums)
-
-
-def listed_rows(cut_rows: CutRows, sums: Array) -> WeighedRows:
-    """Return rows whose edges amount to what is listed: uint64, by entry."""
-    return WeighedRows(cut_rows, ListedAmounts(), sums, ListedAmounts.__name__)
+        return WeighedRows(cut(device, rows), ListedAmounts(), sums, ListedAmounts.__name__)
 
 
 def launch_of(device: Device) -> Launch:
@@ -320,7 +296,7 @@ def launch_of(device: Device) -> Launch:
     return _LAUNCH._replace(blocks=max(1, min(_LAUNCH.blocks, device.shared_bytes // _SHARED)))
 
 
-def kinds_of(offset: str, tiered: str, amounts: Sequence[str]) -> list[tuple[str, str, str]]:
+def kinds_of(offset: str, tiered: str, amounts: Iterable[str]) -> list[tuple[str, str, str]]:
     """Return the types that kernels are compiled for: of a graph's rows and of contracted ones.
     amounts: of the graph.
     """
@@ -333,9 +309,7 @@ def warm_up(graph: ProgramGraph) -> None:
     """Compile, or load from the cache, the kernels that are called for a graph, and for those that
     it is contracted to.
     """
-    device, amounts = graph.device, [UnitAmounts.__name__]
-    if graph.weight_type is not None:
-        amounts.append(f"{ScaledWeights.__name__}<{c_name(graph.weight_type)}>")
+    device, amounts = graph.device, {amounts_name(kind) for kind in (None, graph.weight_type)}
     several = kinds_of(graph.cut.rows.offset_type, graph.cut.tiered, amounts)
     tasks: list[Callable[[], object]] = [partial(device.kernel, _SOURCE, "find_tied")]
     for some in several:
@@ -345,14 +319,9 @@ def warm_up(graph: ProgramGraph) -> None:
     device.together(tasks)
 
 
-def tables_bytes(vertices: int, entries: int) -> int:
-    """Return the bytes that tables in device memory may hold: at least one of each kind."""
-    return 2 * 2 * 2 * _SLOT_BYTES * min(vertices, entries)
-
-
 def rounds_bytes(vertices: int, entries: int) -> int:
     """Return the bytes that rounds hold beside the places."""
-    return (4 + 4 + 1) * vertices + tables_bytes(vertices, entries)
+    return (4 + 4 + 1) * vertices + _KINDS_OF_TABLES * tables_bytes(vertices, entries)
 
 
 def contracting_bytes(vertices: int, entries: int) -> int:
@@ -362,11 +331,9 @@ def contracting_bytes(vertices: int, entries: int) -> int:
     return in_order + pairs + _KEPT_BYTES * entries + vertices + entries  # these: to cut rows
 
 
-def _round_kernel(
-    device: Device, kinds: tuple[str, str, str], joins: bool, launch: Launch | None = None
-) -> Callable[..., None]:
+def _round_kernel(device: Device, kinds: tuple[str, str, str], joins: bool) -> Callable[..., None]:
     of = (*kinds, str(joins).lower())
-    return kernel_of(device, _SOURCE, "do_round", of, launch or launch_of(device))
+    return kernel_of(device, _SOURCE, "do_round", of, launch_of(device))
 
 
 def _sum_kernel(device: Device, kinds: tuple[str, str, str]) -> Callable[..., None]:

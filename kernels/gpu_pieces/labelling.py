@@ -1,4 +1,4 @@
-"""What is found out about labels on a device (cuda/pieces/labels.cu)."""
+"""Functions of labels that are on a device (cuda/pieces/labels.cu)."""
 
 from __future__ import annotations
 
@@ -49,12 +49,17 @@ class DeviceLabelling:
             number -= np.uint32(1)
             return number[label], labels
 
-    def least_of_each(self, label: Array, values: Array, labels: int) -> Array:
-        return self._least(label, values, labels)
+    def least_of_each(self, label: Array, values: Array | None, labels: int) -> Array:
+        count = len(label)
+        with self._device.use() as cupy:
+            least = cupy.full(labels, UNREACHED, np.uint32)
+            arguments = label, _NONE if values is None else values, np.uint32(count), least
+            self._device.launch(_SOURCE, "least_by_label", count, arguments)
+            return least
 
     def named_by_least(self, label: Array) -> Array:
         with self._device.use():
-            return self._least(label, None, _most(label) + 1)[label]
+            return self.least_of_each(label, None, _most(label) + 1)[label]
 
     def sums(self, label: Array, values: Array | None, labels: int) -> Array:
         count = len(label)
@@ -63,14 +68,6 @@ class DeviceLabelling:
             arguments = label, _NONE if values is None else values, np.uint32(count), sums
             self._device.launch(_SOURCE, "add_by_label", -(-count // 32) * 32, arguments)
             return sums
-
-    def _least(self, label: Array, values: Array | None, labels: int) -> Array:
-        count = len(label)
-        with self._device.use() as cupy:
-            least = cupy.full(labels, UNREACHED, np.uint32)
-            arguments = label, _NONE if values is None else values, np.uint32(count), least
-            self._device.launch(_SOURCE, "least_by_label", count, arguments)
-            return least
 
 
 def _most(label: Array) -> int:

@@ -33,7 +33,7 @@ room, and so more of small ones.
 
 _SOURCE = "pieces/tally.cu"
 _THREADS, _BLOCK = 256, 1024
-_SLOT_BYTES = 4 + 8
+SLOT_BYTES = 4 + 8
 _RULE = np.uint64(0)  # the rule's field
 
 
@@ -103,7 +103,7 @@ def _listed(cupy: Any, degree: Array, more: int, most: int) -> Array:
 def _tables(graph: ProgramGraph, rows: int, bits: int) -> int:
     """Return the number of tables in device memory: one for each row, as far as there is room."""
     room = tables_bytes(graph.vertices, graph.cut.rows.edges)
-    return min(rows, 2 * graph.device.multiprocessors, max(1, room // (_SLOT_BYTES << bits)))
+    return min(rows, 2 * graph.device.multiprocessors, max(1, room // (SLOT_BYTES << bits)))
 
 
 def _packed(graph: ProgramGraph, amounts: UnitAmounts | ScaledWeights) -> np.ndarray:
@@ -127,10 +127,17 @@ def _packed(graph: ProgramGraph, amounts: UnitAmounts | ScaledWeights) -> np.nda
 def _kinds(graph: ProgramGraph) -> str:
     ways = [graph.cut] if graph.back is None else [graph.cut, graph.back]
     tiered = "true" if any(way.tiered == "true" for way in ways) else "false"
-    amounts = UnitAmounts.__name__
-    if graph.weight_type is not None:
-        amounts = f"{ScaledWeights.__name__}<{c_name(graph.weight_type)}>"
+    amounts = amounts_name(graph.weight_type)
     return ", ".join((graph.cut.rows.offset_type, tiered, amounts, MostCommon.__name__))
+
+
+def amounts_name(weights: str | None) -> str:
+    """Return the name in C++ of the type of what edges amount to. weights: the type of their
+    weights; None if they are all alike.
+    """
+    return (
+        UnitAmounts.__name__ if weights is None else f"{ScaledWeights.__name__}<{c_name(weights)}>"
+    )
 
 
 def _of(function: str, kinds: str) -> str:
@@ -145,7 +152,7 @@ def warm_up(graph: ProgramGraph) -> None:
 
 def tables_bytes(vertices: int, entries: int) -> int:
     """Return the bytes that tables in device memory may hold: at least one for any row."""
-    return 2 * 2 * _SLOT_BYTES * min(vertices, entries)
+    return 2 * 2 * SLOT_BYTES * min(vertices, entries)
 
 
 def tallying_bytes(vertices: int, entries: int) -> int:

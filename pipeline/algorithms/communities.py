@@ -343,8 +343,7 @@ class _Search:
         labelling = self.labelling
         number, labels = labelling.numbered(label)
         community = number if above is None else number[above]
-        vertices = labelling.identity(len(community))
-        names = labelling.fetch(labelling.least_of_each(community, vertices, labels))
+        names = labelling.fetch(labelling.least_of_each(community, None, labels))
         sizes = labelling.fetch(labelling.sums(community, None, labels)).astype(np.int64)
         largest = np.lexsort([names, -sizes])[:LARGEST]
         place = np.full(labels, len(largest), np.uint32)  # of all others together

@@ -130,20 +130,25 @@ class DeviceLevel(Level):
         return self._rounds.run(self._places, joins, self.factor, stamp)
 
     def amount_within(self) -> int:
-        within = self._sums_within(self._places.community)
-        with self._device.use():
-            self._places.marks.fill(0)
-            return int(within.sum(dtype=np.uint64)) + self.amount_inside
+        return self._unmark()[1]
 
     def begin_joining(self) -> int:
         places = self._places
-        within = self._sums_within(places.community)
+        within, amount = self._unmark()
         with self._device.use():
-            places.marks.fill(0)
             find_tied(self._device, places, self.factor, within)
             places.label = self._own.copy()
             places.totals = self.mass.copy()
-            return int(within.sum(dtype=np.uint64)) + self.amount_inside
+        return amount
+
+    def _unmark(self) -> tuple[Array, int]:
+        """Take all marks away. Returns what the edges of each vertex inside its community amount
+        to, and ``amount_within``.
+        """
+        within = self._sums_within(self._places.community)
+        with self._device.use():
+            self._places.marks.fill(0)
+            return within, int(within.sum(dtype=np.uint64)) + self.amount_inside
 
     def take_up_joining(self, refined: Array, alone: Array) -> None:
         with self._device.use():

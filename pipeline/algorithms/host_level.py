@@ -1,5 +1,5 @@
-"""What the levels of a community search have in common whose arrays are in host memory
-(levels.py).
+"""Levels of a community search whose arrays are in host memory (levels.py): all that they have in
+common.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What is found out about labels: numbers below the number of vertices, of which each vertex has
-one. Arrays are in host memory here, and on a device in kernels/gpu_pieces/labelling.py.
+"""Functions of labels: numbers below the number of vertices, of which each vertex has one. Arrays
+are in host memory here, and on a device in kernels/gpu_pieces/labelling.py.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Labelling(Protocol):
 
     def least_of_each(self, label: Any, values: Any, labels: int) -> Any:
         """Return the least value of each label, which is below ``labels``; UNREACHED where there is
-        none. label, values: uint32, of each vertex.
+        none. label, values: uint32, of each vertex; values None: its place.
         """
         ...
 
@@ -88,15 +88,15 @@ class HostLabelling:
         return number[label], labels
 
     def least_of_each(
-        self, label: NDArray[np.uint32], values: NDArray[np.uint32], labels: int
+        self, label: NDArray[np.uint32], values: NDArray[np.uint32] | None, labels: int
     ) -> NDArray[np.uint32]:
         least = np.full(labels, UNREACHED, np.uint32)
-        np.minimum.at(least, label, values)
+        np.minimum.at(least, label, self.identity(len(label)) if values is None else values)
         return least
 
     def named_by_least(self, label: NDArray[np.uint32]) -> NDArray[np.uint32]:
         labels = int(label.max(initial=0)) + 1
-        return self.least_of_each(label, self.identity(len(label)), labels)[label]
+        return self.least_of_each(label, None, labels)[label]
 
     def sums(
         self, label: NDArray[np.uint32], values: NDArray[np.uint64] | None, labels: int
