@@ -8,6 +8,7 @@ they quote.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import sys
@@ -107,16 +108,14 @@ def check_number(name: str, value: Any, what: str = "a number") -> None:
     """Raise InputError unless the value is a finite number that a 64-bit float holds. what: the
     wanted value, for the message.
     """
-    fault = f"{name} must be {what}, not {shown(value)}"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InputError(fault)
-    try:
-        number = float(value)
-    except OverflowError:
-        raise InputError(fault) from None
+    number = math.nan
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        with contextlib.suppress(OverflowError):
+            number = float(value)
     if not math.isfinite(number):
-        raise InputError(fault)
+        raise InputError(f"{name} must be {what}, not {shown(value)}")
     if _is_too_near_to_zero(number):
+        fault = f"{name} must be {what}, not {shown(value)}"
         raise InputError(f"{fault}: it is too close to zero for a 64-bit float")
 
 

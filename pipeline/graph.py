@@ -32,7 +32,6 @@ from ..partition.disk.temporary import TemporaryFolder
 from ..partition.disk.urls import rooted
 from ..partition.errors import DelegraphError, InputError, LimitError
 from ..partition.input.edges import EdgeList
-from ..partition.input.ids import parse_id
 from ..partition.store.manifest import GraphInfo
 from ..partition.store.store import Store
 from .algorithms import run
@@ -109,6 +108,7 @@ class Graph(QuestionMethods):
         self._graph = graph
         self._executor = executor
         self._resources = resources
+        self._options = run.RunOptions(executor.threads)
         self._lock = threading.Lock()
         self._notes = [*notes, *(() if isinstance(graph, Store) else graph.notes)]
         self._choices = choices
@@ -253,12 +253,11 @@ class Graph(QuestionMethods):
         with self._lock, device_errors():
             engine, subject = self._open, self._subject
             names = subject.names
-            place = find(names, asked.source)
+            source = find(names, asked.source)
             this = self._begin(asked, subject)
-            found = _timed(this, lambda: engine.search(place, asked.max_depth))
-            value = parse_id(asked.source, names.id_type)
+            found = _timed(this, lambda: engine.search(source.place, asked.max_depth))
             return BfsResult(
-                answer_of(found, value, asked.max_depth, engine.method),
+                answer_of(found, source.id, asked.max_depth, engine.method),
                 EngineFacts.of(engine),
                 this,
             )
@@ -318,9 +317,7 @@ class Graph(QuestionMethods):
             run.resources_for(asked.name, self._resources, notes, loops)
         if isinstance(self._graph, EdgeList):
             notes += run.weight_notes(self._graph, info)
-        return run.Run(
-            run.RunOptions(executor.threads), executor, self._resources, None, info, notes=notes
-        )
+        return run.Run(self._options, executor, self._resources, None, info, notes=notes)
 
     def _check_weights(self) -> None:
         if isinstance(self._graph, Store):

@@ -8,6 +8,7 @@ and a narrow search records no edges. What these records lack is counted by dist
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -39,11 +40,15 @@ class LevelRecords:
 
     def __init__(self, records: np.ndarray, lacks_found: bool = False) -> None:
         self._records = records
-        pushed = records["pulled"] == 0
-        self._lacks_edges = pushed if (records["examined"][pushed] == 0).any() else None
         self._lacks_found = lacks_found
         self._counted: tuple[Device, Array] | None = None
         self._counts: np.ndarray | None = None
+
+    @cached_property
+    def _lacks_edges(self) -> np.ndarray | None:
+        """Return which records lack their ``examined``; None if none does."""
+        pushed = self._records["pulled"] == 0
+        return pushed if (self._records["examined"][pushed] == 0).any() else None
 
     def count(self, device: Device, offsets: Array, used: int, distance: Array) -> None:
         """Count what the records lack, by the search's distances: uint8 (n,) with 255, or int32
@@ -51,8 +56,9 @@ class LevelRecords:
 
         offsets: of the graph's forward rows. used: as of DeviceGraph.
         """
-        complete = self._lacks_edges is None and not self._lacks_found
-        if complete or self._counts is not None or self._counted is not None:
+        if self._counts is not None or self._counted is not None:
+            return
+        if self._lacks_edges is None and not self._lacks_found:
             return
         with device.use() as cupy:
             counts = cupy.zeros((len(self._records) + 1, 2), np.uint64)

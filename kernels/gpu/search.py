@@ -203,6 +203,16 @@ def wide_distance(vertices: int) -> arrays.Array:
     return arrays.Array("distance", np.int32, vertices, fill=-1)
 
 
+def _filled_from(declared: arrays.Array, first: int, cupy: Any) -> Array:
+    """Make an array of a search's result, and fill it from a place on: a search writes what stands
+    before.
+    """
+    made = cupy.empty(declared.length, declared.dtype)
+    if first < declared.length:
+        made[first:] = declared.fill
+    return made
+
+
 def is_resident(device: Device, graph: DeviceGraph) -> bool:
     """Return whether the arrays that a search writes to stay in the second-level cache."""
     return graph.used <= min(ROOM_FOR_ALL, device.cache_bytes // 2 // _HOT_BYTES)
@@ -219,7 +229,11 @@ def widened(distance: Array) -> Array:
     """
     if distance.dtype != np.uint8:
         return distance
-    return distance.astype(np.int32) - (distance == 255) * np.int32(256)
+    wide = distance.astype(np.int32)
+    wide += 1
+    wide &= 255
+    wide -= 1
+    return wide
 
 
 def widen(distance: Array, to: Array) -> None:
@@ -382,8 +396,9 @@ class GpuSearch:
         deep = self.distance is not self._bytes
         with self.device.use() as cupy:
             wanted = wide_distance(self.graph.vertices) if deep else distance
-            made = allocate([wanted, parent], cupy)
-        self.distance, self.parent = made["distance"], made["parent"]
+            self.distance, self.parent = (
+                _filled_from(declared, self.graph.used, cupy) for declared in (wanted, parent)
+            )
         if deep:
             self._words = self.distance
         else:

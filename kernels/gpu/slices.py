@@ -230,5 +230,5 @@ class SliceSearch:
         """
         control = self._made["control"].get(out=self._told).view(CONTROL)[0]
         level = int(control["level"])
-        clocks = np.diff(control["clocks"][: level + 1])
-        return clocks, level == LAST_LEVEL and int(control["left"]) > 0
+        at = control["clocks"]
+        return at[1 : level + 1] - at[:level], level == LAST_LEVEL and int(control["left"]) > 0

@@ -133,6 +133,10 @@ def find_id(values: pa.Array | pa.ChunkedArray, value: Id) -> int | None:
 
     (Python orders strings by code point, which is the order of their UTF-8 bytes.)
     """
+    if isinstance(value, int) and isinstance(values, pa.Array):
+        numbers = as_numpy(values)
+        place = int(np.searchsorted(numbers, numbers.dtype.type(value)))
+        return place if place < len(numbers) and numbers[place] == value else None
     low, high = 0, len(values)
     while low < high:
         middle = (low + high) // 2

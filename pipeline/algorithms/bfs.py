@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -81,9 +81,8 @@ class Bfs:
     def run(self, engine: SearchEngine, checkpoint: Checkpoint, run: Run) -> Answer:
         assert engine.subject is not None
         source = find(engine.subject.names, self.source)
-        found = engine.search(source, self.max_depth, checkpoint)
-        value = parse_id(self.source, engine.subject.names.id_type)
-        answer = answer_of(found, value, self.max_depth, engine.method)
+        found = engine.search(source.place, self.max_depth, checkpoint)
+        answer = answer_of(found, source.id, self.max_depth, engine.method)
         read_values(answer.columns)
         return answer
 
@@ -92,15 +91,20 @@ def check_depth(max_depth: int | None) -> None:
     check_whole("max_depth", max_depth)
 
 
-def find(names: Names, source: str) -> int:
-    """Return the place of a vertex as it was typed. Raises InputError if there is no such
-    vertex.
-    """
+class Source(NamedTuple):
+    """A vertex by its id and by its place in arrays."""
+
+    id: Id
+    place: int
+
+
+def find(names: Names, source: str) -> Source:
+    """Return a vertex as it was typed. Raises InputError if there is no such vertex."""
     value = parse_id(source, names.id_type)
     place = names.find(value)
     if place is None:
         raise InputError(f"source {shown_id(value)!r} is not a vertex of the graph")
-    return place
+    return Source(value, place)
 
 
 def columns_of(found: SearchOutcome) -> Columns:

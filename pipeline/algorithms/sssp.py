@@ -519,7 +519,7 @@ class ShortestPaths:
 
     def program(self, names: Names, info: GraphInfo) -> Program:
         most = math.inf if self.max_distance is None else self.max_distance
-        return _program(find(names, self.source), info, most)
+        return _program(find(names, self.source).place, info, most)
 
     def calls(self, weighted: bool) -> Calls:
         return DeltaStepping.calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from ...partition.errors import DelegraphError
@@ -60,7 +60,12 @@ def _with_worded_notes(result: Any) -> Any:
     if isinstance(result, tuple) and hasattr(result, "notes"):
         named: Any = result
         return named._replace(notes=tuple(map(worded, named.notes)))
-    if is_dataclass(result) and any(field.name == "notes" for field in fields(result)):
+    if _has_notes(type(result)):
         outcome: Any = result
         return replace(outcome, notes=tuple(map(worded, outcome.notes)))
     return result
+
+
+@cache
+def _has_notes(kind: type) -> bool:
+    return is_dataclass(kind) and any(field.name == "notes" for field in fields(kind))

@@ -7,6 +7,7 @@ A declaration is light, since every command loads all of them: code that needs N
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from itertools import count, takewhile
 from typing import Any, Literal, NamedTuple
@@ -140,6 +141,7 @@ class Question(NamedTuple):
         return form.takes or tuple(parameter.name for parameter in self.parameters)
 
 
+@cache
 def load(reference: str) -> Any:
     """Import the thing that a reference such as ``"algorithms.pagerank:planned"`` names.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
@@ -58,7 +59,7 @@ class VertexRows:
     columns: Columns
     only: NDArray[np.bool_] | None = None
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         vertex = pa.field("vertex", self.names.id_type, nullable=False)
         return schema_of(self.names, self.columns).insert(0, vertex)
@@ -99,7 +100,7 @@ class PairRows:
     pairs: Pairs
     columns: Columns
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         return schema_of(self.names, self._all)
 
@@ -142,20 +143,22 @@ def _arrays_of(
     the index of each row in the columns' values.
     """
     values = [column.values[at] for column in columns]
-    none = [
-        np.zeros(len(at), np.bool_) if column.missing is None else some == column.missing
+    nulls = [
+        None if column.missing is None else some == column.missing
         for column, some in zip(columns, values, strict=True)
     ]
-    widths = np.zeros(len(at), np.int64)
-    for column, some, null in zip(columns, values, none, strict=True):
+    widths: list[NDArray[np.int64]] = []  # of each row, in columns of long ids
+    for column, some, null in zip(columns, values, nulls, strict=True):
         if column.vertices:
-            some[null] = 0
+            if null is not None:
+                some[null] = 0
             of_each = names.widths(some)
-            widths += 0 if of_each is None else np.where(null, 0, of_each)
-    cuts = text_cuts(widths, PARENT_BYTES) if widths.any() else [0, len(at)]
+            if of_each is not None:
+                widths.append(of_each if null is None else np.where(null, 0, of_each))
+    cuts = text_cuts(np.sum(widths, axis=0), PARENT_BYTES) if widths and len(at) else [0, len(at)]
     for start, stop in pairwise(cuts):
         rows, arrays = slice(start, stop), []
-        for column, some, null in zip(columns, values, none, strict=True):
-            array = as_arrow(some[rows], null[rows] if column.missing is not None else None)
+        for column, some, null in zip(columns, values, nulls, strict=True):
+            array = as_arrow(some[rows], None if null is None else null[rows])
             arrays.append(names.decode(array) if column.vertices else array)
         yield rows, arrays

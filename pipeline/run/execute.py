@@ -116,7 +116,14 @@ class Executor:
 
     def once(self, name: str, task: Callable[[], Result], projected_bytes: int = 0) -> Result:
         """Run a step of a single task, in this process."""
-        return self.step(name, lambda run: run(), [task], projected_bytes)[0]
+        started = self._begin(name)
+        total = self._done + 1
+        self._tell(name, total)
+        result = task()
+        self._done += 1
+        self._tell(name, total)
+        self._end(started, 1, projected_bytes)
+        return result
 
     def spread(
         self,
@@ -151,14 +158,7 @@ class Executor:
     ) -> list[Result]:
         items = list(items)
         sizes = [1] * len(items) if sizes is None else sizes
-        started = time.perf_counter()
-        goes_on = bool(self.steps) and self.steps[-1]["name"] == name
-        if not goes_on:
-            self.steps.append(
-                StepRecord(name=name, tasks=0, projected_bytes=0, seconds=0.0, reused=False)
-            )
-            self._done = 0
-        record = self.steps[-1]
+        started = self._begin(name)
         total = total or self._done + sum(sizes)
         self._tell(name, total)
 
@@ -168,10 +168,23 @@ class Executor:
             self._tell(name, total)
 
         results = pool.run(task, items, at_once or self.threads, done)
-        record["tasks"] += len(items)
+        self._end(started, len(items), projected_bytes)
+        return results
+
+    def _begin(self, name: str) -> float:
+        """Begin a step, or go on with the last one of that name. Returns the time."""
+        if not self.steps or self.steps[-1]["name"] != name:
+            self.steps.append(
+                StepRecord(name=name, tasks=0, projected_bytes=0, seconds=0.0, reused=False)
+            )
+            self._done = 0
+        return time.perf_counter()
+
+    def _end(self, started: float, tasks: int, projected_bytes: int) -> None:
+        record = self.steps[-1]
+        record["tasks"] += tasks
         record["seconds"] += time.perf_counter() - started
         record["projected_bytes"] = max(record["projected_bytes"], projected_bytes)
-        return results
 
     def _tell(self, name: str, total: int) -> None:
         if self.progress:
