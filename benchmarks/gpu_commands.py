@@ -1,12 +1,14 @@
-"""Whole commands on a machine with a GPU: on it, and on the CPU, in turn.
+"""Whole commands on a machine with a GPU: on it, on the CPU, and as ``--device auto`` chooses, in
+turn.
 
     python benchmarks/gpu_commands.py [--graphs kron22,cnr-2000,...] [--commands bfs,sssp,...]
-        [--devices cpu,cuda] [--data FOLDER] [--runs 3]
+        [--devices cpu,cuda,auto] [--data FOLDER] [--runs 3]
 
 By default the generated graphs below and all Parquet files of FOLDER and FOLDER/real, undirected.
 Each command goes to Parquet, from a store and, where it says so, from the edge list; shortest paths
 want weights, which generated graphs have. Prints the median seconds of the whole process and the
-worst, and of its record's phases; the ratio is the CPU's time over the GPU's, run by run. Before
+worst, and of its record's phases; the ratio is the CPU's time over the GPU's, run by run. Of auto
+it prints the chosen device, and how many times as long that one takes as the faster of both. Before
 the first graph the commands run once, so that compiled kernels are in their caches.
 """
 
@@ -33,10 +35,16 @@ COMMANDS = {
     "sssp": ("--source", None),
     "betweenness": ("--sources", 16),
     "closeness": ("--sources", 64),
+    "degree": (),
+    "hits": (),
+    "labels": (),
+    "cores": (),
+    "forest": (),
+    "leiden": (),
 }
-OF_EDGES = ("bfs", "components", "pagerank", "sssp")
+OF_EDGES = ("bfs", "components", "pagerank", "sssp", "degree", "leiden")
 WEIGHT = ("--weight", "weight")
-DEVICES = ("cpu", "cuda")
+DEVICES = ("cpu", "cuda", "auto")
 
 
 def main() -> None:
@@ -85,9 +93,11 @@ def compare(
     for command, graph in jobs:
         times: dict[str, list[float]] = {device: [] for device in devices}
         phases: dict[str, dict[str, float]] = {}
+        used: dict[str, str] = {}
         for _ in range(runs):
             for device in devices:
-                spent, phases[device] = run(command, graph, folder / "out", source, device)
+                place = folder / "out", source, device
+                spent, phases[device], used[device] = run(command, graph, *place)
                 times[device].append(spent)
         result = {
             "graph": name,
@@ -97,8 +107,13 @@ def compare(
             **{f"{device}_worst": max(times[device]) for device in devices},
             "phases": phases,
         }
-        if len(devices) > 1:
-            result["ratio"] = median(a / b for a, b in zip(*times.values(), strict=True))
+        if {"cpu", "cuda"} <= {*devices}:
+            pairs = zip(times["cpu"], times["cuda"], strict=True)
+            result["ratio"] = median(a / b for a, b in pairs)
+            if "auto" in devices:
+                both = {name: median(times[name]) for name in ("cpu", "cuda")}
+                result["chosen"] = used["auto"].partition(":")[0]
+                result["chosen_ratio"] = both[result["chosen"]] / min(both.values())
         yield result
 
 
@@ -112,8 +127,8 @@ def vertex_of(result: Path) -> str:
 
 def run(
     command: str, graph: Path, out: Path, source: str, device: str
-) -> tuple[float, dict[str, float]]:
-    """Seconds of the process, and of its phases."""
+) -> tuple[float, dict[str, float], str]:
+    """Seconds of the process, and of its phases, and the device."""
     asked = [source if value is None else value for value in COMMANDS[command]]
     asked += WEIGHT if command == "sssp" and graph.name == "edges" else ()
     began = time.perf_counter()
@@ -121,8 +136,9 @@ def run(
     environment.delegraph(command.split()[0], graph, *how, *asked)
     spent = time.perf_counter() - began
     record = json.loads(out.with_name("out.run.json").read_text())
-    assert record["device"].startswith(device), record["device"]
-    return spent, {name: round(value, 3) for name, value in record["seconds"].items()}
+    used = record["device"]
+    assert device == "auto" or used.startswith(device), used
+    return spent, {name: round(value, 3) for name, value in record["seconds"].items()}, used
 
 
 def show(result: dict[str, Any]) -> None:
@@ -130,7 +146,10 @@ def show(result: dict[str, Any]) -> None:
     for device, phases in result["phases"].items():
         median, worst = (result[f"{device}_{figure}"] for figure in ("seconds", "worst"))
         line += f"{median:>7.2f} s {device} (worst {worst:.2f}; {phases})"
-    print(line + (f"; {result['ratio']:.2f} times" if "ratio" in result else ""), flush=True)
+    line += f"; {result['ratio']:.2f} times" if "ratio" in result else ""
+    if "chosen" in result:
+        line += f"; auto: {result['chosen']}, {result['chosen_ratio']:.2f} times the faster one"
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -35,11 +35,11 @@ _OWN, _HELP = "Options", "Help"
 
 
 class DeviceOption(click.Option):
-    """``--device``. if_named: whether auto means the CPU, unless the GPU's memory is limited."""
+    """``--device``. by_estimate: whether auto is decided once the size of the graph is known."""
 
-    def __init__(self, *names: Any, if_named: bool, **settings: Any) -> None:
+    def __init__(self, *names: Any, by_estimate: bool, **settings: Any) -> None:
         super().__init__(*names, **settings)
-        self.if_named = if_named
+        self.by_estimate = by_estimate
 
 
 class Command(click.Command):
@@ -67,7 +67,7 @@ class Command(click.Command):
         if given.get("workers"):
             from ..pipeline.run.fork_server import fork_server
 
-            devices = device != "cpu" and os.path.exists("/proc/driver/nvidia")
+            devices = given.get("device", "cpu") != "cpu" and os.path.exists("/proc/driver/nvidia")
             with fork_server(devices):
                 if devices:
                     begin_driver(None)
@@ -77,12 +77,12 @@ class Command(click.Command):
         return super().invoke(ctx)
 
     def _asked_device(self, ctx: click.Context) -> str:
-        """Return the device by name, or the command's default; cpu where the command has no
-        device.
+        """Return the device by name, or the command's default; cpu where the command has no device,
+        or decides later.
         """
         asked = ctx.params.get("device", "cpu")
         option = next((param for param in self.params if isinstance(param, DeviceOption)), None)
-        return "cpu" if asked == "auto" and option and option.if_named else asked
+        return "cpu" if asked == "auto" and option and option.by_estimate else asked
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         params = super().get_params(ctx)

@@ -239,12 +239,12 @@ strategy = click.option(
 )
 
 
-def _on_device(auto: str, if_named: bool) -> Callable[[_Command], _Command]:
+def _on_device(auto: str, by_estimate: bool) -> Callable[[_Command], _Command]:
     """Return the option ``--device``. auto: the meaning of "auto"."""
     return click.option(
         "--device",
         cls=DeviceOption,
-        if_named=if_named,
+        by_estimate=by_estimate,
         metavar="DEVICE",
         default="auto",
         show_default=True,
@@ -254,8 +254,8 @@ def _on_device(auto: str, if_named: bool) -> Callable[[_Command], _Command]:
     )
 
 
-device = _on_device(": a GPU if one is usable", if_named=False)
-device_if_named = _on_device(": cpu, unless --device-memory-limit is given", if_named=True)
+device = _on_device(": a GPU if one is usable", by_estimate=False)
+device_by_estimate = _on_device(": the one that is expected to answer sooner", by_estimate=True)
 scratch = click.option(
     "--scratch",
     type=click.Path(),

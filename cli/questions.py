@@ -50,7 +50,7 @@ def command_of(question: Question) -> click.Command:
             options.graph_and_output,
             *((options.weight_options,) if weighted else ()),
             *((options.loops,) if any(form.counts_loops for form in question.forms) else ()),
-            options.device if question.forms[0].gpu_by_default else options.device_if_named,
+            options.device_by_estimate,
             options.running,
         )
     ):

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from .build.build import Built
     from .build.generate import Kind
     from .edge_sources.kinds import EdgeSource
+    from .engines.auto_device import Asked
     from .engines.engine import Strategy
     from .graph import Graph
     from .interchange.convert import Converted
@@ -203,6 +204,7 @@ def plan(
     from ..partition.disk.outputs import is_store
     from .algorithms.run import resources_for
     from .build.build import plan_graph
+    from .engines.auto_device import Asked, with_device
     from .engines.plan import plan_search
 
     resources, chosen = sorted_options(options)
@@ -215,18 +217,14 @@ def plan(
             )
         form = _form(algorithm)
         program: Any = None if form.program is None else load(form.program)
-        if (
-            not form.gpu_by_default
-            and resources.device == "auto"
-            and resources.device_memory_limit is None
-        ):
-            resources = replace(resources, device="cpu")
         notes: list[str] = []
-        keeps_loops = bool(open_store(edges).info.loops)
-        resources = resources_for(form.name, resources, notes, keeps_loops)
+        store, usually = open_store(edges), Asked(form, form.cost and form.cost.usually)
+        cores = usable_threads(threads)
+        resources = with_device(usually, store, BuildOptions(), resources, cores, notes)
+        resources = resources_for(form.name, resources, notes, bool(store.info.loops))
         # Rows of each source are written while the graph is held.
         writes_early = form.keys == ("source", "vertex")
-        plan = plan_search(edges, usable_threads(threads), resources, program, writes_early)
+        plan = plan_search(edges, cores, resources, program, writes_early)
         return replace(plan, notes=(*notes, *plan.notes))
     if algorithm != "bfs":
         raise InputError(f"{edges} is not a store, so its build is planned: leave out --algorithm")
@@ -264,20 +262,53 @@ def open(
         directed, src, dst, weight, duplicates, loops: how an edge list is read; a store has its
             own.
     """
-    from .edge_sources.parquet import as_edge_list
-    from .graph import open_graph
-
-    if directed is None:
-        directed = with_choices_of(graph, {}).get("directed")
-    chosen = _reading(directed, src, dst, weight, duplicates, loops)
+    reading = directed, src, dst, weight, duplicates, loops
     resources = resources_of(
         device=device, memory_limit=memory_limit, device_memory_limit=device_memory_limit
     )
+    return _open(graph, None, reading, resources, threads, progress)
+
+
+def open_to_ask(
+    graph: AnyPath | EdgeSource,
+    asked: Asked,
+    *,
+    threads: int | None = None,
+    directed: bool | None = None,
+    src: str | None = None,
+    dst: str | None = None,
+    weight: str | None = None,
+    duplicates: Duplicates | None = None,
+    loops: LoopsChoice | None = None,
+    progress: Progress | bool | None = None,
+    **resources: Unpack[ResourceOptions],
+) -> Graph:
+    """Load a graph to ask it one question. Arguments as of ``open``."""
+    reading = directed, src, dst, weight, duplicates, loops
+    return _open(graph, asked, reading, resources_of(**resources), threads, progress)
+
+
+def _open(
+    graph: AnyPath | EdgeSource,
+    asked: Asked | None,
+    reading: tuple[Any, ...],
+    resources: Resources,
+    threads: int | None,
+    progress: Progress | bool | None,
+) -> Graph:
+    """reading: arguments of _reading."""
+    from .edge_sources.parquet import as_edge_list
+    from .graph import open_graph
+
+    directed, *others = reading
+    if directed is None:
+        directed = with_choices_of(graph, {}).get("directed")
+    chosen = _reading(directed, *others)
     executor = Executor(usable_threads(threads), as_function(progress))
     with ExitStack() as temporary:
         as_read = as_edge_list(graph, chosen or BuildOptions())
-        path, reading = temporary.enter_context(as_read)
-        opened = open_graph(path, chosen and reading, executor, resources, temporary)
+        path, choices = temporary.enter_context(as_read)
+        opened = open_graph(path, chosen and choices, executor, resources, temporary, asked)
         if not isinstance(graph, (str, PathLike)):
             opened.location = f"{type(graph).__name__} in memory"
         return opened

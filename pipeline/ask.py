@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..partition.disk.urls import AnyPath, named
 from ..partition.errors import InputError
-from .api import AllOptions, open, sorted_options, usable_threads, with_choices_of
+from .api import AllOptions, open_to_ask, sorted_options, usable_threads, with_choices_of
 from .build.prepare import StoreOptions
-from .parameter_checks import algorithm_of, given_values
+from .parameter_checks import algorithm_of, count_of, given_values
 from .python_side.progress import as_function
 from .questions import QUESTIONS, Form, Question
 from .run.execute import Executor, Progress
@@ -18,6 +18,7 @@ from .run.execute import Executor, Progress
 if TYPE_CHECKING:
     from .algorithms.run import Outcome
     from .edge_sources.kinds import EdgeSource
+    from .engines.auto_device import Asked
     from .result import Result
 
 NEEDS_NO_OUTPUT = {
@@ -69,7 +70,7 @@ def ask(
         return ask_to_output(name, graph, output, values, options)
     form, algorithm = _checked(name, values, options)
     _check_in_memory(QUESTIONS[name], values, options)
-    with open(graph, **_on_cpus(form, options)) as opened:
+    with open_to_ask(graph, _asked(form, values), **options) as opened:
         return opened.ask(algorithm)
 
 
@@ -92,11 +93,12 @@ def ask_to_output(
         from .algorithms.programs import ProgramAlgorithm  # a search does without
 
         algorithm = ProgramAlgorithm(algorithm)
-    options_left, profile = _on_cpus(form, options), values.get("profile")
+    options_left, profile = {**options}, values.get("profile")
     threads = usable_threads(options_left.pop("threads", None))
     progress = as_function(options_left.pop("progress", None))
     overwrite = options_left.pop("overwrite", False)
-    running = RunOptions(threads, options_left.pop("checkpoint", CHECKPOINT_SECONDS), top)
+    checkpoint = options_left.pop("checkpoint", CHECKPOINT_SECONDS)
+    running = RunOptions(threads, checkpoint, top, _asked(form, values).times)
     options_left = with_choices_of(graph, options_left)
     resources, choices = sorted_options(options_left)
     shaped = options_left.keys() & StoreOptions.__annotations__.keys()
@@ -124,15 +126,13 @@ def _checked(name: str, values: Mapping[str, Any], options: Mapping[str, Any]) -
     return algorithm_of(QUESTIONS[name], values)
 
 
-def _on_cpus(form: Form, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options under which ``device="auto"`` means the CPU, where it does for a form of a question.
+def _asked(form: Form, values: Mapping[str, Any]) -> Asked:
+    from .engines.auto_device import Asked
 
-    A limit of the GPU's memory asks for a GPU, too.
-    """
-    device = options.get("device", "auto")
-    if form.gpu_by_default or device != "auto" or options.get("device_memory_limit") is not None:
-        return {**options}
-    return {**options, "device": "cpu"}
+    if form.cost is None:
+        return Asked(form, 0)
+    count = count_of(values.get(form.cost.repeated))
+    return Asked(form, form.cost.usually if count is None else count)
 
 
 def _check_in_memory(

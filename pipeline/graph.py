@@ -42,6 +42,7 @@ from .algorithms.programs import ProgramQuestion, program_extra_bytes, telling
 from .build.build import build_store
 from .build.prepare import BuildOptions
 from .edge_reader import edge_reader
+from .engines.auto_device import Asked, with_device
 from .engines.engine import Engine, EngineFacts, Need, SearchEngine, Subject, choose, run_first
 from .engines.engine_cache import hand_over
 from .engines.host.search import HostSearchEngine
@@ -103,6 +104,7 @@ class Graph(QuestionMethods):
         choices: BuildOptions,
         temporary: ExitStack,
         notes: Sequence[str] = (),
+        is_asked_once: bool = False,
     ) -> None:
         self.location = path
         self._graph = graph
@@ -112,6 +114,7 @@ class Graph(QuestionMethods):
         self._lock = threading.Lock()
         self._notes = [*notes, *(() if isinstance(graph, Store) else graph.notes)]
         self._choices = choices
+        self._is_asked_once = is_asked_once  # nobody looks at the graph's own notes then
         self._programs: ProgramEngine | None = None
         self._on_device = 0  # bytes that searches hold there
         self._made: tuple[Store, Subject] | None = None
@@ -317,6 +320,8 @@ class Graph(QuestionMethods):
             run.resources_for(asked.name, self._resources, notes, loops)
         if isinstance(self._graph, EdgeList):
             notes += run.weight_notes(self._graph, info)
+        if self._is_asked_once:
+            notes = [*(note for note in self._notes if note not in notes), *notes]
         return run.Run(self._options, executor, self._resources, None, info, notes=notes)
 
     def _check_weights(self) -> None:
@@ -444,14 +449,18 @@ def open_graph(
     executor: Executor,
     resources: Resources,
     temporary: ExitStack,
+    asked: Asked | None = None,
 ) -> Graph:
     """Open a graph. choices: how an edge list is read; a store refuses them. temporary: things that
-    are put away when the graph is closed, or when it cannot be opened.
+    are put away when the graph is closed, or when it cannot be opened. asked: the only question
+    that it will be asked; None for any number of questions.
     """
     # Wherever this process may be when more of it is read.
     graph, choices = run.open_graph(rooted(path), choices), choices or BuildOptions()
     with device_errors():
         notes: list[str] = []
+        if asked is not None:
+            resources = with_device(asked, graph, choices, resources, executor.threads, notes)
         device: Device | None = resources.chosen_device(notes)
         if isinstance(graph, Store):
             subject = subject_of(graph, StoreNames(graph, Team(executor.threads)))
@@ -461,7 +470,8 @@ def open_graph(
                 notes.append("self-loops of an edge list are kept on CPUs only: used the CPU")
                 device = None
             engines = searches_of_open_edges(graph, choices, device, executor)
-        return Graph(path, graph, engines, executor, resources, choices, temporary, notes)
+        once = asked is not None
+        return Graph(path, graph, engines, executor, resources, choices, temporary, notes, once)
 
 
 def _timed(this: run.Run, search: Callable[[], Found]) -> Found:

@@ -148,6 +148,21 @@ def _some_vertices(sources: AnySources) -> int | NamedVertices:
     return named_vertices(sources)
 
 
+def count_of(value: Any) -> int | None:
+    """Return the number that a value of a parameter is, or the number of vertices that it names;
+    None if that is not known before a file is read.
+
+    >>> count_of(16), count_of("17,25"), count_of([17]), count_of("some.parquet"), count_of(None)
+    (16, 2, 1, None, None)
+    """
+    if isinstance(value, str) and not is_file_name(value):
+        parts = value.removesuffix(",").split(",")
+        return int(value) if value.isascii() and value.isdecimal() else len(parts)
+    if isinstance(value, int):
+        return value
+    return len(value) if isinstance(value, Sequence) and not isinstance(value, str) else None
+
+
 def _named_pairs(pairs: AnyPairs) -> NamedPairs:
     """Return the pairs that are given, or that a file has."""
     if isinstance(pairs, str | PathLike):

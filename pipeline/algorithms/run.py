@@ -34,6 +34,7 @@ from ..build.build import build_store_for, choices_of, first_inputs_of, inputs_o
 from ..build.plan import id_width
 from ..build.prepare import BuildOptions, facts_ahead, fingerprint_of
 from ..engines import engine_cache
+from ..engines.auto_device import Asked, with_device
 from ..engines.engine import Engine, EngineFacts, Need, Subject, choose, run_first
 from ..engines.host.disk import most_bytes
 from ..engines.subjects import subject_of
@@ -64,12 +65,14 @@ CHECKPOINT_SECONDS = 60.0
 @dataclass(frozen=True)
 class RunOptions:
     """Options of a run. threads: cores to use. checkpoint_seconds: seconds between two saves of a
-    long run. top: how many vertices or groups the record names, if that is more than usual.
+    long run. top: how many vertices or groups the record names, if that is more than usual. times:
+    as in Asked.
     """
 
     threads: int = 1
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     top: int = 0
+    times: int | None = 1
 
     def __post_init__(self) -> None:
         if self.threads < 1:
@@ -273,11 +276,13 @@ def run_to_result(
     else:
         id_type, directed = graph.id_type, choices.directed
         fingerprint = fingerprint_of(graph, choices)
-    asked = algorithm.options(id_type)  # what is wrong in it is told before anything is read
+    given = algorithm.options(id_type)  # what is wrong in it is told before anything is read
     check_direction(algorithm.name, directed)
-    info = ResultInfo(algorithm.name, fingerprint, directed, asked, __version__)
+    info = ResultInfo(algorithm.name, fingerprint, directed, given, __version__)
     device_notes: list[str] = []
     keeps_loops = bool(graph.info.loops if isinstance(graph, Store) else choices.keeps_loops)
+    asked = Asked(FORMS[algorithm.name], options.times)
+    resources = with_device(asked, graph, choices, resources, options.threads, device_notes)
     resources = resources_for(
         algorithm.name, resources, device_notes, keeps_loops, isinstance(graph, Store)
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from .facts import SourcesRecord, several, tell_rest
 from .parameters import Flag, Parameter, sources_and_seed
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 def _tell(record: Any) -> str:
@@ -57,6 +57,7 @@ The value is the vertex's share of the shortest paths between all pairs of other
             title="Betweenness",
             columns={"betweenness": "float"},
             facts={"betweenness": SourcesRecord},
+            cost=Cost(52, 0.04, "sources", None),
             algorithm="algorithms.betweenness:betweenness_of",
             program="algorithms.betweenness:planned",
             judge="judging.centralities:BETWEENNESS",

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from ...partition.errors import InputError
 from .facts import several
 from .parameters import Choice, Flag, OneVertex, Parameter, SuperstepsFile, Vertices, Whole
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 class SuperstepRecord(TypedDict):
@@ -209,6 +209,7 @@ Give ``source`` or ``sources``. If a vertex has several correct parents, any one
                 "supersteps": list[SuperstepRecord],
                 "supersteps_between": BetweenRecord | None,
             },
+            cost=Cost(3, 0.02, scans=True),
             algorithm="algorithms.bfs:Bfs",
             program=None,
             judge="judging.searches:BFS",
@@ -217,7 +218,6 @@ Give ``source`` or ``sources``. If a vertex has several correct parents, any one
             tell_verdict=_tell_verdict,
             assumed="a search from the vertex at 0",
             result="BfsResult",
-            gpu_by_default=True,
         ),
         Form(
             name="bfs-each",
@@ -226,6 +226,7 @@ Give ``source`` or ``sources``. If a vertex has several correct parents, any one
             keys=("source", "vertex"),
             columns={"distance": "integer"},
             facts={"searches": SearchesRecord},
+            cost=Cost(0.6, 0.02, "sources", 64),
             algorithm="algorithms.bfs_each:BfsEach",
             program="algorithms.bfs_each:planned",
             judge="judging.sources:BFS_EACH",
@@ -238,6 +239,7 @@ Give ``source`` or ``sources``. If a vertex has several correct parents, any one
             takes=("sources", "max_depth"),
             columns={"distance": "integer", "nearest": "id"},
             facts={"searches": SearchesRecord},
+            cost=Cost(4, 0.05),
             algorithm="algorithms.bfs_together:BfsTogether",
             program="algorithms.bfs_together:planned",
             judge="judging.sources:BFS_TOGETHER",

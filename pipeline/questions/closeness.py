@@ -6,7 +6,7 @@ from typing import Any
 
 from .facts import SourcesRecord, several, tell_recomputed
 from .parameters import sources_and_seed
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 def _tell(record: Any) -> str:
@@ -40,6 +40,7 @@ Distances to the vertex are in hops; values are scaled as Wasserman and Faust do
             title="Closeness",
             columns={"closeness": "float"},
             facts={"closeness": SourcesRecord},
+            cost=Cost(0.4, 0.01, "sources", None),
             algorithm="algorithms.closeness:closeness_of",
             program="algorithms.many_sources:planned",
             judge="judging.centralities:CLOSENESS",

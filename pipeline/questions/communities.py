@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from ...partition.numbers import GREATEST_SEED
 from .facts import elsewhere, several, tell_number
 from .parameters import UNWEIGHTED, Choice, Flag, Parameter, Real, Whole
-from .question import Form
+from .question import Cost, Form
 
 ITERATIONS = 2
 MAX_LEVELS = 100
@@ -163,6 +163,7 @@ def form_of(method: str, title: str) -> Form:
         columns={"community": "id"},
         numbered=LEVELS,
         facts={method: CommunitiesRecord, "levels": list[LevelRecord], "ties": list[TieRecord]},
+        cost=Cost(700, 4, "iterations", 2),
         algorithm=f"algorithms.communities:{method}_of",
         program=f"algorithms.communities:{method}",
         judge=f"judging.communities:{method.upper()}",

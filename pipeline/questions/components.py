@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from .facts import several
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 class ComponentsRecord(TypedDict):
@@ -58,6 +58,7 @@ of a directed graph are the weakly connected ones.
             title="Connected components",
             columns={"component": "id"},
             facts={"components": ComponentsRecord},
+            cost=Cost(2, 0.1, scans=True),
             algorithm="algorithms.components:Components",
             program="algorithms.components:planned",
             judge="judging.programs:COMPONENTS",

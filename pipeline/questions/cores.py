@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 from .facts import several, tell_rest
 from .parameters import Parameter, Whole
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 class CoresRecord(TypedDict):
@@ -70,6 +70,7 @@ that an edge in both directions counts twice.
             title="Core numbers",
             columns={"core": "integer"},
             facts={"cores": CoresRecord},
+            cost=Cost(55, 3.5),
             algorithm="algorithms.cores:Cores",
             program="algorithms.cores:planned",
             judge="judging.cores:CORES",

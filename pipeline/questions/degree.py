@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 from .facts import elsewhere, tell_number
 from .parameters import UNWEIGHTED
-from .question import ColumnType, Form, Question
+from .question import ColumnType, Cost, Form, Question
 
 
 class DegreeRecord(TypedDict):
@@ -92,6 +92,7 @@ graph keeps them: then each counts at both of its ends.
             columns={name: _type_of(name) for names in _ALTERNATIVES for name in names},
             alternatives=_ALTERNATIVES,
             facts={"degree": DegreeRecord},
+            cost=Cost(5, 0.1),
             algorithm="algorithms.degree:Degree",
             program="algorithms.degree:planned",
             judge="judging.degrees:DEGREE",

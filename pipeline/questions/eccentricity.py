@@ -6,7 +6,7 @@ from typing import Any
 
 from .facts import SourcesRecord, several, tell_recomputed
 from .parameters import sources_and_seed
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 class EccentricityRecord(SourcesRecord):
@@ -56,6 +56,7 @@ Distances are in hops. The record holds bounds of the diameter.
             title="Eccentricity",
             columns={"eccentricity": "integer"},
             facts={"eccentricity": EccentricityRecord},
+            cost=Cost(0.4, 0.01, "sources", None),
             algorithm="algorithms.eccentricity:eccentricity_of",
             program="algorithms.many_sources:planned",
             judge="judging.centralities:ECCENTRICITY",

@@ -6,7 +6,7 @@ from typing import Any
 
 from .facts import IterationRecord, ScoresRecord, elsewhere, tell_iterations, tell_scores_verdict
 from .parameters import UNWEIGHTED, Parameter, Real, max_iterations
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 def _tell(record: Any) -> str:
@@ -53,6 +53,7 @@ has converged. Edges count by their weights, if the graph has any.
             title="eigenvector centrality",
             columns={"eigenvector": "float"},
             facts={"eigenvector": ScoresRecord, "iterations": list[IterationRecord]},
+            cost=Cost(100, 1),
             algorithm="algorithms.eigenvector:Eigenvector",
             program="algorithms.eigenvector:planned",
             judge="judging.scores:EIGENVECTOR",

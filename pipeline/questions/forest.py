@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 from .facts import several
 from .parameters import UNWEIGHTED
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 class ForestRecord(TypedDict):
@@ -71,6 +71,7 @@ the least end comes first, then the one with the least other end, so that a grap
             columns={"weight": "number"},
             alternatives=(("weight",), ()),
             facts={"forest": ForestRecord},
+            cost=Cost(160, 0.7),
             algorithm="algorithms.forest:Forest",
             program="algorithms.forest:planned",
             judge="judging.forest:FOREST",

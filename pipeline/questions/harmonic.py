@@ -6,7 +6,7 @@ from typing import Any
 
 from .facts import SourcesRecord, several, tell_recomputed
 from .parameters import Flag, Parameter, sources_and_seed
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 def _tell(record: Any) -> str:
@@ -51,6 +51,7 @@ Distances to the vertex are in hops. A vertex that does not reach it adds nothin
             title="Harmonic centrality",
             columns={"harmonic": "float"},
             facts={"harmonic": SourcesRecord},
+            cost=Cost(0.4, 0.01, "sources", None),
             algorithm="algorithms.harmonic:harmonic_of",
             program="algorithms.many_sources:planned",
             judge="judging.centralities:HARMONIC",

@@ -6,7 +6,7 @@ from typing import Any
 
 from .facts import IterationRecord, ScoresRecord, elsewhere, tell_iterations, tell_scores_verdict
 from .parameters import UNWEIGHTED, Parameter, Real, max_iterations
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 def _tell(record: Any) -> str:
@@ -54,6 +54,7 @@ converged. Edges count by their weights, if the graph has any.
             title="HITS",
             columns={"hub": "float", "authority": "float"},
             facts={"hits": ScoresRecord, "iterations": list[IterationRecord]},
+            cost=Cost(100, 1),
             algorithm="algorithms.hits:Hits",
             program="algorithms.hits:planned",
             judge="judging.scores:HITS",

@@ -6,7 +6,7 @@ from typing import Any
 
 from .facts import IterationRecord, ScoresRecord, elsewhere, tell_iterations, tell_scores_verdict
 from .parameters import UNWEIGHTED, Parameter, Real, max_iterations
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 OF_BOUND = 0.9
 """The product of the alpha that ``auto`` takes and a bound of the greatest eigenvalue."""
@@ -76,6 +76,7 @@ count by their weights, if the graph has any.
             title="Katz centrality",
             columns={"katz": "float"},
             facts={"katz": KatzRecord, "iterations": list[IterationRecord]},
+            cost=Cost(100, 1),
             algorithm="algorithms.katz:Katz",
             program="algorithms.katz:planned",
             judge="judging.scores:KATZ",

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from .facts import IterationRecord, elsewhere, several
 from .parameters import UNWEIGHTED, Parameter, Whole
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 ITERATIONS = 10
 
@@ -97,6 +97,7 @@ count by their weights, if the graph has any.
             title="Label propagation",
             columns={"label": "id"},
             facts={"labels": LabelsRecord, "iterations": list[IterationRecord]},
+            cost=Cost(200, 1),
             algorithm="algorithms.labels:Labels",
             program="algorithms.labels:planned",
             judge="judging.labels:LABELS",

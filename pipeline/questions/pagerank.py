@@ -14,7 +14,7 @@ from .parameters import (
     Whole,
     max_iterations,
 )
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 class PageRankRecord(TypedDict):
@@ -113,6 +113,7 @@ whether it has converged. Edges count by their weights, if the graph has any.
             title="PageRank",
             columns={"pagerank": "float"},
             facts={"pagerank": PageRankRecord, "iterations": list[IterationRecord]},
+            cost=Cost(2.7, 0.02, "iterations", 20),
             algorithm="algorithms.pagerank:PageRank",
             program="algorithms.pagerank:planned",
             judge="judging.programs:PAGERANK",

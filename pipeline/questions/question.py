@@ -20,6 +20,22 @@ of ten, floats, or either number.
 """
 
 
+class Cost(NamedTuple):
+    """The time that a form takes for each entry of a graph's rows, in nanoseconds: of one core, and
+    of a GPU. ``--device auto`` goes by it (engines/auto_device.py).
+
+    repeated: the parameter that says how often this is done. usually: how often if that parameter
+    is not given, or names a file; None for once for each vertex. scans: whether an edge list is
+    answered in one scan on CPUs, without rows.
+    """
+
+    cpu: float
+    gpu: float
+    repeated: str = ""
+    usually: int | None = 1
+    scans: bool = False
+
+
 class Form(NamedTuple):
     """A form of a question, with a result of its own.
 
@@ -41,7 +57,7 @@ class Form(NamedTuple):
     assumed: the question that ``validate`` takes a result to answer that does not say which.
     result: the class of the result in Python.
     weights: whether edges count by their weights.
-    gpu_by_default: whether ``--device auto`` takes a GPU that is usable.
+    cost: by which ``--device auto`` chooses; None for a form that does not run on GPUs.
     on_directed: whether it is asked of directed graphs, too; if not, these are refused.
     on_gpus: whether it runs on GPUs; if not, it runs on CPUs whatever ``--device`` says.
     on_several_gpus: the same on GPUs of several workers.
@@ -70,7 +86,7 @@ class Form(NamedTuple):
     assumed: str = ""
     result: str = "Result"
     weights: bool = False
-    gpu_by_default: bool = False
+    cost: Cost | None = None
     on_directed: bool = True
     on_gpus: bool = True
     on_several_gpus: bool = True

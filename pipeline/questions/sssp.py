@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 from .facts import tell_number
 from .parameters import REQUIRED, OneVertex, Parameter, Real
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 class ShortestPathsRecord(TypedDict):
@@ -81,6 +81,7 @@ The graph must have weights: of a store its own, of an edge list the column that
             title="Shortest paths",
             columns={"distance": "number", "parent": "id"},
             facts={"sssp": ShortestPathsRecord},
+            cost=Cost(80, 0.7),
             algorithm="algorithms.sssp:ShortestPaths",
             program="algorithms.sssp:planned",
             judge="judging.paths:SSSP",

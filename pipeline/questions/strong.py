@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from .facts import several
 from .parameters import Flag, Parameter
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 class StrongRecord(TypedDict):
@@ -108,6 +108,7 @@ With ``condense``, the result has a row for each pair of components with edges b
             title="Strongly connected components",
             columns={"component": "id"},
             facts={"strong": StrongRecord},
+            cost=Cost(10, 0.3),
             algorithm="algorithms.strong:Strong",
             program="algorithms.strong:planned",
             judge="judging.strong:STRONG",

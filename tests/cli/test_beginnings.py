@@ -17,12 +17,13 @@ OUT = ("-o", "out")
 @pytest.mark.parametrize(
     ("line", "number"),
     [
-        (("bfs", "no.dg", *OUT, "--source", 1), 0),
+        (("bfs", "no.dg", *OUT, "--source", 1), "nothing"),
         (("bfs", "no.dg", *OUT, "--source", 1, "--device", "cpu"), "nothing"),
         (("bfs", "no.dg", *OUT, "--source", 1, "--device", "cuda:3"), 3),
         (("bfs", "no.dg", *OUT, "--source", 1, "--scheduler", "tcp://127.0.0.1:1"), "nothing"),
         (("components", "no.dg", *OUT), "nothing"),
         (("components", "no.dg", *OUT, "--device", "cuda"), 0),
+        (("build", "no.parquet", *OUT), 0),
         (("info", "no.dg"), "nothing"),
     ],
 )
