@@ -6,10 +6,12 @@
 By default the generated graphs below, and all Parquet files of FOLDER and FOLDER/real, undirected;
 kronN: 2^N vertices, 16 rows a vertex. Each is a store, which is opened once. Medians and worst in
 milliseconds: ``search`` is the search alone (by device events on a GPU), ``call`` the whole call,
-``over`` what a call takes beyond its search, ``held`` a call while the result before it is held
-and unread; ``distance`` and ``parent`` are columns that are read after a call, ``table`` all of
-them. On a GPU the kernels that are compiled, or loaded from a cache, are counted while the graph is
-opened and after it.
+``over`` what a call takes beyond its search, ``again`` calls one after the other whose results
+nobody reads, ``held`` a call while the result before it is held and unread; ``distance`` and
+``parent`` are columns that are read after a call, ``table`` all of them; ``on device`` is the
+column ``distance`` where it was found; ``many`` are the distances from 64 sources, unread. On a GPU
+the kernels that are compiled, or loaded from a cache, are counted while the graph is opened and
+after it.
 """
 
 from __future__ import annotations
@@ -29,7 +31,11 @@ import real
 import delegraph
 
 GENERATED = "kron22,kron24"
-FIGURES = "search", "call", "over", "held", "distance", "parent", "table"
+FIGURES = (
+    *("search", "call", "over", "again", "held", "distance", "parent", "table", "on device"),
+    "many",
+)
+MANY, RUNS = 64, 5
 
 
 def main() -> None:
@@ -90,6 +96,15 @@ def measure(
             found = graph.bfs(source)
             timed("held", lambda source=source: graph.bfs(source))
             timed("table", lambda found=found: found.table)
+        for source in ids[drawn].tolist():
+            timed("again", lambda source=source: graph.bfs(source))
+        if options.device != "cpu":
+            for source in ids[drawn].tolist():
+                found = graph.bfs(source)
+                timed("on device", lambda found=found: found.on_device("distance"))
+        many = np.unique(ids[drawn])[:MANY].tolist()
+        for _ in range(RUNS):
+            timed("many", lambda: graph.bfs(sources=many))
         device = graph.device
     after = count()
     return {
@@ -97,8 +112,8 @@ def measure(
         "open_seconds": opened,
         "kernels_of_open": (loaded[0] - before[0], loaded[1] - before[1]),
         "kernels_after": (after[0] - loaded[0], after[1] - loaded[1]),
-        "median_ms": {name: median(some) for name, some in times.items()},
-        "worst_ms": {name: max(some) for name, some in times.items()},
+        "median_ms": {name: median(some) for name, some in times.items() if some},
+        "worst_ms": {name: max(some) for name, some in times.items() if some},
     }
 
 
@@ -124,7 +139,7 @@ def kernels_counted() -> Callable[[], tuple[int, float]]:
 def show(result: dict[str, Any]) -> None:
     figures = (
         f"{name} {result['median_ms'][name]:.3f} ({result['worst_ms'][name]:.3f})"
-        for name in FIGURES
+        for name in result["median_ms"]
     )
     opened, later = result["kernels_of_open"], result["kernels_after"]
     print(

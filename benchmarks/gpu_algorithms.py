@@ -497,8 +497,8 @@ def kept_distance(kept: dict[int, Any], i: int) -> np.ndarray:
     met = kept[0]
     if not isinstance(met, searches.Met):
         return kept[i].view(np.int32)
-    own = np.where(met.reached >> np.uint64(i) & np.uint64(1), 0, -1)
-    for digit, some in enumerate(met.bits):
+    own = np.where(met.reached.get() >> np.uint64(i) & np.uint64(1), 0, -1)
+    for digit, some in enumerate(met.bits.get()):
         own |= (some >> np.uint64(i) & np.uint64(1)).astype(np.int64) << digit
     return own
 

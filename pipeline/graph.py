@@ -64,6 +64,7 @@ from .python_side.progress import finish
 from .python_side.public import public
 from .questions import QUESTIONS
 from .result import BfsResult, Result
+from .results.by_source import Batches
 from .results.names import Names, names_of_store
 from .results.result import ResultInfo
 from .results.row_notes import row_notes
@@ -289,7 +290,7 @@ class Graph(QuestionMethods):
 
         with self._lock, device_errors():
             opened = self._subject
-            count = len(sources_by_id(asked.sources, opened.names)[0])
+            count = len(asked.sources.read(opened.names.id_type).vertex)
             kept = opened.record["vertices"] * kept_bytes(count)
             engine = self._ready(first, kept)
             assert engine.subject is not None
@@ -301,9 +302,7 @@ class Graph(QuestionMethods):
             batches = asked.batches(
                 engine, ids, places, this.executor.progress, sums, extra_bytes=extra_bytes
             )
-            found = _timed(this, lambda: [rows for _, _, rows in batches])
-            found.reverse()
-            rows = [found.pop()() for _ in range(len(found))]  # one copy is let go at a time
+            rows = Batches(_timed(this, lambda: [rows for _, _, rows in batches]))
             return Result(
                 asked.answer(len(ids), engine.method, sums), EngineFacts.of(engine), this, rows
             )

@@ -37,7 +37,7 @@ from .python_side.progress import finish
 from .python_side.public import public
 from .questions import FORMS
 from .results.by_source import RowsBySource
-from .results.columns import Columns
+from .results.columns import Columns, OnDevice
 from .results.findings import TOP, Findings, has_equal_ranges
 from .results.names import ids_at
 from .results.rows import Rows
@@ -139,6 +139,30 @@ class Result:
     def _columns(self) -> dict[str, pa.ChunkedArray]:
         """Columns that were made on their own."""
         return {}
+
+    @public
+    def on_device(self, column: str) -> Any:
+        """Return a column on the GPU that found it, as an array of CuPy, in the order of the rows.
+
+        PyTorch, JAX and cuDF take the array without a copy, by DLPack or by CUDA's array interface.
+        It stays usable whatever becomes of the result.
+
+        Args:
+            column: ``"distance"``, int32, or ``"parent"``, int64: the number of the parent's row,
+                from 0 on. Both are -1 where the column is null.
+
+        Raises:
+            InputError: if the result was not found on a GPU, or its column is in host memory.
+        """
+        values = next((one.values for one in self._answer.columns if one.name == column), None)
+        if values is None:
+            raise InputError(f"a result of {self.name} has no column {shortened(repr(column))}")
+        if not isinstance(values, OnDevice):
+            raise InputError(
+                f"the column {column} of {self.name} is in host memory: take it from there, as "
+                f"result[{column!r}]"
+            )
+        return values.by_row(self._ran.subject.names)
 
     def found(self, top: int = TOP) -> Any:
         """Return what the result says of the graph, as the record's key ``found`` has it: ``top``

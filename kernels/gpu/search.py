@@ -19,6 +19,7 @@ from numpy.typing import DTypeLike
 from ..base import arrays
 from ..base.arrays import allocate, total_bytes
 from ..base.graph import UNREACHED
+from .by_row import compile_by_row
 from .device import MOST_BLOCKS, Device, pack, unsigned_name, without_fields
 from .graph import (
     LOOKS,
@@ -284,6 +285,7 @@ def _tasks(
     tasks: list[Callable[[], object]] = [
         *(partial(WIDE_SEARCH.compiled_for, device, offset, tiered, deep) for deep in depths),
         partial(compile_counting, device, offset),
+        partial(compile_by_row, device),
         partial(_rehearse_arrays, device),
     ]
     if slices:

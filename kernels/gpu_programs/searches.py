@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.arrays import Array, allocate
 from ..base.together import BITS_TO_PAY, DIGITS, LEVELS_TO_JUDGE, RARE, WIDTH
-from ..gpu.device import pack
+from ..gpu.device import Device, pack
 from .rows import (
     LAUNCH,
     Launch,
@@ -84,19 +84,19 @@ class Met(NamedTuple):
     more digits than there is room for. If the outcome is not FOUND, the rest says nothing.
 
     hops: of HOPS, by source. reached: uint64 (n,), a bit by source. bits: uint64 (digits, n), the
-    bits of distances, as many as any distance has. Both are in host memory, and empty where nobody
-    wants them.
+    bits of distances, as many as any distance has. Both are on the device, and belong to whoever
+    asked; None where nobody wants them.
     """
 
     outcome: int
     hops: np.ndarray
-    reached: np.ndarray
-    bits: np.ndarray
+    reached: Any
+    bits: Any
 
 
 class GpuSearches:
     """Searches of a graph from many vertices. most: sources in all. distances: whether distances
-    are wanted.
+    are wanted. keeps: whether there is room on the device for those of all sources.
 
     Searches apart take the room that searches together have left, and room that is spare.
     """
@@ -108,8 +108,15 @@ class GpuSearches:
         self._arrays: dict[str, Any] | None = None
         self._gangs: dict[str, Any] | None = None
         self._edges = 0
+        one = MOST_TAKEN_BYTES * graph.vertices
+        self.keeps = distances and most * one <= graph.room // 2
+        self._taken_bytes = (most * one if self.keeps else one) * distances
         with graph.device.use():
             self._rows = graph.cut.packed()
+
+    @property
+    def device(self) -> Device:
+        return self._graph.device
 
     @property
     def edges(self) -> int:
@@ -128,7 +135,7 @@ class GpuSearches:
         """Return the number of blocks that there is room, and work, for."""
         graph, n, entries = self._graph, self._graph.vertices, self._graph.cut.rows.edges
         room = device_bytes(n, entries, self._distances) + graph.room
-        room -= MOST_TAKEN_BYTES * n * self._distances
+        room -= self._taken_bytes
         blocks = min(self._most, blocks_of(graph.device, APART))
         return min(max(1, room // gang_bytes(n, entries)), blocks)
 
@@ -169,11 +176,11 @@ class GpuSearches:
             self._kernel("search_together")(self._rows, of, device_sources, np.uint32(count), ways)
             now = control.get().view(CONTROL)[0]
             self._edges += int(now["looked"])
-            reached, bits = np.empty(0, np.uint64), np.empty((0, n), np.uint64)
+            reached = bits = None
             if self._distances and now["outcome"] == FOUND:
                 digits = int(now["levels"]).bit_length()
-                reached = arrays["seen"].get()
-                bits = arrays["bits"].reshape(DIGITS, n)[:digits].get()
+                reached, bits = arrays["seen"], arrays["bits"].reshape(DIGITS, n)[:digits]
+                self._arrays = None  # the next searches get others
             return Met(int(now["outcome"]), now["hops"][:count].copy(), reached, bits)
 
     def apart(
@@ -187,7 +194,8 @@ class GpuSearches:
 
         take: a function that is given each source's place in ``sources`` and its distances: uint32
         (n,), on the device, the greatest number where unreached. It may hold MOST_TAKEN_BYTES there
-        for each vertex. nowhere: if a distance is as great as that, None is returned.
+        for each vertex, and those of all sources if ``keeps`` is set. nowhere: if a distance is as
+        great as that, None is returned.
         """
         graph, done = self._graph, 0
         most = nowhere if most is None else min(most, nowhere)

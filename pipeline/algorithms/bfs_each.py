@@ -174,15 +174,23 @@ class DistanceBits:
             return None
         if met.outcome == on_device.DEEPER:
             return ProgramResult({}, {"deeper": True, "apart": False})
-        values = {"reached": met.reached, **{f"bit{i}": words for i, words in enumerate(met.bits)}}
+        from ..engines.one_device.found import DeviceValues  # CPUs do without
+
+        assert met.bits is not None
+        words = {"reached": met.reached, **{f"bit{i}": bit for i, bit in enumerate(met.bits)}}
+        values = {name: DeviceValues(searches.device, some) for name, some in words.items()}
         return ProgramResult(values, {"apart": False, **_of_hops(met.hops)})
 
     def _apart_on(self, searches: on_device.GpuSearches, tell: Tell) -> ProgramResult:
-        kind, distances = np.dtype(f"u{self.bits // 8}"), {}
+        from ..engines.one_device.found import DeviceValues
+
+        kind = np.dtype(f"u{self.bits // 8}")
+        distances: dict[str, DeviceValues | NDArray] = {}
 
         def take(i: int, distance: Any) -> None:
-            few = distance.astype(kind, copy=False)  # the greatest one stays so
-            distances[f"distance{i}"] = few.get()
+            few = distance.astype(kind)  # the greatest one stays so
+            kept = DeviceValues(searches.device, few) if searches.keeps else few.get()
+            distances[f"distance{i}"] = kept
             tell(i + 1, len(self.sources), f"of the batch {i + 1}")
 
         nowhere = int(np.iinfo(kind).max)

@@ -5,11 +5,12 @@ part-00000.parquet, ...     source, vertex, distance: by rising source, then by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Protocol
+from threading import Lock
+from typing import Protocol, overload
 
 import numpy as np
 import pyarrow as pa
@@ -161,6 +162,35 @@ class RowsBySource:
         """Return the most rows that are made at once: fewer if the source has a long string id."""
         name = self._ids[source : source + 1].nbytes
         return max(1, PARENT_BYTES // name) if is_string(self.names.id_type) else 1 << 62
+
+
+class Batches(Sequence[RowsBySource]):
+    """Rows of batches, each made when it is first read.
+
+    make: for each batch, a function that is called once.
+    """
+
+    def __init__(self, make: Iterable[Callable[[], RowsBySource]]) -> None:
+        self._make: list[Callable[[], RowsBySource] | None] = [*make]
+        self._made: dict[int, RowsBySource] = {}
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._make)
+
+    @overload
+    def __getitem__(self, at: int) -> RowsBySource: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[RowsBySource]: ...
+    def __getitem__(self, at: int | slice) -> RowsBySource | list[RowsBySource]:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        with self._lock:
+            make = self._make[at]
+            if make is not None:
+                self._made[at] = make()
+                self._make[at] = None  # it holds what the rows are made of
+            return self._made[at]
 
 
 def _bit(words: NDArray, number: int) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,17 @@ class Values(Protocol):
     def itemsize(self) -> int: ...
     def __getitem__(self, at: Any, /) -> Any:
         """Return the values at places, as an array."""
+        ...
+
+
+@runtime_checkable
+class OnDevice(Protocol):
+    """Values that are on a GPU, or were."""
+
+    def by_row(self, names: Names) -> Any:
+        """Return the values in the order of a result's rows, as an array on the GPU: int32
+        distances, or int64 rows of vertices; -1 where there is none.
+        """
         ...
 
 

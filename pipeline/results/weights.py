@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -98,17 +98,51 @@ def find_places(vertex: pa.Array, names: Names) -> tuple[NDArray[np.uint32], NDA
     """
     places = np.zeros(len(vertex), np.uint32)
     found = np.zeros(len(vertex), np.bool_)
-    import pyarrow.compute as pc  # as arrow.compute has it
-
-    wanted = pc.SetLookupOptions(value_set=vertex)
+    rows_in = (
+        _numbers_in(as_numpy(vertex)) if pa.types.is_integer(vertex.type) else _values_in(vertex)
+    )
     for number in range(len(names.pieces)):
         piece, at = names.piece(number)
-        which = compute("index_in", stored(piece).cast(vertex.type), options=wanted)
-        here = valid(which)
-        rows = as_numpy(which.fill_null(0))[here]
+        rows, here = rows_in(stored(piece).cast(vertex.type))
         places[rows] = at[here]
         found[rows] = True
     return places, found
+
+
+_RowsIn = Callable[[pa.Array], tuple[NDArray, NDArray]]
+"""A function that returns which values a piece has, and where: the piece's ids rise."""
+
+
+def _numbers_in(wanted: NDArray) -> _RowsIn:
+    order = np.argsort(wanted)
+    rising = wanted[order]
+
+    def rows_in(piece: pa.Array) -> tuple[NDArray, NDArray]:
+        ids = as_numpy(piece)
+        first, stop = (
+            (np.searchsorted(rising, ids[0]), np.searchsorted(rising, ids[-1], side="right"))
+            if len(ids)
+            else (0, 0)
+        )
+        some = rising[first:stop]
+        at = np.searchsorted(ids, some)
+        here = ids[at] == some
+        return order[first:stop][here], at[here]
+
+    return rows_in
+
+
+def _values_in(wanted: pa.Array) -> _RowsIn:
+    import pyarrow.compute as pc  # as arrow.compute has it
+
+    options = pc.SetLookupOptions(value_set=wanted)
+
+    def rows_in(piece: pa.Array) -> tuple[NDArray, NDArray]:
+        which = compute("index_in", piece, options=options)
+        here = np.flatnonzero(valid(which))
+        return as_numpy(which.fill_null(0))[here], here
+
+    return rows_in
 
 
 def digest_of(vertex: pa.Array) -> str:

@@ -101,6 +101,10 @@ def instances(architecture: int) -> dict[str, list[str]]:
             f"narrow_search<{offset}, {width}, {count}, {local}, {narrow}>"
             for offset, width, count, local in itertools.product(OFFSETS, (0, 4, 8), blocks, BOOLS)
         ],
+        "bfs/by_row.cu": [
+            *(f"distances_by_row<{distance}>" for distance in DISTANCES),
+            *("number_rows", "parents_by_row"),
+        ],
         "bfs/slice_search.cu": [f"slice_search<{gpu_slices.THREADS}>"],
         "bfs/slices.cu": [
             *(f"{name}<{offset}>" for name in ("min_hashes", "slice_keys") for offset in OFFSETS),

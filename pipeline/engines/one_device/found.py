@@ -1,4 +1,5 @@
-"""The outcome of a search that stays on its device until it is read.
+"""Results that stay on their device until they are read: the outcome of a search, and values of
+programs.
 
 A search writes to the same arrays as the one before it, unless an outcome still needs them: then
 the outcome keeps these arrays, and the search gets others. So a search whose outcome nobody reads
@@ -15,10 +16,12 @@ from weakref import WeakSet, ref
 import numpy as np
 from numpy.typing import NDArray
 
+from ....kernels.gpu.by_row import RowPlaces
 from ....kernels.gpu.device import Device, DeviceMemoryError
 from ....kernels.gpu.graph import Array
 from ....kernels.gpu.levels import Level
 from ....kernels.gpu.search import GpuSearch, widened
+from ...results.names import Names
 from ...results.superstep_log import SuperstepLog
 from ...run.devices import device_errors
 
@@ -33,8 +36,9 @@ class Tree:
     its levels. Several threads may read them while the next search runs.
     """
 
-    def __init__(self, search: GpuSearch) -> None:
+    def __init__(self, search: GpuSearch, rows: RowsOnDevice) -> None:
         self._device = search.device
+        self._rows = rows
         self._on_device: dict[str, Array] = {"distance": search.distance, "parent": search.parent}
         self._copied: dict[str, NDArray] = {}
         self._records, self._seconds = search.records, search.seconds()
@@ -59,6 +63,14 @@ class Tree:
                     self._copied[name] = self._on_device[name].get()
                 del self._on_device[name]
             return self._copied[name]
+
+    def by_row(self, name: Name, names: Names) -> Array:
+        """Return values in the order of a result's rows, on the device. names: of the vertices."""
+        with self._lock, device_errors(), self._device.use() as cupy:
+            there = self._on_device.get(name)
+            values = cupy.asarray(self._copied[name]) if there is None else there
+            rows = self._rows.of(names)
+            return rows.distances(values) if name == "distance" else rows.parents(values)
 
     def fetch_all(self) -> None:
         """Copy all to host memory."""
@@ -86,6 +98,23 @@ class Tree:
             return self._supersteps
 
 
+class RowsOnDevice:
+    """The places of a result's rows, on a device: made when they are first asked for."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._made: RowPlaces | None = None
+
+    def of(self, names: Names) -> RowPlaces:
+        if self._made is None:
+            pieces = [names.piece(number)[1] for number in range(len(names.pieces))]
+            self._made = RowPlaces(self._device, np.concatenate(pieces))
+        return self._made
+
+    def let_go(self) -> None:
+        self._made = None
+
+
 class ValuesOnDevice:
     """Distances or parents, as values of a column (results/columns.py, Values).
 
@@ -110,6 +139,43 @@ class ValuesOnDevice:
         # (To take is faster than to index.)
         values = values.take(at) if isinstance(at, np.ndarray) else values[at]
         return values if self._finish is None else self._finish(values)
+
+    def by_row(self, names: Names) -> Array:
+        return self._tree.by_row(self._name, names)
+
+
+class DeviceValues:
+    """Values of a program, on a device until they are read: ``np.asarray`` reads them."""
+
+    def __init__(self, device: Device, values: Array) -> None:
+        self._device = device
+        self._on_device: Array | None = values
+        self._copied: NDArray | None = None
+        self._lock = Lock()
+        _values.add(self)
+
+    @property
+    def device(self) -> Device:
+        return self._device
+
+    @property
+    def is_on_device(self) -> bool:
+        return self._on_device is not None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        return np.array(self.fetch(), dtype, copy=copy)
+
+    def fetch(self) -> NDArray:
+        """Return the values in host memory. The first call copies them, and lets go of those on the
+        device.
+        """
+        with self._lock:
+            if self._on_device is not None:
+                with device_errors(), self._device.use():
+                    self._copied = self._on_device.get()
+                self._on_device = None
+            assert self._copied is not None
+            return self._copied
 
 
 class FoundOnDevice:
@@ -139,6 +205,7 @@ class Outcomes:
 
     def __init__(self, search: GpuSearch) -> None:
         self._search = search
+        self._rows = RowsOnDevice(search.device)
         self._trees: WeakSet[Tree] = WeakSet()
         self._last: Callable[[], Tree | None] = lambda: None
         _open_searches.add(self)
@@ -156,7 +223,7 @@ class Outcomes:
             if not self.fetch():
                 raise
             self._search.run(source, max_depth)
-        tree = Tree(self._search)
+        tree = Tree(self._search, self._rows)
         self._trees.add(tree)
         self._last = ref(tree)
         return FoundOnDevice(tree)
@@ -177,6 +244,7 @@ class Outcomes:
     def fetch(self) -> bool:
         """Copy all outcomes to host memory. Returns whether any held memory of the device."""
         trees = list(self._trees)
+        self._rows.let_go()
         held = any(tree.device_bytes for tree in trees)
         for tree in trees:
             tree.fetch_all()
@@ -184,12 +252,16 @@ class Outcomes:
 
 
 _open_searches: WeakSet[Outcomes] = WeakSet()
+_values: WeakSet[DeviceValues] = WeakSet()
 
 
 def fetch_outcomes(device: Device) -> None:
-    """Copy the outcomes of all searches on a device to host memory: something else needs the room
-    that they take.
+    """Copy the outcomes of all searches and programs on a device to host memory: something else
+    needs the room that they take.
     """
+    for values in list(_values):
+        if values.device.number == device.number:
+            values.fetch()
     for outcomes in list(_open_searches):
         if outcomes.device.number == device.number:
             outcomes.fetch()

@@ -50,12 +50,18 @@ class ReadRows(Enum):
     BOTH = "both"
 
 
+class Unread(Protocol):
+    """An array of the whole graph that ``np.asarray`` reads from where it is."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray: ...
+
+
 class ProgramResult(NamedTuple):
     """The result of a program on a rank. values: by column; a vector, or on rank 0 an array of the
-    whole graph. record: facts for the run's record, on rank 0.
+    whole graph, or what ``np.asarray`` makes one of. record: facts for the run's record, on rank 0.
     """
 
-    values: Mapping[str, Vector | NDArray]
+    values: Mapping[str, Vector | NDArray | Unread]
     record: dict[str, Any]
 
 

@@ -143,7 +143,7 @@ class ProgramWork:
             barrier(communicator)
             seconds.append(time.perf_counter() - began)
         assert given is not None
-        whole = {k: v for k, v in given.values.items() if not isinstance(v, Vector)}
+        whole = {k: np.asarray(v) for k, v in given.values.items() if not isinstance(v, Vector)}
         parts = {k: (v.own, v.shared) for k, v in given.values.items() if isinstance(v, Vector)}
         if whole and communicator.rank == 0:
             save_whole(job.place, whole)

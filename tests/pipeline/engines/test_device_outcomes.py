@@ -275,6 +275,81 @@ def test_a_graph_is_closed_although_results_cannot_be_copied(emulated, edges, mo
     assert result.name == "bfs"
 
 
+def check_columns_on_the_device(edges, sources) -> None:
+    """Columns on the device have a result's order, whether or not they were read before."""
+    with delegraph.open(edges, device="cuda") as graph:
+        ids = np.array(graph.vertices.to_pylist())
+        for source in sources:
+            for read_before in (False, True):
+                result = graph.bfs(source)
+                table = result.table if read_before else None
+                distance, row = (result.on_device(name).get() for name in ("distance", "parent"))
+                table = table or result.table
+                assert (distance.dtype, row.dtype) == (np.int32, np.int64)
+                assert [None if one < 0 else one for one in distance.tolist()] == table[
+                    "distance"
+                ].to_pylist()
+                parents = [None if one < 0 else ids[one].item() for one in row.tolist()]
+                assert parents == table["parent"].to_pylist()
+
+
+ISLANDS = [2, 300, 30]  # a path of more levels than a byte holds among them
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_columns_on_the_device(device, edges, tmp_path, deep):
+    check_columns_on_the_device(islands(tmp_path, ISLANDS) if deep else edges, [2, 3, 5])
+
+
+@pytest.mark.parametrize("deep", [False, slow(True)])
+def test_emulated_columns_on_the_device(emulated, edges, tmp_path, deep):
+    check_columns_on_the_device(islands(tmp_path, ISLANDS) if deep else edges, [2, 3, 5])
+
+
+def test_columns_that_are_not_on_a_device(emulated, edges):
+    with delegraph.open(edges, device="cpu") as graph:
+        found = graph.bfs(1)
+    with pytest.raises(delegraph.InputError, match="of bfs is in host memory: take it from"):
+        found.on_device("distance")
+    with delegraph.open(edges, device="cuda") as graph:
+        with pytest.raises(delegraph.InputError, match="bfs has no column 'vertex'"):
+            graph.bfs(1).on_device("vertex")
+        with pytest.raises(delegraph.InputError, match="in host memory"):
+            graph.components().on_device("component")
+
+
+def check_distances_of_many_sources_stay(edges) -> None:
+    """Distances from many sources stay on the device until they are read, or something else needs
+    the room.
+    """
+    sources = list(range(0, 60, 2))
+    with delegraph.open(edges, device="cpu") as graph:
+        wanted = graph.bfs(sources=sources).table
+    with delegraph.open(edges, device="cuda") as graph:
+        first = graph.bfs(sources=sources)
+        there = {values for values in outcomes_on_device._values if values.is_on_device}
+        assert there
+        second = graph.bfs(sources=sources)
+        assert not any(values.is_on_device for values in there)
+        assert any(values.is_on_device for values in outcomes_on_device._values)
+        assert len(first) == len(wanted)
+        assert first.record["searches"]["reached"] == len(wanted)
+    assert first.table.equals(wanted)
+    assert second.table.equals(wanted)
+    assert second.table is second.table
+    assert not any(values.is_on_device for values in outcomes_on_device._values)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_distances_of_many_sources_stay(device, edges, tmp_path, apart):
+    check_distances_of_many_sources_stay(islands(tmp_path, [200] * 9) if apart else edges)
+
+
+@pytest.mark.parametrize("apart", [False, slow(True)])
+def test_emulated_distances_of_many_sources_stay(emulated, edges, tmp_path, apart):
+    check_distances_of_many_sources_stay(islands(tmp_path, [200] * 9) if apart else edges)
+
+
 def compiled_since_open(edges, count) -> int:
     """Search from every vertex of an open graph, read all, and count what was compiled."""
     with delegraph.open(edges, device="cuda") as graph:
@@ -283,6 +358,8 @@ def compiled_since_open(edges, count) -> int:
             result = graph.bfs(source)
             assert result.record["search"]["reached"] == result.reached
             assert len(result.table) == len(graph)
+            for column in ("distance", "parent"):
+                assert len(result.on_device(column)) == len(graph)
     return count() - opened
 
 

@@ -1,0 +1,56 @@
+"""What a search on one GPU found, in the order of the rows of a result: arrays that stay there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .device import Device
+from .graph import Array
+
+_SOURCE = "bfs/by_row.cu"
+
+
+class RowPlaces:
+    """The places of a result's rows in the arrays of a search, on a device.
+
+    place: uint32 (rows,), each place once.
+    """
+
+    def __init__(self, device: Device, place: np.ndarray) -> None:
+        self._device, self._rows = device, len(place)
+        with device.use() as cupy:
+            self._place = cupy.asarray(place)
+            self._row_at = cupy.empty(len(place), np.uint32)
+            size = np.uint64(self._rows)
+            arguments = (self._place, size, self._row_at)
+            device.launch(_SOURCE, "number_rows", self._rows, arguments)
+
+    def distances(self, distance: Array) -> Array:
+        """Return distances by row, int32; -1 where unreached.
+
+        distance: by place, uint8 with 255, or int32 with -1, where unreached.
+        """
+        kind = "int" if distance.dtype.kind == "i" else "u8"
+        with self._device.use() as cupy:
+            found = cupy.empty(self._rows, np.int32)
+            arguments = (distance, self._place, np.uint64(self._rows), found)
+            self._device.launch(_SOURCE, f"distances_by_row<{kind}>", self._rows, arguments)
+        return found
+
+    def parents(self, parent: Array) -> Array:
+        """Return the rows of parents by row, int64; -1 where there is none.
+
+        parent: places by place, uint32; UNREACHED where there is none.
+        """
+        with self._device.use() as cupy:
+            found = cupy.empty(self._rows, np.int64)
+            arguments = (parent, self._place, self._row_at, np.uint64(self._rows), found)
+            self._device.launch(_SOURCE, "parents_by_row", self._rows, arguments)
+        return found
+
+
+def compile_by_row(device: Device) -> None:
+    """Compile the kernels, or load them from the cache."""
+    for function in ("number_rows", "distances_by_row<u8>", "distances_by_row<int>"):
+        device.kernel(_SOURCE, function)
+    device.kernel(_SOURCE, "parents_by_row")
