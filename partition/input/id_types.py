@@ -47,6 +47,18 @@ def storage_type(id_type: pa.DataType) -> pa.DataType:
     return BYTES_16 if id_type == UUID_TYPE else id_type
 
 
+def in_range(value: int, id_type: pa.DataType) -> bool:
+    """Return whether an integer type can hold ``value``.
+
+    >>> in_range(255, pa.uint8()), in_range(-1, pa.uint8()), in_range(128, pa.int8())
+    (True, False, False)
+    """
+    if pa.types.is_signed_integer(id_type):
+        half = 1 << (id_type.bit_width - 1)
+        return -half <= value < half
+    return 0 <= value < 1 << id_type.bit_width
+
+
 def stored(ids: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return ids in ``storage_type``, as one array."""
     if isinstance(ids, pa.ChunkedArray):

@@ -23,7 +23,7 @@ from ..errors import InputError
 from ..numbers import parse_integer, shown
 from .arrow import as_arrow, as_numpy, compute, numbers_and_nulls, string_ends
 from .edges import Chunk, EdgeList
-from .id_types import Id, is_bytes, is_string, type_name
+from .id_types import Id, in_range, is_bytes, is_string, type_name
 from .pages import STRING_BYTES
 from .weights import Rounding
 
@@ -114,18 +114,6 @@ def parse_id(text: str, id_type: pa.DataType) -> Id:
     if value is None or not in_range(value, id_type):
         raise InputError(f"source {shown(text)} is outside {id_type}, the graph's id type")
     return value
-
-
-def in_range(value: int, id_type: pa.DataType) -> bool:
-    """Return whether an integer type can hold ``value``.
-
-    >>> in_range(255, pa.uint8()), in_range(-1, pa.uint8()), in_range(128, pa.int8())
-    (True, False, False)
-    """
-    if pa.types.is_signed_integer(id_type):
-        half = 1 << (id_type.bit_width - 1)
-        return -half <= value < half
-    return 0 <= value < 1 << id_type.bit_width
 
 
 def find_id(values: pa.Array | pa.ChunkedArray, value: Id) -> int | None:

@@ -31,16 +31,12 @@ from ...partition.disk.system_errors import raise_failure, read_metadata
 from ...partition.disk.urls import refuse_remote
 from ...partition.disk.work import begin_work, clean_up
 from ...partition.errors import InputError
-from ...partition.store.store import open_store
-from ..results.result import open_result
 from ..run.execute import Executor
 from ..run.records import ConvertRecord, command_record, encode_record, file_facts
 from ..run.resources import Resources
 from .delimited import Choices
 from .edge_list import write_edge_list
 from .formats import check_choices, files_of, format_of, open_graph_file
-from .matrix import write_matrix
-from .result_text import write_result_text
 
 _ENDINGS: dict[Kind, str] = {"matrix": ".npz", "text": ".txt"}
 """Endings of the outputs that are single files."""
@@ -166,6 +162,9 @@ def _edge_list(path: str, said: str | None, choices: Choices, max_unpacked: floa
 
 
 def _matrix(path: str, name: str) -> Way:
+    from ...partition.store.store import open_store  # a graph file needs no kernels
+    from .matrix import write_matrix
+
     store = open_store(path)
 
     def write(folder: Path, executor: Executor, limit: int) -> Written:
@@ -176,6 +175,9 @@ def _matrix(path: str, name: str) -> Way:
 
 
 def _text(path: str, name: str) -> Way:
+    from ..results.result import open_result
+    from .result_text import write_result_text
+
     result = open_result(path)
 
     def write(folder: Path, executor: Executor, limit: int) -> Written:

@@ -22,8 +22,7 @@ from pyarrow import csv as arrow_csv
 
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
-from ...partition.input.id_types import is_string
-from ...partition.input.ids import in_range
+from ...partition.input.id_types import in_range, is_string, stored
 from ...partition.numbers import parse_integer, shown
 from .graph_file import Piece, schema_of
 from .text import Block, TextFile
@@ -131,7 +130,7 @@ class LineColumns:
                 null_values=[],
             ),
         )
-        return {place: table[str(place)].combine_chunks() for place in types}
+        return {place: stored(table[str(place)]) for place in types}  # (no copy, of one block)
 
     def _are_ids(self, ids: pa.Array) -> bool:
         if is_string(self.id_type):
@@ -350,7 +349,8 @@ def _may_hold_odd_integers(text: bytes) -> bool:
     [True, True, False]
     """
     codes = np.frombuffer(b"\n\n" + text + b"\n", np.uint8)
-    zeros = np.flatnonzero(codes == ord("0"))
+    begins_number = (codes[1:-1] == ord("0")) & (codes[:-2] - ord("0") > 9)  # (bytes wrap)
+    zeros = np.flatnonzero(begins_number) + 1
     zeros = zeros[_BEFORE_ZERO[codes[zeros - 1]]]
     before, behind = codes[zeros - 1], codes[zeros + 1]
     negative = before == ord("-")

@@ -7,8 +7,7 @@ output depends on the file alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -56,33 +55,23 @@ def write_edge_list(
 
 
 def _edges(graph: GraphFile, executor: Executor, limit: int) -> Iterator[pa.RecordBatch]:
-    """Yield the edges. Where memory allows it, the next pieces are read while the last ones are
+    """Yield the edges. Where memory allows it, the next pieces are parsed while the last ones are
     written.
     """
     check_room(graph.held_bytes, limit)
     base_bytes = graph.held_bytes + WRITER_BYTES
     fitting = (limit - held_now() - base_bytes) // PIECE_BYTES
-    ahead = fitting >= 2
-    at_once = min(executor.threads, max(1, fitting // 2 if ahead else fitting))
-    projected = held_now() + base_bytes + (1 + ahead) * at_once * PIECE_BYTES
-    pieces = graph.pieces()
-
-    def read_some() -> list[pa.RecordBatch]:
-        batch = list(islice(pieces, at_once))
-        sizes = [piece.bytes for piece in batch]
-        return executor.step(
-            STEP, lambda piece: piece.read(), batch, projected, total=graph.bytes, sizes=sizes
-        )
-
-    if not ahead:
-        while batches := read_some():
-            yield from batches
-        return
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(read_some)
-        while batches := coming.result():
-            coming = thread.submit(read_some)
-            yield from batches
+    held = min(2 * executor.threads, max(1, fitting))
+    projected = held_now() + base_bytes + held * PIECE_BYTES
+    return executor.stream(
+        STEP,
+        lambda piece: piece.read(),
+        graph.pieces(),
+        projected,
+        total=graph.bytes,
+        held=held,
+        size_of=lambda piece: piece.bytes,
+    )
 
 
 class _Writer:
@@ -98,15 +87,21 @@ class _Writer:
         self._waiting_rows = self._waiting_bytes = 0
         self._file: pq.ParquetWriter | None = None
         self._files = 0
+        self._thread = ThreadPoolExecutor(1)
+        self._writing: Future[None] | None = None  # a group, while the next one comes
         self.rows = 0
 
     def __enter__(self) -> _Writer:
         return self
 
     def __exit__(self, kind: object, *error: object) -> None:
-        if kind is None:
-            self._write_group()
-        self._close()
+        try:
+            if kind is None:
+                self._write_group()
+            self._wait()
+        finally:
+            self._thread.shutdown()
+            self._close()
 
     def _close(self) -> None:
         if self._file is not None:
@@ -130,6 +125,7 @@ class _Writer:
         group = pa.Table.from_batches(self._waiting, self._schema)
         self._waiting = []
         self._waiting_rows = self._waiting_bytes = 0
+        self._wait()
         if not len(group):
             return
         if self._file is None or self.rows > self._files * FILE_ROWS:
@@ -141,5 +137,11 @@ class _Writer:
                 use_dictionary=self._strings,  # pyright: ignore[reportArgumentType] - documented
                 compression="snappy",
             )
-        with naming_file(self._path):
-            self._file.write_table(group, row_group_size=len(group))
+        self._writing = self._thread.submit(self._file.write_table, group, len(group))
+
+    def _wait(self) -> None:
+        """Wait until the last group is written."""
+        if self._writing is not None:
+            writing, self._writing = self._writing, None
+            with naming_file(self._path):
+                writing.result()

@@ -16,8 +16,8 @@ EDGES = 1 << 18
 PIECE_BYTES = 96 << 20
 """Most bytes that a piece holds: its text, copies of it, positions of words, columns."""
 
-WRITER_BYTES = 96 << 20
-"""Bytes of an unfinished row group and its encoded pages."""
+WRITER_BYTES = 128 << 20
+"""Bytes of an unfinished row group, and of one that is written with its encoded pages."""
 
 
 class Piece(NamedTuple):

@@ -22,7 +22,7 @@ from pyarrow import csv as arrow_csv
 
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_arrow, as_numpy
-from ...partition.input.ids import in_range
+from ...partition.input.id_types import in_range
 from ...partition.numbers import parse_integer, shown
 from .consistency import EdgeBalance, Vertices
 from .edge_lines import integer_of

@@ -33,8 +33,7 @@ from ...kernels.bfs.check import (
 from ...partition.disk.files import BLOCK_BYTES
 from ...partition.errors import InputError
 from ...partition.input.arrow import TEXT_BYTES, as_arrow, as_numpy, valid
-from ...partition.input.id_types import is_bytes, is_string, shown_id, stored, told_id
-from ...partition.input.ids import in_range
+from ...partition.input.id_types import in_range, is_bytes, is_string, shown_id, stored, told_id
 from ...partition.store.store import EdgeBlock, Store
 from ..results.names import VertexNames, id_bytes, names_of_store
 from ..results.result import Result

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from ...partition.errors import InputError
 from .records import StepRecord
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 Progress = Callable[[str, int, int], None]
 """Function that is called with a step's name, its work done and its whole work, from any thread.
@@ -113,6 +115,46 @@ class Executor:
         sizes: the work of each item; 1 each by default.
         """
         return self._run(Threads(), name, task, items, projected_bytes, total, at_once, sizes)
+
+    def stream(
+        self,
+        name: str,
+        task: Callable[[Item], Result],
+        items: Iterable[Item],
+        projected_bytes: int,
+        total: int,
+        held: int,
+        size_of: Callable[[Item], int],
+    ) -> Iterator[Result]:
+        """Yield the result of ``task`` for each item, in order; threads work on the next ones then.
+
+        items: taken one at a time, by the caller's thread. total: the size of all items. held: how
+        many items are held at the same time, with the one that was yielded last.
+        """
+        started, tasks = self._begin(name), 0
+        waiting: deque[tuple[int, Future[Result]]] = deque()
+        pool = ThreadPoolExecutor(min(self.threads, max(1, held - 1)))
+        self._tell(name, total)
+
+        def first() -> Result:
+            size, future = waiting.popleft()
+            result = future.result()
+            self._done += size
+            self._tell(name, total)
+            return result
+
+        try:
+            for item in items:
+                waiting.append((size_of(item), pool.submit(task, item)))
+                tasks += 1
+                del item
+                if len(waiting) >= max(1, held - 1):
+                    yield first()
+            while waiting:
+                yield first()
+        finally:
+            pool.shutdown(cancel_futures=True)
+            self._end(started, tasks, projected_bytes)
 
     def once(self, name: str, task: Callable[[], Result], projected_bytes: int = 0) -> Result:
         """Run a step of a single task, in this process."""
