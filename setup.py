@@ -1,10 +1,11 @@
 """Finds the packages: layers stand at the top of the repository, and are ``delegraph.LAYER``.
 
 A build compiles kernels into the package, so that usual first runs do not wait for a compiler. That
-takes the packages that pyproject.toml names, which the build runs.
+takes the packages that pyproject.toml names, which the build runs; CUDA kernels take NVRTC.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,17 +32,29 @@ class BuildPackage(build_py):
         if self.editable_mode:
             return
         built = Path(self.build_lib).absolute()
-        shipped = built / "delegraph" / "kernels" / "shipped.bin"
+        shipped, cubins = (
+            built / "delegraph" / "kernels" / name for name in ("shipped.bin", "cubins")
+        )
         shipped.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "delegraph.pipeline.warm_up", str(shipped)]
+        shutil.rmtree(cubins, ignore_errors=True)
+        module = [sys.executable, "-m", "delegraph.pipeline.warm_up"]
         paths = os.pathsep.join([str(built), *filter(None, sys.path)])
         env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-        if subprocess.run(command, cwd=built, env=env, check=False).returncode:
+        processes = [
+            subprocess.Popen([*module, *arguments], cwd=built, env=env)
+            for arguments in ([shipped], ["--cuda", cubins])
+        ]
+        cpu_failed, gpu_failed = (process.wait() for process in processes)
+        if cpu_failed:
             shipped.unlink(missing_ok=True)
             self.warn("kernels are not compiled beforehand: a first run compiles them")
+        if gpu_failed:
+            self.warn("CUDA kernels are not compiled beforehand: a first run compiles them")
 
 
 setup(
+    # CUDA's compiler library, where there may be a GPU.
+    setup_requires=["nvidia-cuda-nvrtc"] if os.path.exists("/proc/driver/nvidia") else [],
     cmdclass={"build_py": BuildPackage},
     packages=[
         *FOLDERS,

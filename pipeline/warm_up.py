@@ -1,7 +1,8 @@
 """Compile beforehand what questions call, by asking them of small graphs.
 
-``python -m delegraph.pipeline.warm_up FILE`` compiles the kernels that come with the package: a
-build of the package runs it (setup.py).
+``python -m delegraph.pipeline.warm_up FILE`` compiles the kernels that come with the package, and
+``python -m delegraph.pipeline.warm_up --cuda FOLDER`` those of searches on a GPU: a build of the
+package runs both (setup.py).
 """
 
 from __future__ import annotations
@@ -188,6 +189,23 @@ def ship(path: Path) -> None:
         shipped.write(path, ((kernel.name, kernel.read_bytes()) for kernel in kernels))
 
 
+def ship_cuda(folder: Path) -> None:
+    """Compile CUDA kernels of searches into a folder; do nothing where there is no NVRTC."""
+    from ..kernels.gpu import cubins
+    from ..kernels.gpu.device import source
+    from ..kernels.gpu.search import functions_of_searches
+
+    compiler = cubins.find_compiler()
+    if compiler is None:
+        return
+    wanted = [
+        (source(name), function, architecture)
+        for architecture in cubins.ARCHITECTURES
+        for name, function in functions_of_searches(architecture)
+    ]
+    cubins.make(folder, compiler, wanted)
+
+
 def _compile_some(names: Sequence[str], folder: Path) -> None:
     """Compile the kernels of the questions that no other process has begun, and put each of them
     into a file.
@@ -212,6 +230,8 @@ def _main(first: str, path: str = "") -> None:
         _compile_some(SHIPPED[::-1], Path(path))
     elif first == "--from-the-start":
         _compile_some(SHIPPED, Path(path))
+    elif first == "--cuda":
+        ship_cuda(Path(path))
     else:
         ship(Path(first))
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base.team import Team
+from . import cubins
 
 OLDEST_ARCHITECTURE = 75  # compute capability 7.5, the oldest that CUDA 13 compiles for
 
@@ -140,7 +141,7 @@ class Device:
         element (``pack``). shared_bytes: dynamic shared memory that it will be given. cooperative:
         whether its blocks are to run all at once. cluster: blocks of its thread-block cluster.
         """
-        kernel = _compile(self.number, name, function, cooperative)
+        kernel = _compile(self.number, self.architecture, name, function, cooperative)
         if shared_bytes:  # by default there is what static shared memory leaves of 48 KiB
             kernel.max_dynamic_shared_size_bytes = shared_bytes
         if cluster > _PORTABLE_BLOCKS:
@@ -170,7 +171,7 @@ class Device:
 
     def kernel_of_text(self, text: str, function: str) -> Any:
         """Return a function of a source that is not in ``cuda/``. The caller keeps it."""
-        return _compiled(with_headers(text), function, False)
+        return _compiled(with_headers(text), function, cooperative=False)
 
     def pinned(self, length: int, dtype: Any) -> np.ndarray:
         """Return an array in host memory that kernels read in place."""
@@ -213,16 +214,32 @@ def _version(number: int) -> str:
 
 
 @cache
-def _compile(device: int, name: str, function: str, cooperative: bool) -> Any:
+def _compile(device: int, architecture: int, name: str, function: str, cooperative: bool) -> Any:
     del device  # of the key: a module belongs to one device
-    return _compiled(source(name), function, cooperative)
+    text = source(name)
+    return _shipped(text, function, cooperative, architecture) or _compiled(
+        text, function, cooperative
+    )
+
+
+def _shipped(text: str, function: str, cooperative: bool, architecture: int) -> Any:
+    """Return a function that comes with the package; None if it does not, or cannot be loaded."""
+    found = cubins.find(text, function, architecture)
+    if found is None:
+        return None
+    cupy = import_cupy()
+    try:
+        module = cupy.RawModule(path=str(found.path), enable_cooperative_groups=cooperative)
+        return module.get_function(found.name)
+    except (OSError, cupy.cuda.driver.CUDADriverError):  # a damaged file
+        return None
 
 
 def _compiled(text: str, function: str, cooperative: bool) -> Any:
     cupy = import_cupy()
     module = cupy.RawModule(
         code=text,
-        options=("-std=c++17",),
+        options=cubins.OPTIONS,
         name_expressions=(function,),
         enable_cooperative_groups=cooperative,
     )

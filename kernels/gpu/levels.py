@@ -64,7 +64,7 @@ class LevelRecords:
             counts = cupy.zeros((len(self._records) + 1, 2), np.uint64)
             strips = -(-used // _WARP)
             arguments = (offsets, distance, np.uint32(used), counts)
-            function = function_name(unsigned_name(offsets.dtype), distance.dtype.kind == "i")
+            function = counting_of(unsigned_name(offsets.dtype), distance.dtype.kind == "i")
             device.launch(_SOURCE, function, _WARP * strips, arguments)
         self._counted = device, counts
 
@@ -98,7 +98,7 @@ class LevelRecords:
         ]
 
 
-def function_name(offset: str, deep: bool) -> str:
+def counting_of(offset: str, deep: bool) -> str:
     """Return the name of a kernel that counts.
 
     offset: type of the graph's offsets in C++. deep: for distances of more than a byte.
@@ -109,4 +109,4 @@ def function_name(offset: str, deep: bool) -> str:
 def compile_counting(device: Device, offset: str) -> None:
     """Compile the kernels that count, or load them from the cache."""
     for deep in (False, True):
-        device.kernel(_SOURCE, function_name(offset, deep))
+        device.kernel(_SOURCE, counting_of(offset, deep))

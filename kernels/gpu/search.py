@@ -8,9 +8,10 @@ search over slices (slices.py) that has too many levels for slices begins anew o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,8 +35,8 @@ from .graph import (
     derive,
     offsets_dtype,
 )
-from .levels import LEVEL, Level, LevelRecords, compile_counting
-from .slices import LAST_LEVEL, Slices, SliceSearch, compile_slice_search, cut
+from .levels import LEVEL, Level, LevelRecords, compile_counting, counting_of
+from .slices import LAST_LEVEL, SLICE_SEARCH, Slices, SliceSearch, compile_slice_search, cut
 
 GRAPH = np.dtype(
     [
@@ -101,7 +102,7 @@ ROOM_FOR_ALL = 1 << 22  # vertices, up to which a queue takes all that a level f
 NO_LIMIT = 0xFFFFFFFF
 _HOT_BYTES = 6  # of a vertex, that pushes write to: distance, parent, bits
 _WAIT = 12288  # entries that each multiprocessor could look at while a pull waits for its loads
-_NARROW_THREADS = 256
+NARROW_THREADS = 256
 _BLOCK_FRONTIER = 2048  # cuda/bfs/narrow_search.cu, and the next two
 _LIGHT = 32
 _SPILL = (_BLOCK_FRONTIER + 256) * _LIGHT
@@ -272,6 +273,31 @@ def compile_beforehand(device: Device, offsets: np.dtype, tiered: bool, slices: 
             partial(_rehearse_graph, device, offsets, slices),
         ]
     )
+
+
+def functions_of_searches(architecture: int) -> Iterator[tuple[str, str]]:
+    """Yield the sources and the functions that searches call on devices of an architecture if all
+    targets are on the device: those that come with the package.
+    """
+    wide, blocks = ", ".join(map(str, WIDE_LAUNCH)), MOST_BLOCKS if architecture >= 90 else 1
+    for offset in ("u32", "u64"):
+        for distance in ("u8", "int"):
+            yield WIDE_SEARCH.source, f"{WIDE_SEARCH.name}<{offset}, {distance}, false, {wide}>"
+            yield "bfs/levels.cu", counting_of(offset, distance == "int")
+        for width, local in product((0, 4, 8), ("true", "false")):
+            kinds = f"{offset}, {width}, {blocks}, {local}, {NARROW_THREADS}"
+            yield "bfs/narrow_search.cu", f"narrow_search<{kinds}>"
+        for name in ("first_entries", "long_rows"):
+            yield "bfs/derive.cu", f"{name}<{offset}>"
+        for width in (4, 8):
+            yield "bfs/derive.cu", f"padded_rows<{offset}, {width}>"
+        for name in ("min_hashes", "slice_keys"):
+            yield "bfs/slices.cu", f"{name}<{offset}>"
+    for name in ("mark_slices", "write_slices"):
+        yield "bfs/slices.cu", name
+    yield SLICE_SEARCH
+    for name in ("number_rows", "distances_by_row<u8>", "distances_by_row<int>", "parents_by_row"):
+        yield "bfs/by_row.cu", name
 
 
 def _tasks(
@@ -534,7 +560,7 @@ class GpuSearch:
             return partial(wide, (blocks,), (WIDE_LAUNCH[0],), arguments, shared_mem=shared)
         arguments = tuple(map(without_fields, (self._graph, self._search, self._padded)))
         narrow, shared = self._narrow()
-        return partial(narrow, (self._blocks,), (_NARROW_THREADS,), arguments, shared_mem=shared)
+        return partial(narrow, (self._blocks,), (NARROW_THREADS,), arguments, shared_mem=shared)
 
     @property
     def _narrow_first(self) -> bool:
@@ -553,7 +579,7 @@ class GpuSearch:
         bitmap = 4 * -(-len(self._made["visited_0"]) // self._blocks)
         local = bitmap + _COHORT <= self.device.shared_bytes
         kind = self.graph.forward.offset_type
-        kinds = f"{kind}, {width}, {self._blocks}, {str(local).lower()}, {_NARROW_THREADS}"
+        kinds = f"{kind}, {width}, {self._blocks}, {str(local).lower()}, {NARROW_THREADS}"
         shared = bitmap if local else 0
         name = f"narrow_search<{kinds}>"
         return self.device.kernel(

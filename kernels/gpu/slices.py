@@ -50,7 +50,8 @@ SET = 8  # columns of a set
 VIRTUAL = 128  # slices of a virtual set
 THREADS = 1024  # of a block, one on each multiprocessor
 MOST_VIRTUAL = 1 << 27  # virtual sets: their lanes are numbered with 32 bits
-_SOURCE, _SEARCH = "bfs/slices.cu", "bfs/slice_search.cu"
+SLICE_SEARCH = "bfs/slice_search.cu", f"slice_search<{THREADS}>"
+_SOURCE = "bfs/slices.cu"
 _CUTTING = 40  # bytes of an entry: its key, what sorting and counting hold beside
 _FEW = 2048  # virtual sets of a level that a sweep after it would cost more than it saves
 _SHARE = 16  # sets for each virtual set of a level that is swept after
@@ -162,7 +163,7 @@ def _order(device: Device, rows: Rows, used: int) -> tuple[Array, Array]:
 
 def compile_slice_search(device: Device) -> Any:
     """Return the kernel that searches. Compiles it, once."""
-    return device.kernel(_SEARCH, f"slice_search<{THREADS}>", cooperative=True)
+    return device.kernel(*SLICE_SEARCH, cooperative=True)
 
 
 class SliceSearch:

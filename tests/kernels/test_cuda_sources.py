@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from delegraph.kernels.gpu import check as gpu_check
-from delegraph.kernels.gpu import device, made_rows
+from delegraph.kernels.gpu import cubins, device, made_rows
 from delegraph.kernels.gpu import graph as device_graph
 from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu import search as gpu_search
@@ -55,7 +55,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
     """
     blocks = (device._PORTABLE_BLOCKS, device.MOST_BLOCKS) if architecture >= 90 else (1,)
     wide = ", ".join(map(str, gpu_search.WIDE_LAUNCH))
-    narrow = gpu_search._NARROW_THREADS
+    narrow = gpu_search.NARROW_THREADS
     together, tiled, paths, sources, apart = (
         ", ".join(map(str, launch))
         for launch in (
@@ -298,6 +298,18 @@ def compile_with(nvrtc, name: str, target: str, functions: list[str], more: str 
 
 
 SOURCES = instances(80)
+
+
+@pytest.mark.parametrize("architecture", cubins.ARCHITECTURES)
+def test_functions_of_searches_are_known_ones(architecture):
+    known = {(name, one) for name, some in instances(90).items() for one in some}
+    wanted = list(gpu_search.functions_of_searches(architecture))
+    assert len(set(wanted)) == len(wanted)
+    for name, function in wanted:
+        alike = function.replace(", 1, ", ", 16, ") if "narrow" in function else function
+        assert (name, alike) in known
+
+
 LARGE = [name for name in SOURCES if name.endswith("_search.cu")]
 
 
@@ -462,6 +474,6 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
             f'static_assert({what} == {int(it)}, "");' for what, it in constants.items()
         )
         compile_with(nvrtc, name, "sm_90", [], facts)
-    buffers = f"{gpu_search._NARROW_THREADS} / 32 * BUFFER * sizeof(u32)"
+    buffers = f"{gpu_search.NARROW_THREADS} / 32 * BUFFER * sizeof(u32)"
     room = f"sizeof(Cohort<{device.MOST_BLOCKS}>) <= {gpu_search._COHORT} && {buffers} <= 8 * NEAR"
     compile_with(nvrtc, "bfs/narrow_search.cu", "sm_90", [], f'static_assert({room}, "");')
