@@ -23,13 +23,13 @@ from ..run.resources import Resources
 Source = Literal["store", "edges", "scan"]
 """What is read: a store; an edge list, to be put in rows; or an edge list, in one scan on CPUs."""
 
-_START = 0.5
+_START = 0.6
 """Seconds that a GPU takes to start."""
 
 _READ: dict[Source, tuple[float, float]] = {
-    "store": (24, 48),
-    "edges": (480, 84),
-    "scan": (150, 62),
+    "store": (16, 20),
+    "edges": (500, 40),
+    "scan": (150, 40),
 }
 """Nanoseconds of a core for a row that is read, for the CPU and for a GPU: of a store, an entry."""
 

@@ -131,7 +131,9 @@ def test_searches_compile_none_of_their_kernels(device, folder, tmp_path, monkey
         return compile_text(text, function, cooperative)
 
     monkeypatch.setattr(on_device, "_compiled", noted)
-    delegraph.build(list(zip(*random_edges(5, 300, 900), strict=True)), tmp_path / "graph.dg")
+    delegraph.build(
+        list(zip(*random_edges(5, 300, 900), strict=True)), tmp_path / "graph.dg", device="cpu"
+    )
     with delegraph.open(tmp_path / "graph.dg", device="cuda") as graph:
         found = graph.bfs(1)
         assert found.reached > 1
