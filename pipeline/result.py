@@ -37,10 +37,10 @@ from .python_side.progress import finish
 from .python_side.public import public
 from .questions import FORMS
 from .results.by_source import RowsBySource
-from .results.columns import Columns, OnDevice
+from .results.columns import Columns, OnDevice, fetched_by_row
 from .results.findings import TOP, Findings, has_equal_ranges
 from .results.names import ids_at
-from .results.rows import Rows
+from .results.rows import Rows, VertexRows
 from .results.weights import typed
 from .run.records import encode_record
 from .summary import distribution_head, join_ranges, range_name, shortened, shown, top_rows
@@ -88,7 +88,11 @@ class Result:
 
     def _rows(self, columns: Columns) -> pa.Table:
         """Make the rows, with these columns beside those that say what a row is of."""
-        rows = self._answer.rows(self._ran.subject.names, self.name, columns)
+        names = self._ran.subject.names
+        rows: Rows = self._answer.rows(names, self.name, columns)
+        if columns and all(isinstance(one.values, OnDevice) for one in columns):
+            by_row = fetched_by_row(columns, names)
+            rows = rows if by_row is None else VertexRows(names, by_row, by_row=True)
         return pa.Table.from_batches(self._batches_of(rows), rows.schema)
 
     def _batches_of(self, rows: Rows) -> Iterator[pa.RecordBatch]:

@@ -8,6 +8,12 @@ from .device import Device
 from .graph import Array
 
 _SOURCE = "bfs/by_row.cu"
+FUNCTIONS = (
+    *(f"values_by_row<{value}>" for value in ("u8", "u32")),
+    *(f"distances_by_row<{distance}>" for distance in ("u8", "int")),
+    *("number_rows", "parents_by_row"),
+)
+"""The kernels."""
 
 
 class RowPlaces:
@@ -24,6 +30,15 @@ class RowPlaces:
             size = np.uint64(self._rows)
             arguments = (self._place, size, self._row_at)
             device.launch(_SOURCE, "number_rows", self._rows, arguments)
+
+    def values(self, value: Array) -> Array:
+        """Return values by row, as they are. value: by place, of one byte or of four."""
+        with self._device.use() as cupy:
+            found = cupy.empty(self._rows, value.dtype)
+            arguments = (value, self._place, np.uint64(self._rows), found)
+            kind = "u8" if value.dtype.itemsize == 1 else "u32"
+            self._device.launch(_SOURCE, f"values_by_row<{kind}>", self._rows, arguments)
+        return found
 
     def distances(self, distance: Array) -> Array:
         """Return distances by row, int32; -1 where unreached.
@@ -51,6 +66,5 @@ class RowPlaces:
 
 def compile_by_row(device: Device) -> None:
     """Compile the kernels, or load them from the cache."""
-    for function in ("number_rows", "distances_by_row<u8>", "distances_by_row<int>"):
+    for function in FUNCTIONS:
         device.kernel(_SOURCE, function)
-    device.kernel(_SOURCE, "parents_by_row")

@@ -84,7 +84,7 @@ class Compiler:
         try:
             name = function.encode()
             self._check(nvrtc.nvrtcAddNameExpression(program, name))
-            options = [*OPTIONS, f"--gpu-architecture=sm_{architecture}"]
+            options = [*OPTIONS, f"-arch=sm_{architecture}"]
             array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
             self._check(nvrtc.nvrtcCompileProgram(program, len(options), array))
             lowered, size = ctypes.c_char_p(), ctypes.c_size_t()

@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike
 from ..base import arrays
 from ..base.arrays import allocate, total_bytes
 from ..base.graph import UNREACHED
-from .by_row import compile_by_row
+from . import by_row
 from .device import MOST_BLOCKS, Device, pack, unsigned_name, without_fields
 from .graph import (
     LOOKS,
@@ -296,7 +296,7 @@ def functions_of_searches(architecture: int) -> Iterator[tuple[str, str]]:
     for name in ("mark_slices", "write_slices"):
         yield "bfs/slices.cu", name
     yield SLICE_SEARCH
-    for name in ("number_rows", "distances_by_row<u8>", "distances_by_row<int>", "parents_by_row"):
+    for name in by_row.FUNCTIONS:
         yield "bfs/by_row.cu", name
 
 
@@ -311,7 +311,7 @@ def _tasks(
     tasks: list[Callable[[], object]] = [
         *(partial(WIDE_SEARCH.compiled_for, device, offset, tiered, deep) for deep in depths),
         partial(compile_counting, device, offset),
-        partial(compile_by_row, device),
+        partial(by_row.compile_by_row, device),
         partial(_rehearse_arrays, device),
     ]
     if slices:

@@ -37,6 +37,12 @@ class OnDevice(Protocol):
         """
         ...
 
+    def fetched_by_row(self, names: Names) -> Values | None:
+        """Return the values in host memory, indexed by row; None unless they are only on the GPU,
+        and there is room to put them in order.
+        """
+        ...
+
 
 class Column(NamedTuple):
     """A column of a result. values: indexed by place in the arrays of a graph. vertices: whether
@@ -53,6 +59,20 @@ class Column(NamedTuple):
 
 
 Columns = Sequence[Column]
+
+
+def fetched_by_row(columns: Columns, names: Names) -> Columns | None:
+    """Return columns whose values are on a GPU with values in host memory, indexed by row; None
+    unless all of them can be had.
+    """
+    moved = []
+    for column in columns:
+        assert isinstance(column.values, OnDevice)
+        values = column.values.fetched_by_row(names)
+        if values is None:
+            return None
+        moved.append(column._replace(values=values))
+    return moved
 
 
 def read_values(columns: Columns) -> None:

@@ -53,11 +53,14 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True)
 class VertexRows:
-    """A row for each vertex, by rising id. only: a mask of the places to tell of; None for all."""
+    """A row for each vertex, by rising id. only: a mask of the places to tell of; None for all.
+    by_row: whether values are indexed by row, not by place.
+    """
 
     names: Names
     columns: Columns
     only: NDArray[np.bool_] | None = None
+    by_row: bool = False
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -77,8 +80,9 @@ class VertexRows:
         if self.only is not None:
             told = np.flatnonzero(self.only[at])
             vertex, at = vertex.take(as_arrow(told)), at[told]
-        schema = self.schema
-        for rows, arrays in _arrays_of(self.names, self.columns, at):
+        schema, begin = self.schema, sum(self.pieces[:piece])
+        read = slice(begin, begin + len(vertex)) if self.by_row else at
+        for rows, arrays in _arrays_of(self.names, self.columns, read, len(vertex)):
             yield pa.record_batch([vertex[rows], *arrays], schema=schema)
 
     def prepare(self, at_once: int) -> None:
@@ -129,7 +133,7 @@ class PairRows:
     def batches(self, piece: int) -> Iterator[pa.RecordBatch]:
         start, schema = piece * self._piece_rows, self.schema
         at = np.arange(start, start + self.pieces[piece])
-        for _, arrays in _arrays_of(self.names, self._all, at):
+        for _, arrays in _arrays_of(self.names, self._all, at, len(at)):
             yield pa.record_batch(arrays, schema=schema)
 
     def prepare(self, at_once: int) -> None:
@@ -137,10 +141,10 @@ class PairRows:
 
 
 def _arrays_of(
-    names: Names, columns: Columns, at: NDArray
+    names: Names, columns: Columns, at: NDArray | slice, count: int
 ) -> Iterator[tuple[slice, list[pa.Array]]]:
     """Yield, for some of the rows at a time, which these are, and the arrays of the columns. at:
-    the index of each row in the columns' values.
+    the index of each row in the columns' values. count: of the rows.
     """
     values = [column.values[at] for column in columns]
     nulls = [
@@ -155,7 +159,7 @@ def _arrays_of(
             of_each = names.widths(some)
             if of_each is not None:
                 widths.append(of_each if null is None else np.where(null, 0, of_each))
-    cuts = text_cuts(np.sum(widths, axis=0), PARENT_BYTES) if widths and len(at) else [0, len(at)]
+    cuts = text_cuts(np.sum(widths, axis=0), PARENT_BYTES) if widths and count else [0, count]
     for start, stop in pairwise(cuts):
         rows, arrays = slice(start, stop), []
         for column, some, null in zip(columns, values, nulls, strict=True):

@@ -103,6 +103,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
         ],
         "bfs/by_row.cu": [
             *(f"distances_by_row<{distance}>" for distance in DISTANCES),
+            *(f"values_by_row<{value}>" for value in ("u8", "u32")),
             *("number_rows", "parents_by_row"),
         ],
         "bfs/slice_search.cu": [f"slice_search<{gpu_slices.THREADS}>"],

@@ -1,6 +1,11 @@
 // What a search found, in the order of the rows of a result. The definition is NumPy's indexing.
 #include "bfs/check.cuh"
 
+template <class Value>
+__global__ void values_by_row(const Value *value, const u32 *place, u64 rows, Value *found) {
+  FOR_ITEMS(row, rows) found[row] = value[place[row]];
+}
+
 template <class Distance>
 __global__ void distances_by_row(const Distance *distance, const u32 *place, u64 rows, int *found) {
   FOR_ITEMS(row, rows) found[row] = level(distance[place[row]]);

@@ -72,6 +72,18 @@ class Tree:
             rows = self._rows.of(names)
             return rows.distances(values) if name == "distance" else rows.parents(values)
 
+    def fetch_by_row(self, name: Name, names: Names) -> NDArray | None:
+        """Return values as the device has them in the order of a result's rows, in host memory;
+        None if they were copied before, or the device has no room to put them in order.
+        """
+        with self._lock, device_errors(), self._device.use():
+            if name not in self._on_device:
+                return None
+            try:
+                return self._rows.of(names).values(self._on_device[name]).get()
+            except DeviceMemoryError:
+                return None
+
     def fetch_all(self) -> None:
         """Copy all to host memory."""
         self.fetch("distance")
@@ -142,6 +154,25 @@ class ValuesOnDevice:
 
     def by_row(self, names: Names) -> Array:
         return self._tree.by_row(self._name, names)
+
+    def fetched_by_row(self, names: Names) -> ValuesByRow | None:
+        values = self._tree.fetch_by_row(self._name, names)
+        return None if values is None else ValuesByRow(values, self.dtype, self._finish)
+
+
+class ValuesByRow:
+    """Values of a column in host memory, by row. finish: as of ValuesOnDevice."""
+
+    def __init__(
+        self, values: NDArray, dtype: np.dtype, finish: Callable[[NDArray], NDArray] | None
+    ) -> None:
+        self.dtype, self.itemsize = dtype, dtype.itemsize
+        self._values = values
+        self._finish = finish
+
+    def __getitem__(self, at: Any, /) -> Any:
+        values = self._values[at]
+        return values if self._finish is None else self._finish(values)
 
 
 class DeviceValues:

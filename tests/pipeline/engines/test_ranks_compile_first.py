@@ -88,7 +88,7 @@ def test_on_devices(edge_list, tmp_path, monkeypatch, layout, size, name):
             room = RankOnDevice(store, 0, size).room_for(device)
         limit = room.device_bytes - 4  # an entry less than there are
     calls: list[tuple[str, str, bool]] = []
-    monkeypatch.setattr(devices, "_compile", lambda device, *rest: calls.append(rest) or Kernel())
+    monkeypatch.setattr(devices, "_compile", lambda _, __, *rest: calls.append(rest) or Kernel())
     if name == "bench":
         job = StoreBenchJob(store.path, (0,), (0,), device="cuda")
     else:
