@@ -21,6 +21,7 @@ from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.results.names import file_rows, names_of_store
 from delegraph.pipeline.results.result import parts_of
 from delegraph.pipeline.results.store_names import StoreNames
+from delegraph.pipeline.results.weights import find_places
 from delegraph.pipeline.run.execute import Executor
 from delegraph.pipeline.run.resources import Resources
 
@@ -124,3 +125,20 @@ def test_files_of_a_result_hold_whole_pieces():
     assert parts_of([4 * rows, 1]) == [range(1), range(1, 2)]
     most = file_rows(1 << 31)
     assert parts_of([most // 2] * 40)[0] == range(2)
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_places_of_ids(tmp_path, kind):
+    """Ids in any order, some of them between, before and behind those of the graph, are found as
+    one by one.
+    """
+    ids = IDS[kind]
+    kept = ids.take(pa.array(range(5, 95, 2)))  # row groups have gaps between their ids
+    names = StoreNames(build(tmp_path, kept), TEAM)
+    rng = np.random.default_rng(3)
+    for count in (0, 1, 40, len(ids)):
+        some = ids.take(pa.array(rng.permutation(len(ids))[:count], pa.int64()))
+        places, found = find_places(some.cast(names.id_type), names)
+        one_by_one = [names.find(value) for value in some.to_pylist()]
+        assert found.tolist() == [place is not None for place in one_by_one]
+        assert places[found].tolist() == [place for place in one_by_one if place is not None]
