@@ -319,8 +319,9 @@ class Graph(QuestionMethods):
             run.resources_for(asked.name, self._resources, notes, loops)
         if isinstance(self._graph, EdgeList):
             notes += run.weight_notes(self._graph, info)
-        if self._is_asked_once:
-            notes = [*(note for note in self._notes if note not in notes), *notes]
+        if self._is_asked_once:  # the notes of the question say more of rows
+            known = {*notes, *row_notes(graph)}
+            notes = [*(note for note in self._notes if note not in known), *notes]
         return run.Run(self._options, executor, self._resources, None, info, notes=notes)
 
     def _check_weights(self) -> None:

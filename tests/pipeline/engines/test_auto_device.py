@@ -129,6 +129,15 @@ def test_a_command_says_why_the_gpu_is_not_used(store, tmp_path, gpu_is_there):
     assert delegraph.pagerank(store.path).notes[0] == outcome.notes[0]
 
 
+def test_a_result_in_memory_has_the_notes_of_one_on_disk(tmp_path, gpu_is_there):
+    edges = [*EDGES, (1, 2), (3, 3)]
+    delegraph.build(edges, tmp_path / "graph.dg")
+    for graph in (edges, tmp_path / "graph.dg"):
+        written = delegraph.pagerank(graph, output=tmp_path / "ranks", overwrite=True)
+        assert len(written.notes) == 3
+        assert delegraph.pagerank(graph).notes == written.notes
+
+
 def test_nothing_is_said_where_there_is_no_gpu(store, tmp_path):
     assert not delegraph.pagerank(store.path, output=tmp_path / "ranks").notes
     assert delegraph.plan(store.path, algorithm="leiden").device is None

@@ -11,6 +11,7 @@ import pytest
 import delegraph
 from delegraph.kernels.gpu.device import Device
 from delegraph.kernels.gpu_pieces import communities as pieces
+from delegraph.partition.input.weights import LoopsChoice
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.communities import Communities
 from delegraph.pipeline.build.prepare import BuildOptions
@@ -45,6 +46,16 @@ GRAPHS = {
     "dense": lambda: random_edges(3, 300, 9_000),
     "hubs": lambda: hub_edges(3_000, 9_000),
 }
+
+
+EXTREMES = {
+    "one vertex": ([0], [0]),
+    "no edges": (np.arange(40), np.arange(40)),
+    "one edge": ([0], [1]),
+    "all alike": tuple(np.triu_indices(33, 1)),
+    "edges apart": (np.arange(0, 80, 2), np.arange(1, 80, 2)),
+}
+"""Graphs that are nothing but one thing."""
 
 
 def store_of(folder: Path, graph: str, weights: str, partitions: int = 1, **options: Any) -> Store:
@@ -88,6 +99,28 @@ def test_on_a_device(device, tmp_path, graph, weights, method, objective):
     resolution = 1.0 if objective == "modularity" else 0.01
     options = {"method": method, "objective": objective, "resolution": resolution, **LAST}
     check_options(device, tmp_path, graph, weights, **options)
+
+
+def check_extreme(
+    device: Device, folder: Path, graph: str, method: str, loops: LoopsChoice
+) -> None:
+    src, dst = (np.asarray(end, np.uint32) for end in EXTREMES[graph])
+    store = stored(folder, src, dst, BuildOptions(loops=loops))
+    check(store, Communities(method, **LAST), device, folder / "out")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("graph", EXTREMES)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("loops", ["drop", "keep"])
+def test_extremes(device, tmp_path, graph, method, loops):
+    check_extreme(device, tmp_path, graph, method, loops)
+
+
+@pytest.mark.parametrize("graph", EXTREMES)
+@pytest.mark.parametrize(("method", "loops"), [("leiden", "keep"), slow("louvain", "drop")])
+def test_emulated_extremes(emulated, tmp_path, graph, method, loops):
+    check_extreme(emulated[0], tmp_path, graph, method, loops)
 
 
 @pytest.mark.gpu
@@ -181,3 +214,16 @@ def test_emulated_loops_and_pieces(emulated, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_emulated_going_on(emulated, tmp_path):
     go_on(emulated[0], tmp_path, "small", "leiden")
+
+
+def test_a_device_that_is_too_small(emulated, tmp_path):
+    """Where the device has no room, the CPU answers, and the user is told."""
+    src, dst = GRAPHS["small"]()
+    edges = list(zip(src.tolist(), dst.tolist(), strict=True))
+    wanted = delegraph.leiden(edges, device="cpu")
+    delegraph.build(edges, tmp_path / "graph.dg", device="cpu")
+    for graph in (edges, tmp_path / "graph.dg"):
+        found = delegraph.leiden(graph, device="cuda", device_memory_limit="1MB")
+        assert found.record["device"] == "cpu"
+        assert any("may be used on cuda:0" in note for note in found.notes)
+        assert found["community"].equals(wanted["community"])
