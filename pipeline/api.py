@@ -204,7 +204,7 @@ def plan(
     from ..partition.disk.outputs import is_store
     from .algorithms.run import resources_for
     from .build.build import plan_graph
-    from .engines.auto_device import Asked, with_device
+    from .engines.auto_device import Asked, is_asked_for, with_device
     from .engines.plan import plan_search
 
     resources, chosen = sorted_options(options)
@@ -220,8 +220,9 @@ def plan(
         notes: list[str] = []
         store, usually = open_store(edges), Asked(form, form.cost and form.cost.usually)
         cores = usable_threads(threads)
+        why_not = notes if is_asked_for(resources) else []
         resources = with_device(usually, store, BuildOptions(), resources, cores, notes)
-        resources = resources_for(form.name, resources, notes, bool(store.info.loops))
+        resources = resources_for(form.name, resources, why_not, bool(store.info.loops))
         # Rows of each source are written while the graph is held.
         writes_early = form.keys == ("source", "vertex")
         plan = plan_search(edges, cores, resources, program, writes_early)

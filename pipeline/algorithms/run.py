@@ -34,7 +34,7 @@ from ..build.build import build_store_for, choices_of, first_inputs_of, inputs_o
 from ..build.plan import id_width
 from ..build.prepare import BuildOptions, facts_ahead, fingerprint_of
 from ..engines import engine_cache
-from ..engines.auto_device import Asked, with_device
+from ..engines.auto_device import Asked, is_asked_for, with_device
 from ..engines.engine import Engine, EngineFacts, Need, Subject, choose, run_first
 from ..engines.host.disk import most_bytes
 from ..engines.subjects import subject_of
@@ -282,9 +282,10 @@ def run_to_result(
     device_notes: list[str] = []
     keeps_loops = bool(graph.info.loops if isinstance(graph, Store) else choices.keeps_loops)
     asked = Asked(FORMS[algorithm.name], options.times)
+    why_not = device_notes if is_asked_for(resources) else []
     resources = with_device(asked, graph, choices, resources, options.threads, device_notes)
     resources = resources_for(
-        algorithm.name, resources, device_notes, keeps_loops, isinstance(graph, Store)
+        algorithm.name, resources, why_not, keeps_loops, isinstance(graph, Store)
     )
     purpose = {**wanted_of(info), "delegraph": __version__}
     if not isinstance(graph, Store):

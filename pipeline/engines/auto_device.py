@@ -106,6 +106,11 @@ class Asked(NamedTuple):
     times: int | None
 
 
+def is_asked_for(resources: Resources) -> bool:
+    """Return whether the user has chosen a device. A limit of the GPU's memory asks for a GPU."""
+    return resources.device != "auto" or resources.device_memory_limit is not None
+
+
 def with_device(
     asked: Asked,
     graph: Store | EdgeList,
@@ -114,13 +119,12 @@ def with_device(
     threads: int,
     notes: list[str],
 ) -> Resources:
-    """Return the resources with the device that ``auto`` stands for. A limit of the GPU's memory
-    asks for a GPU.
+    """Return the resources with the device that ``auto`` stands for.
 
     choices: how an edge list is read. notes: receives a line for the user if this machine has a GPU
     that is not used.
     """
-    if resources.device != "auto" or resources.device_memory_limit is not None:
+    if is_asked_for(resources):
         return resources
     cost, device, several = asked.form.cost, "cpu", resources.cluster.any
     if cost is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -141,3 +142,16 @@ def test_a_result_in_memory_has_the_notes_of_one_on_disk(tmp_path, gpu_is_there)
 def test_nothing_is_said_where_there_is_no_gpu(store, tmp_path):
     assert not delegraph.pagerank(store.path, output=tmp_path / "ranks").notes
     assert delegraph.plan(store.path, algorithm="leiden").device is None
+
+
+def test_nothing_is_said_of_gpus_that_nobody_has_asked_for(tmp_path, monkeypatch):
+    """A question that a GPU would answer sooner, but that it does not answer for this graph."""
+    monkeypatch.setattr(auto_device, "_START", -1)  # any GPU is sooner
+    edges = [(1, 2, 3), (2, 2, 1)]
+    delegraph.build(edges, tmp_path / "graph.dg", weight="weight", loops="keep")
+    asked: dict[str, Any] = {"output": tmp_path / "out", "overwrite": True}
+    told = delegraph.pagerank(tmp_path / "graph.dg", **asked)
+    planned = delegraph.plan(tmp_path / "graph.dg", algorithm="pagerank")
+    assert not any("GPU" in note for note in planned.notes)
+    assert not any("GPU" in note for note in told.notes)
+    assert told.record["device"] == "cpu"
