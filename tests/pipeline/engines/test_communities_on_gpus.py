@@ -117,8 +117,9 @@ def test_extremes(device, tmp_path, graph, method, loops):
     check_extreme(device, tmp_path, graph, method, loops)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", EXTREMES)
-@pytest.mark.parametrize(("method", "loops"), [("leiden", "keep"), slow("louvain", "drop")])
+@pytest.mark.parametrize(("method", "loops"), [("leiden", "keep"), ("louvain", "drop")])
 def test_emulated_extremes(emulated, tmp_path, graph, method, loops):
     check_extreme(emulated[0], tmp_path, graph, method, loops)
 

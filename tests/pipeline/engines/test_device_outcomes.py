@@ -303,11 +303,13 @@ def test_columns_on_the_device(device, edges, tmp_path, deep):
     check_columns_on_the_device(islands(tmp_path, ISLANDS) if deep else edges, [2, 3, 5])
 
 
-@pytest.mark.parametrize("deep", [False, slow(True)])
+@pytest.mark.slow
+@pytest.mark.parametrize("deep", [False, True])
 def test_emulated_columns_on_the_device(emulated, edges, tmp_path, deep):
     check_columns_on_the_device(islands(tmp_path, ISLANDS) if deep else edges, [2, 3, 5])
 
 
+@pytest.mark.slow
 def test_columns_that_are_not_on_a_device(emulated, edges):
     with delegraph.open(edges, device="cpu") as graph:
         found = graph.bfs(1)
@@ -347,7 +349,8 @@ def test_distances_of_many_sources_stay(device, edges, tmp_path, apart):
     check_distances_of_many_sources_stay(islands(tmp_path, [200] * 9) if apart else edges)
 
 
-@pytest.mark.parametrize("apart", [False, slow(True)])
+@pytest.mark.slow
+@pytest.mark.parametrize("apart", [False, True])
 def test_emulated_distances_of_many_sources_stay(emulated, edges, tmp_path, apart):
     check_distances_of_many_sources_stay(islands(tmp_path, [200] * 9) if apart else edges)
 
