@@ -263,16 +263,26 @@ def open(
         directed, src, dst, weight, duplicates, loops: how an edge list is read; a store has its
             own.
     """
-    reading = directed, src, dst, weight, duplicates, loops
-    resources = resources_of(
-        device=device, memory_limit=memory_limit, device_memory_limit=device_memory_limit
+    return open_to_ask(
+        graph,
+        None,
+        threads=threads,
+        directed=directed,
+        src=src,
+        dst=dst,
+        weight=weight,
+        duplicates=duplicates,
+        loops=loops,
+        progress=progress,
+        device=device,
+        memory_limit=memory_limit,
+        device_memory_limit=device_memory_limit,
     )
-    return _open(graph, None, reading, resources, threads, progress)
 
 
 def open_to_ask(
     graph: AnyPath | EdgeSource,
-    asked: Asked,
+    asked: Asked | None,
     *,
     threads: int | None = None,
     directed: bool | None = None,
@@ -284,32 +294,21 @@ def open_to_ask(
     progress: Progress | bool | None = None,
     **resources: Unpack[ResourceOptions],
 ) -> Graph:
-    """Load a graph to ask it one question. Arguments as of ``open``."""
-    reading = directed, src, dst, weight, duplicates, loops
-    return _open(graph, asked, reading, resources_of(**resources), threads, progress)
-
-
-def _open(
-    graph: AnyPath | EdgeSource,
-    asked: Asked | None,
-    reading: tuple[Any, ...],
-    resources: Resources,
-    threads: int | None,
-    progress: Progress | bool | None,
-) -> Graph:
-    """reading: arguments of _reading."""
+    """Load a graph. asked: the only question that it will be asked; None for any number of them.
+    The other arguments are those of ``open``.
+    """
     from .edge_sources.parquet import as_edge_list
     from .graph import open_graph
 
-    directed, *others = reading
     if directed is None:
         directed = with_choices_of(graph, {}).get("directed")
-    chosen = _reading(directed, *others)
+    chosen = _reading(directed, src, dst, weight, duplicates, loops)
+    allowed = resources_of(**resources)
     executor = Executor(usable_threads(threads), as_function(progress))
     with ExitStack() as temporary:
         as_read = as_edge_list(graph, chosen or BuildOptions())
         path, choices = temporary.enter_context(as_read)
-        opened = open_graph(path, chosen and choices, executor, resources, temporary, asked)
+        opened = open_graph(path, chosen and choices, executor, allowed, temporary, asked)
         if not isinstance(graph, (str, PathLike)):
             opened.location = f"{type(graph).__name__} in memory"
         return opened

@@ -1,4 +1,4 @@
-"""What a search on one GPU found, in the order of the rows of a result: arrays that stay there."""
+"""Distances and parents of a search on one GPU, in the order of a result's rows: arrays there."""
 
 from __future__ import annotations
 

@@ -128,8 +128,9 @@ def make(folder: Path, compiler: Compiler, wanted: Sequence[tuple[str, str, int]
     folder.mkdir(parents=True, exist_ok=True)
 
     def make_one(of: tuple[str, str, int]) -> tuple[str, str]:
-        name, code = compiler.compile(*of)
-        key = _key(*of)
+        text, function, architecture = of
+        name, code = compiler.compile(text, function, architecture)
+        key = _key(text, function, architecture)
         (folder / f"{key}.cubin").write_bytes(code)
         return key, name
 

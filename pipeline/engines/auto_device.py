@@ -21,7 +21,7 @@ from ..questions.question import Cost, Form
 from ..run.resources import Resources
 
 Source = Literal["store", "edges", "scan"]
-"""What is read: a store; an edge list, to be put in rows; or an edge list, in one scan on CPUs."""
+"""The input: a store; an edge list, to be put in rows; or an edge list, in one scan on CPUs."""
 
 _START = 0.6
 """Seconds that a GPU takes to start."""
