@@ -192,16 +192,17 @@ def ship(path: Path) -> None:
 def ship_cuda(folder: Path) -> None:
     """Compile CUDA kernels of searches into a folder; do nothing where there is no NVRTC."""
     from ..kernels.gpu import cubins
-    from ..kernels.gpu.device import source
+    from ..kernels.gpu.device import cluster_sizes, source
     from ..kernels.gpu.search import functions_of_searches
 
     compiler = cubins.find_compiler()
     if compiler is None:
         return
     wanted = [
-        (source(name), function, architecture)
-        for architecture in cubins.ARCHITECTURES
-        for name, function in functions_of_searches(architecture)
+        (source(name), function, target)
+        for target in cubins.TARGETS
+        for blocks in [cluster_sizes(target.architecture, target.is_ptx)]
+        for name, function in functions_of_searches(blocks)
     ]
     cubins.make(folder, compiler, wanted)
 

@@ -8,7 +8,9 @@ by the text, notices a change of theirs.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -91,9 +93,9 @@ class Device:
     @property
     def cluster_blocks(self) -> int:
         """Return the blocks of a thread-block cluster; 1 if the device has no clusters."""
-        if self.architecture // 10 in (9, 10) and self.multiprocessors >= _WHOLE:
+        if self.architecture // 10 in _LARGE_CLUSTERS and self.multiprocessors >= _WHOLE:
             return MOST_BLOCKS
-        return _PORTABLE_BLOCKS if self.architecture >= 90 else 1
+        return _PORTABLE_BLOCKS if self.architecture >= _CLUSTERS else 1
 
     @contextlib.contextmanager
     def use(self) -> Iterator[Any]:
@@ -182,6 +184,31 @@ class Device:
             pointer = cupy.cuda.PinnedMemoryPointer(memory, 0)
         return np.frombuffer(pointer, dtype, length)
 
+    def fetch(self, array: Any) -> np.ndarray:
+        """Return a copy of a contiguous array in host memory.
+
+        Threads copy a large one, each through pinned memory of its own. (The driver alone copies
+        to memory that is not pinned with one thread, which also meets each new page of it.)
+        """
+        flat = array.reshape(-1)
+        found = np.empty(len(flat), array.dtype)
+        length = _FETCHED // array.itemsize
+
+        def copy(first: int) -> None:
+            with self.use():
+                part = flat[first : first + length]
+                stream, pinned = _own_pinned(self)
+                to = pinned[: part.nbytes].view(part.dtype)
+                part.get(stream=stream, out=to)
+                found[first : first + length] = to
+
+        with self.use() as cupy:
+            if array.nbytes <= _FETCHED:
+                return array.get()
+            cupy.cuda.Device().synchronize()  # kernels of other streams may still write to it
+            _fetchers().map(copy, range(0, len(flat), length))
+        return found.reshape(array.shape)
+
     def versions(self) -> dict[str, str]:
         runtime = self.cupy.cuda.runtime
         return {
@@ -202,15 +229,41 @@ LONG_STRIP = 1024
 (cuda/base/work.cuh).
 """
 
+_CLUSTERS, _LARGE_CLUSTERS = 90, (9, 10)  # the first architecture; major versions
 _PORTABLE_BLOCKS = 8  # that any device takes which takes clusters
 _WHOLE = 64  # multiprocessors: less is a slice of a device, which may not take large clusters
 _LARGE_CLUSTER = 14  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
 _THREADS = 256
 _BLOCKS_EACH = 16
+_FETCHED = 1 << 21  # bytes that a thread copies at a time
+_MOST_FETCHERS = 8
+
+
+class _Own(threading.local):
+    """What a thread copies by: a stream and pinned memory, by the device's number."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, tuple[Any, np.ndarray]] = {}
+
+
+_own = _Own()
 
 
 def _version(number: int) -> str:
     return f"{number // 1000}.{number % 1000 // 10}"
+
+
+@cache
+def _fetchers() -> Team:
+    return Team(min(_MOST_FETCHERS, len(os.sched_getaffinity(0))))
+
+
+def _own_pinned(device: Device) -> tuple[Any, np.ndarray]:
+    """Return a stream of the device that only this thread uses, and pinned memory."""
+    if device.number not in _own.of:
+        stream = device.cupy.cuda.Stream(non_blocking=True)
+        _own.of[device.number] = stream, device.pinned(_FETCHED, np.uint8)
+    return _own.of[device.number]
 
 
 @cache
@@ -291,6 +344,15 @@ def open_device(number: int = 0, memory_limit: int | None = None) -> Device:
         properties["l2CacheSize"],
         cupy,
     )
+
+
+def cluster_sizes(architecture: int, or_later: bool) -> tuple[int, ...]:
+    """Return the blocks that a cluster has on whole devices of an architecture, and of later ones
+    if they are meant too.
+    """
+    if architecture < _CLUSTERS:
+        return (1,)
+    return (MOST_BLOCKS, _PORTABLE_BLOCKS) if or_later else (MOST_BLOCKS,)
 
 
 def strip_lanes(items: int) -> int:

@@ -8,7 +8,7 @@ search over slices (slices.py) that has too many levels for slices begins anew o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -275,16 +275,18 @@ def compile_beforehand(device: Device, offsets: np.dtype, tiered: bool, slices: 
     )
 
 
-def functions_of_searches(architecture: int) -> Iterator[tuple[str, str]]:
-    """Yield the sources and the functions that searches call on devices of an architecture if all
-    targets are on the device: those that come with the package.
+def functions_of_searches(cluster_blocks: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """Yield the sources and the functions that searches call if all targets are on the device:
+    those that come with the package.
+
+    cluster_blocks: the numbers of blocks that a cluster may have on the devices.
     """
-    wide, blocks = ", ".join(map(str, WIDE_LAUNCH)), MOST_BLOCKS if architecture >= 90 else 1
+    wide = ", ".join(map(str, WIDE_LAUNCH))
     for offset in ("u32", "u64"):
         for distance in ("u8", "int"):
             yield WIDE_SEARCH.source, f"{WIDE_SEARCH.name}<{offset}, {distance}, false, {wide}>"
             yield "bfs/levels.cu", counting_of(offset, distance == "int")
-        for width, local in product((0, 4, 8), ("true", "false")):
+        for blocks, width, local in product(cluster_blocks, (0, 4, 8), ("true", "false")):
             kinds = f"{offset}, {width}, {blocks}, {local}, {NARROW_THREADS}"
             yield "bfs/narrow_search.cu", f"narrow_search<{kinds}>"
         for name in ("first_entries", "long_rows"):
@@ -490,7 +492,8 @@ class GpuSearch:
             self._ended.record()
             status, level = self._outcome(records)
             if status == DONE:
-                self.records = LevelRecords(np.concatenate(records))
+                all_records = records[0] if len(records) == 1 else np.concatenate(records)
+                self.records = LevelRecords(all_records)
                 self._only_launch = first_launch if len(records) == 1 else None
                 return
             search["resume"], search["first_level"] = 1, level

@@ -58,7 +58,7 @@ class Array(np.ndarray):
         is_view = isinstance(found, Array) and found.base is not None
         return found if is_view else _on_device(found)
 
-    def get(self, out: np.ndarray | None = None) -> np.ndarray:
+    def get(self, stream: Any = None, out: np.ndarray | None = None) -> np.ndarray:
         if out is None:
             return np.array(self, copy=True, subok=False)
         out[...] = self
