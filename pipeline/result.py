@@ -136,8 +136,14 @@ class Result:
             return self.table[column]
         made = self._columns.get(column)  # another thread may make the table meanwhile
         if made is None:
-            made = self._columns[column] = self._rows(wanted)[column]
+            made = self._columns[column] = self._column(column, wanted)
         return made
+
+    def _column(self, name: str, wanted: Columns) -> pa.ChunkedArray:
+        """Make a column. wanted: the column, or none if it says what a row is of."""
+        values = wanted[0].values if wanted else None
+        alone = values.column(self._ran.subject.names) if isinstance(values, OnDevice) else None
+        return self._rows(wanted)[name] if alone is None else pa.chunked_array([alone])
 
     @cached_property
     def _columns(self) -> dict[str, pa.ChunkedArray]:

@@ -8,6 +8,7 @@ from .device import Device
 from .graph import Array
 
 _SOURCE = "bfs/by_row.cu"
+_WARP = 32
 FUNCTIONS = (
     *(f"values_by_row<{value}>" for value in ("u8", "u32")),
     *(f"distances_by_row<{distance}>" for distance in ("u8", "int")),
@@ -40,17 +41,18 @@ class RowPlaces:
             self._device.launch(_SOURCE, f"values_by_row<{kind}>", self._rows, arguments)
         return found
 
-    def distances(self, distance: Array) -> Array:
-        """Return distances by row, int32; -1 where unreached.
+    def distances(self, distance: Array) -> tuple[Array, Array]:
+        """Return distances by row, int32, -1 where unreached; and a bit for each row, whether it
+        was reached, in words of 32 bits, the lowest bit first.
 
         distance: by place, uint8 with 255, or int32 with -1, where unreached.
         """
-        kind = "int" if distance.dtype.kind == "i" else "u8"
+        kind, words = "int" if distance.dtype.kind == "i" else "u8", -(-self._rows // _WARP)
         with self._device.use() as cupy:
-            found = cupy.empty(self._rows, np.int32)
-            arguments = (distance, self._place, np.uint64(self._rows), found)
-            self._device.launch(_SOURCE, f"distances_by_row<{kind}>", self._rows, arguments)
-        return found
+            found, known = cupy.empty(self._rows, np.int32), cupy.empty(words, np.uint32)
+            arguments = (distance, self._place, np.uint64(self._rows), found, known)
+            self._device.launch(_SOURCE, f"distances_by_row<{kind}>", _WARP * words, arguments)
+        return found, known
 
     def parents(self, parent: Array) -> Array:
         """Return the rows of parents by row, int64; -1 where there is none.

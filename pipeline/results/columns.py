@@ -37,6 +37,12 @@ class OnDevice(Protocol):
         """
         ...
 
+    def column(self, names: Names) -> pa.Array | None:
+        """Return the values as a column in host memory; None unless they are numbers that are only
+        on the GPU, and there is room to put them in order.
+        """
+        ...
+
     def fetched_by_row(self, names: Names) -> Values | None:
         """Return the values in host memory, indexed by row; None unless they are only on the GPU,
         and there is room to put them in order.

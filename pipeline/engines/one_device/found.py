@@ -14,6 +14,7 @@ from typing import Any, Literal
 from weakref import WeakSet, ref
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....kernels.gpu.by_row import RowPlaces
@@ -60,7 +61,7 @@ class Tree:
                 with device_errors(), self._device.use():
                     if name == "distance":
                         self._count()
-                    self._copied[name] = self._on_device[name].get()
+                    self._copied[name] = self._device.fetch(self._on_device[name])
                 del self._on_device[name]
             return self._copied[name]
 
@@ -70,7 +71,7 @@ class Tree:
             there = self._on_device.get(name)
             values = cupy.asarray(self._copied[name]) if there is None else there
             rows = self._rows.of(names)
-            return rows.distances(values) if name == "distance" else rows.parents(values)
+            return rows.distances(values)[0] if name == "distance" else rows.parents(values)
 
     def fetch_by_row(self, name: Name, names: Names) -> NDArray | None:
         """Return values as the device has them in the order of a result's rows, in host memory;
@@ -80,7 +81,20 @@ class Tree:
             if name not in self._on_device:
                 return None
             try:
-                return self._rows.of(names).values(self._on_device[name]).get()
+                return self._device.fetch(self._rows.of(names).values(self._on_device[name]))
+            except DeviceMemoryError:
+                return None
+
+    def fetch_distances(self, names: Names) -> tuple[NDArray, NDArray] | None:
+        """Return distances by row, and whether rows have one, as RowPlaces gives them, in host
+        memory. None as of ``fetch_by_row``.
+        """
+        with self._lock, device_errors(), self._device.use():
+            if "distance" not in self._on_device:
+                return None
+            try:
+                found, known = self._rows.of(names).distances(self._on_device["distance"])
+                return self._device.fetch(found), self._device.fetch(known)
             except DeviceMemoryError:
                 return None
 
@@ -155,6 +169,15 @@ class ValuesOnDevice:
     def by_row(self, names: Names) -> Array:
         return self._tree.by_row(self._name, names)
 
+    def column(self, names: Names) -> pa.Array | None:
+        fetched = self._tree.fetch_distances(names) if self._name == "distance" else None
+        if fetched is None:
+            return None
+        values, known = fetched
+        return pa.Array.from_buffers(
+            pa.int32(), len(values), [pa.py_buffer(known), pa.py_buffer(values)]
+        )
+
     def fetched_by_row(self, names: Names) -> ValuesByRow | None:
         values = self._tree.fetch_by_row(self._name, names)
         return None if values is None else ValuesByRow(values, self.dtype, self._finish)
@@ -203,7 +226,7 @@ class DeviceValues:
         with self._lock:
             if self._on_device is not None:
                 with device_errors(), self._device.use():
-                    self._copied = self._on_device.get()
+                    self._copied = self._device.fetch(self._on_device)
                 self._on_device = None
             assert self._copied is not None
             return self._copied

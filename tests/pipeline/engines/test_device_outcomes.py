@@ -291,8 +291,10 @@ def check_columns_on_the_device(edges, sources) -> None:
                 ].to_pylist()
                 parents = [None if one < 0 else ids[one].item() for one in row.tolist()]
                 assert parents == table["parent"].to_pylist()
-                for column in ("parent", "distance", "vertex"):  # each alone, of a new result
-                    assert graph.bfs(source)[column].equals(table[column])
+                for name in ("parent", "distance", "vertex"):  # each alone, of a new result
+                    alone = graph.bfs(source)
+                    column = alone[name]
+                    assert column.equals(alone.table[name])
 
 
 ISLANDS = [2, 300, 30]  # a path of more levels than a byte holds among them
