@@ -21,6 +21,7 @@ import contextlib
 import fcntl
 import gc
 import hashlib
+import io
 import itertools
 import os
 import pickle
@@ -33,9 +34,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 from numba import njit, typeof, types
-from numba.core.caching import FunctionCache, NullCache
+from numba.core import environment
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
 from numpy.typing import DTypeLike
@@ -103,6 +106,40 @@ def stamp_of(*folders: str) -> str:
     return hashlib.sha256(repr(files).encode()).hexdigest()
 
 
+class _Unpickler(pickle.Unpickler):
+    """Reads a compiled kernel, without the modules of Numba that its parts were compiled from.
+
+    Numba's own imports each of them, and with some of them SciPy, if that is installed. They would
+    serve code that calls Python, which kernels do not.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == (environment.__name__, environment._rebuild_env.__name__):
+            return _environment
+        return super().find_class(module, name)
+
+
+def _environment(module: str, constants: Any, name: str) -> Any:
+    """Return what Numba keeps for a function in a compiled kernel. module: the function's."""
+    found = environment.lookup_environment(name)
+    if found is None:
+        if module.partition(".")[0] != numba.__name__:
+            return environment._rebuild_env(module, constants, name)
+        found = environment.Environment({"__name__": module})
+        found.consts[:] = constants
+        found.env_name = name
+        environment.Environment._memo[name] = found
+    return found
+
+
+class _CacheFile(IndexDataCacheFile):
+    """Numba's files of a function's compiled kernels."""
+
+    def _load_data(self, name: str) -> Any:
+        with open(self._data_path(name), "rb") as file:
+            return _Unpickler(file).load()
+
+
 class _Cache(FunctionCache):
     """Numba's cache of a function. If a file of the cache is damaged in any way, the user is told,
     and the function is compiled again.
@@ -112,7 +149,8 @@ class _Cache(FunctionCache):
         super().__init__(function)
         # Numba's own stamp is of the function's file alone, which may contain code of others.
         source = function.__code__.co_filename
-        self._cache_file._source_stamp = stamp_of(os.path.dirname(source), *_SHARED_FOLDERS)
+        stamp = stamp_of(os.path.dirname(source), *_SHARED_FOLDERS)
+        self._cache_file = _CacheFile(self.cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         # Numba's own first imports all that it knows to compile, which takes longer than to load
@@ -194,7 +232,7 @@ def _load_shipped(function: Callable, sig: Any, target_context: Any) -> Any:
         data = shipped.find(function, sig)
         if data is None:
             return None
-        return CompileResult._rebuild(target_context, *pickle.loads(data))
+        return CompileResult._rebuild(target_context, *_Unpickler(io.BytesIO(data)).load())
     except MemoryError:
         raise
     except Exception:  # what unpickling a damaged file raises may be anything
