@@ -120,8 +120,10 @@ def run() -> NoReturn:
     # Threads that read, hash and decode want the interpreter for a moment each time, and one that
     # imports would keep it from them for 5 ms.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    # Numba looks for BLAS in SciPy, if that is there: a tenth of a second, and no kernel wants it.
-    sys.modules.setdefault("scipy", None)  # pyright: ignore[reportArgumentType]
+    # Numba looks for BLAS in SciPy, and Arrow for data frames of pandas, if these are there: some
+    # tenths of a second. No command needs either.
+    for unneeded in ("scipy", "pandas"):
+        sys.modules.setdefault(unneeded, None)  # pyright: ignore[reportArgumentType]
     _open_streams()
     warnings.showwarning = _tell_warning
     _hear_signals()

@@ -1,7 +1,7 @@
 """Conversions between Arrow and NumPy, without copies and without pandas.
 
-``pa.array`` and ``to_numpy`` load pandas if it is installed. That takes a quarter of a second, as
-long as a small search.
+``pa.array``, ``to_numpy`` and ``to_pandas_dtype`` load pandas if it is installed. That takes a
+quarter of a second, as long as a small search.
 """
 
 from __future__ import annotations
@@ -37,15 +37,18 @@ def as_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray:
     return np.from_dlpack(column)
 
 
-def numpy_type(kind: pa.DataType) -> np.dtype:
-    """Return the NumPy type of a column's values.
+_FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
-    >>> numpy_type(pa.int32()), numpy_type(pa.binary(16))
-    (dtype('int32'), dtype('V16'))
+
+def numpy_type(kind: pa.DataType) -> np.dtype:
+    """Return the NumPy type of a column of numbers, booleans, or binary of a fixed size.
+
+    >>> numpy_type(pa.int32()), numpy_type(pa.float64()), numpy_type(pa.binary(16))
+    (dtype('int32'), dtype('float64'), dtype('V16'))
     """
     if pa.types.is_fixed_size_binary(kind):
         return np.dtype((np.void, kind.byte_width))
-    return np.dtype(kind.to_pandas_dtype())
+    return np.dtype(_FLOATS.get(str(kind), str(kind)))
 
 
 def compute(function: str, *arguments: Any, options: Any = None) -> Any:
@@ -162,5 +165,5 @@ def numbers_and_nulls(column: pa.Array) -> tuple[NDArray, NDArray[np.bool_] | No
     if not column.null_count:
         return as_numpy(column), None
     null = ~valid(column)
-    numbers = np.frombuffer(column.buffers()[1], column.type.to_pandas_dtype())
+    numbers = np.frombuffer(column.buffers()[1], numpy_type(column.type))
     return np.where(null, 0, numbers[column.offset :][: len(column)]), null

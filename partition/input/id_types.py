@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .arrow import as_arrow, as_numpy
+from .arrow import as_arrow, as_numpy, numpy_type
 
 BYTES_16 = pa.binary(16)
 UUID_TYPE = pa.uuid()
@@ -245,7 +245,7 @@ def _from_floats(column: pa.Array, wanted: pa.DataType, where: str, name: str) -
             f"{where} is {column.type} and holds {wrong!s}: ids in floats must be whole numbers "
             f"below {exact:,.0f}{'' if least else ', from 0 on'}; {cast(name)}"
         )
-    return as_arrow(values.astype(wanted.to_pandas_dtype()))
+    return as_arrow(values.astype(numpy_type(wanted)))
 
 
 def _from_decimals(column: pa.Array, wanted: pa.DataType, where: str, name: str) -> pa.Array:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...partition.disk.temporary import TemporaryFolder
-from ...partition.input.arrow import as_arrow, as_numpy
+from ...partition.input.arrow import as_arrow, as_numpy, numpy_type
 from ...partition.input.weights import MOST
 from .. import api
 from ..graph import Graph
@@ -139,7 +139,7 @@ class ConvertedGraph:
         loops = np.flatnonzero(isolated).astype(np.uint32)
         columns = [loops, loops]
         if "weight" in edges.column_names:
-            columns.append(np.zeros(len(loops), edges["weight"].type.to_pandas_dtype()))
+            columns.append(np.zeros(len(loops), numpy_type(edges["weight"].type)))
         loop_table = pa.Table.from_arrays(list(map(as_arrow, columns)), edges.column_names)
         return pa.concat_tables([edges, loop_table])
 

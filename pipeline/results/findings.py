@@ -310,7 +310,7 @@ class GroupSizes:
     """Sizes of groups, from the name of each vertex's group. kind: the type of the names."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        self._counted = [pa.table({"vertex": pa.array([], kind), SIZE: pa.array([], pa.int64())})]
+        self._counted = [pa.table({"vertex": pa.nulls(0, kind), SIZE: pa.nulls(0, pa.int64())})]
         self._rows = 0
 
     def add(self, names: pa.Array) -> None:

@@ -126,7 +126,7 @@ def ids_at(names: Names, places: Sequence[int]) -> list[Any]:
     The ids of all vertices are looked at, a piece at a time.
     """
     if isinstance(names, VertexNames):
-        return names.decode(pa.array(places, pa.uint32())).to_pylist()
+        return names.decode(as_arrow(np.array(places, np.uint32))).to_pylist()
     wanted = np.unique(np.array(places, np.uint32))
     found: dict[int, Any] = {}
     for number in range(len(names.pieces)):

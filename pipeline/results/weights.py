@@ -20,7 +20,14 @@ from ...partition.disk.remote import source_of
 from ...partition.disk.system_errors import raise_failure
 from ...partition.disk.urls import is_remote
 from ...partition.errors import InputError, one_line
-from ...partition.input.arrow import as_arrow, as_numpy, compute, numpy_type, strings, valid
+from ...partition.input.arrow import (
+    as_arrow,
+    as_numpy,
+    compute,
+    numbers_and_nulls,
+    numpy_type,
+    strings,
+)
 from ...partition.input.find import check_regular
 from ...partition.input.id_types import (
     Id,
@@ -138,9 +145,9 @@ def _values_in(wanted: pa.Array) -> _RowsIn:
     options = pc.SetLookupOptions(value_set=wanted)
 
     def rows_in(piece: pa.Array) -> tuple[NDArray, NDArray]:
-        which = compute("index_in", piece, options=options)
-        here = np.flatnonzero(valid(which))
-        return as_numpy(which.fill_null(0))[here], here
+        which, null = numbers_and_nulls(compute("index_in", piece, options=options))
+        here = np.arange(len(which)) if null is None else np.flatnonzero(~null)
+        return which[here], here
 
     return rows_in
 
@@ -262,7 +269,7 @@ def parse_ids(typed_ids: Sequence[str], id_type: pa.DataType) -> pa.Array:
     if is_bytes(id_type):
         data = b"".join(value for value in values if isinstance(value, bytes))
         return as_arrow(np.frombuffer(data, numpy_type(storage_type(id_type))))
-    return as_arrow(np.array(values, id_type.to_pandas_dtype()))
+    return as_arrow(np.array(values, numpy_type(id_type)))
 
 
 class TypedVertices:
