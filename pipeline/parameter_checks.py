@@ -50,15 +50,17 @@ def algorithm_of(question: Question, values: Mapping[str, Any]) -> tuple[Form, A
     Raises:
         InputError: for a value that is wrong, and for values that exclude each other.
     """
-    known = {parameter.name: parameter for parameter in question.parameters}
+    known = _by_name(question)
     given = given_values(question, values)
     form = question.forms[question.form(given)]
     for first, second in question.conflicts:
         if first in given and second in given:
             options = f"{known[first].option} and {known[second].option}"
             raise InputError(f"{options} exclude each other: leave one out")
-    taken = {name: given.get(name, known[name].default) for name in question.taken_by(form)}
-    checked = {name: _checked(known[name], value) for name, value in taken.items()}
+    checked = {
+        name: _checked(known[name], given[name]) if name in given else _default(known[name])
+        for name in question.taken_by(form)
+    }
     return form, load(form.algorithm)(**checked)
 
 
@@ -66,9 +68,13 @@ def given_values(question: Question, values: Mapping[str, Any]) -> dict[str, Any
     """Return the values that are not the defaults of their parameters, with NumPy's numbers as
     Python's.
     """
-    defaults = {parameter.name: parameter.default for parameter in question.parameters}
-    plain = {name: as_plain(value) for name, value in values.items()}
-    return {name: value for name, value in plain.items() if not _is_default(value, defaults[name])}
+    known = _by_name(question)
+    plain = ((name, as_plain(value)) for name, value in values.items())
+    return {name: value for name, value in plain if not _is_default(value, known[name].default)}
+
+
+def _by_name(question: Question) -> dict[str, Parameter]:
+    return {parameter.name: parameter for parameter in question.parameters}
 
 
 def _is_default(value: Any, default: Any) -> bool:
@@ -78,13 +84,16 @@ def _is_default(value: Any, default: Any) -> bool:
     return value is default or (type(value) is type(default) and bool(value == default))
 
 
+def _default(parameter: Parameter) -> Any:
+    """Return the value of a parameter that is left out; InputError if it must be given."""
+    if parameter.default is REQUIRED:
+        raise InputError(f"give {parameter.option}")
+    return parameter.default
+
+
 def _checked(parameter: Parameter, value: Any) -> Any:
     """Return a value as algorithms take it; InputError if the parameter has no such value."""
-    name, default = parameter.name, parameter.default
-    if value is REQUIRED:
-        raise InputError(f"give {parameter.option}")
-    if value is None and default is None:
-        return None
+    name = parameter.name
     given: Any = value
     match parameter.kind:
         case Whole(least, most, words):

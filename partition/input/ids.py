@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from uuid import UUID
 
 import numpy as np
@@ -21,7 +22,7 @@ from ...kernels.prepare import ingest, ranges
 from ...kernels.prepare.ingest import take_dense
 from ..errors import InputError
 from ..numbers import parse_integer, shown
-from .arrow import as_arrow, as_numpy, compute, numbers_and_nulls, string_ends
+from .arrow import as_arrow, as_numpy, compute, numbers_and_nulls, numpy_type, string_ends
 from .edges import Chunk, EdgeList
 from .id_types import Id, in_range, is_bytes, is_string, type_name
 from .pages import STRING_BYTES
@@ -37,6 +38,7 @@ _SAMPLE_ROWS = 1 << 15
 _FEW_REPEAT = 0.75  # of a sample is distinct
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _WHOLE = re.compile(r"(.*[0-9])\.0*")
+_PARSED = 16  # texts: a call parses its source more than once
 _SMALL_FACTOR = 8
 _ALWAYS_DENSE = 1 << 10
 
@@ -62,7 +64,7 @@ class Ids:
         """Return the user's ids, in the user's type, of dense ids (uint32; nulls stay nulls)."""
         if self.values is None:
             numbers, null = numbers_and_nulls(dense)
-            return as_arrow(numbers.astype(self.id_type.to_pandas_dtype()), null)
+            return as_arrow(numbers.astype(numpy_type(self.id_type)), null)
         return self.values.take(dense).cast(self.id_type)
 
     def characters(self, first: int, stop: int) -> NDArray[np.int64]:
@@ -86,6 +88,7 @@ class Ids:
         return value if isinstance(value, int) and 0 <= value < self.domain else None
 
 
+@lru_cache(_PARSED)
 def parse_id(text: str, id_type: pa.DataType) -> Id:
     """Return a vertex typed on a command line as a value of the graph's id type. Raises InputError
     for a text that is no such value.

@@ -72,7 +72,9 @@ class StoreNames:
 
     def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
         self._check_unchanged()
-        piece = self._kept.get(number) or self._read(number)
+        if kept := self._kept.get(number):
+            return kept
+        piece = self._read(number)
         size = piece[0].nbytes + piece[1].nbytes
         with self._keeping:
             if number not in self._kept and size <= self._room:
