@@ -28,6 +28,7 @@ taken.
 
 _SOURCE = "prepare/prepare.cu"
 _SLACK = 32 << 20  # small arrays, and what the pool rounds up
+_PART = 1 << 20  # vertices that are looked at together, whose places are within the slack
 
 Columns = tuple[Any, ...]
 """The columns of some edges: sources and targets, uint32 arrays on the device, of one length; then
@@ -150,8 +151,13 @@ def positions_by_id(device: Device, position: Any) -> np.ndarray:
     """Return the positions of the vertices, by rising dense id: uint32, in host memory. position:
     as of Positions.
     """
-    with device.use():
-        return position[position != np.uint32(UNREACHED)].get()
+    parts = [np.empty(0, np.uint32)]
+    with device.use() as cupy:
+        for at in range(0, len(position), _PART):
+            part = position[at : at + _PART]
+            # (To index with an array, CuPy would import its sparse matrices.)
+            parts.append(device.fetch(part.take(cupy.flatnonzero(part != np.uint32(UNREACHED)))))
+    return np.concatenate(parts)
 
 
 def degree_classes(device: Device, degree: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -165,7 +171,7 @@ def degree_classes(device: Device, degree: Any) -> tuple[np.ndarray, np.ndarray]
         if len(degree) > 1:
             changes = cupy.flatnonzero(degree[1:] != degree[:-1]).get()
             starts = np.append(starts, changes + 1)  # (On a device, CuPy would import much for it.)
-        distinct = degree[cupy.asarray(starts)].get()
+        distinct = degree.take(cupy.asarray(starts)).get()
     return distinct, np.diff(np.append(starts, len(degree)))
 
 
@@ -306,7 +312,7 @@ def sort_with(cupy: Any, keys: Any, weights: Any) -> SortedKeys:
     kept = [cupy.empty(size, np.uint8) for size in sizes]
     del kept
     order = cupy.argsort(keys)
-    return SortedKeys(keys[order], weights[order])
+    return SortedKeys(keys.take(order), weights.take(order))
 
 
 def _make_room(cupy: Any, size: int) -> None:

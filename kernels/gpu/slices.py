@@ -135,7 +135,7 @@ def cut(device: Device, graph: DeviceGraph) -> Slices:
         sets = -(-used // SET)
         ends = cupy.arange(1, sets + 1, dtype=np.uint64) << np.uint64(35)
         first_slice = cupy.zeros(sets + 1, np.uint64)
-        first_slice[1:] = cupy.searchsorted(keys[starts], ends)
+        first_slice[1:] = cupy.searchsorted(keys.take(starts), ends)
         length = first_slice[1:] - first_slice[:-1]
         first = cupy.zeros(sets + 1, np.uint32)
         first[1:] = cupy.cumsum((length + np.uint64(VIRTUAL - 1)) // np.uint64(VIRTUAL))

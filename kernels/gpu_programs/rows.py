@@ -145,7 +145,7 @@ def cut(device: Device, rows: Rows) -> CutRows:
         arguments = (rows.offsets, np.uint32(n), np.uint32(turn), listed, count)
         device.launch(_SOURCE, f"list_long_rows<{kind}>", n, arguments)
         long_rows = cupy.sort(listed[: int(count[0])])
-        lengths = rows.offsets[long_rows + np.uint32(1)] - rows.offsets[long_rows]
+        lengths = rows.offsets.take(long_rows + np.uint32(1)) - rows.offsets.take(long_rows)
         first_parts = cupy.zeros(len(long_rows) + 1, np.uint32)
         parts = (lengths.astype(np.uint64) + np.uint64(turn - 1)) // np.uint64(turn)
         if len(long_rows):

@@ -167,7 +167,7 @@ class RowsMaker:
             marks = np.arange(0, rows.edges, _SORTED).astype(rows.offsets.dtype)
             cuts = cupy.searchsorted(rows.offsets, cupy.asarray(marks)).get().tolist()
             cuts = sorted({*cuts, len(rows.offsets) - 1})
-            ends = rows.offsets[cupy.asarray(np.array(cuts))].get().tolist()
+            ends = rows.offsets.take(cupy.asarray(np.array(cuts))).get().tolist()
             for first, last, begin, end in zip(cuts, cuts[1:], ends, ends[1:], strict=False):
                 if begin == end:
                     continue
@@ -179,8 +179,8 @@ class RowsMaker:
                     keys.sort()
                 else:
                     order = cupy.argsort(keys)
-                    keys = keys[order]
-                    self._weights[begin:end] = self._weights[begin:end][order]
+                    keys = keys.take(order)
+                    self._weights[begin:end] = self._weights[begin:end].take(order)
                 self._write(begin, keys.astype(np.uint32))
 
     def _write(self, at: int, targets: Array) -> None:

@@ -170,7 +170,7 @@ def tile_rows(
             whole,
             blocks,
             groups=cupy.asarray(groups.view(np.uint8)),
-            band_rows=whole.turn_rows[cupy.maximum(first.astype(np.int64) - whole.parts, 0)],
+            band_rows=whole.turn_rows.take(cupy.maximum(first.astype(np.int64) - whole.parts, 0)),
             near=cupy.full(near, 1 << tiling.shift, np.uint16),
             far=cupy.full(far, 0xFFFFFFFF, np.uint32),
             pieces=cupy.full(segments, 0xFFFFFFFF, np.uint32),

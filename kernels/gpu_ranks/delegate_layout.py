@@ -204,5 +204,5 @@ def _without_empty_rows(cupy: Any, rows: DelegateRows) -> tuple[Array, Array]:
     """
     offsets = rows.nn_offsets
     places = cupy.flatnonzero(offsets[1:] > offsets[:-1])
-    begins = cupy.append(offsets[places], offsets[-1:])
+    begins = cupy.append(offsets.take(places), offsets[-1:])
     return (places + rows.numbering.first_normal).astype(np.uint32), begins
