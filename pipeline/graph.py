@@ -44,7 +44,7 @@ from .build.prepare import BuildOptions
 from .edge_reader import edge_reader
 from .engines.auto_device import Asked, with_device
 from .engines.engine import Engine, EngineFacts, Need, SearchEngine, Subject, choose, run_first
-from .engines.engine_cache import hand_over
+from .engines.engine_cache import fits_beside, hand_over
 from .engines.host.search import HostSearchEngine
 from .engines.operations.program import Program, ProgramEngine
 from .engines.plan import plan_of
@@ -118,6 +118,7 @@ class Graph(QuestionMethods):
         self._is_asked_once = is_asked_once  # nobody looks at the graph's own notes then
         self._programs: ProgramEngine | None = None
         self._on_device = 0  # bytes that searches hold there
+        self._keeps_names = False
         self._made: tuple[Store, Subject] | None = None
         self._engine: SearchEngine | None = self._load(engines)
         self._notes += row_notes(self._subject.record)
@@ -126,14 +127,24 @@ class Graph(QuestionMethods):
     def _load(self, engines: list[SearchEngine]) -> SearchEngine:
         engine = self._first(engines)
         self._on_device = engine.need().device
-        self._keep_names(engine, _PART_FOR_NAMES)
+        self._keep_names(engine)
         return engine
 
-    def _keep_names(self, engine: SearchEngine, part: float) -> None:
+    def _keep_names(self, engine: SearchEngine) -> None:
         """Keep pieces of names that are read, in a part of the memory that is left now."""
         names = engine.subject.names if engine.subject else None
         if isinstance(names, StoreNames):
-            names.keep(int(part * max(0, self._resources.limit - held_now())))
+            names.keep(int(_PART_FOR_NAMES * max(0, self._resources.limit - held_now())))
+            self._keeps_names = True
+
+    def _make_way(self, engine: ProgramEngine) -> None:
+        """Let go of the kept names unless an engine fits beside them."""
+        names = self._subject.names
+        if not isinstance(names, StoreNames) or not self._keeps_names:
+            return
+        if not fits_beside(engine, self._resources.limit - names.room):
+            names.keep(0)
+            self._keeps_names = False
 
     def _first(self, engines: Sequence[E]) -> E:
         """Return the first engine that can load, once it has loaded."""
@@ -270,9 +281,7 @@ class Graph(QuestionMethods):
         with self._lock, device_errors():
             if question.weighted:
                 self._check_weights()
-            self._keep_names(self._open, 0)
             engine = self._ready(question.program)
-            self._keep_names(self._open, _PART_FOR_NAMES)
             assert engine.subject is not None
             subject = engine.subject
             this = self._begin(question, subject)
@@ -409,7 +418,10 @@ class Graph(QuestionMethods):
         """
         last, self._programs = self._programs, None
         hand_over(last, engines, self._resources.limit)
+        self._make_way(engines[0])
         self._programs = self._first(engines)
+        if not self._keeps_names:
+            self._keep_names(self._open)
         return self._programs
 
     def _let_go(self) -> None:

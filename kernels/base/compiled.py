@@ -320,6 +320,10 @@ def compile_kernels(
     """
     busy, missing = [], []
     for dispatcher, signature in _wanted(kernels, leave_out, dtypes):
+        if signature in dispatcher.overloads:
+            continue
+        if not load and (dispatcher, signature) in _wanted_so_far:
+            continue  # the cache held it, or it would be loaded
         _wanted_so_far[dispatcher, signature] = None
         if not _is_kept(dispatcher, signature):
             missing.append((dispatcher, signature))

@@ -155,8 +155,9 @@ def positions_by_id(device: Device, position: Any) -> np.ndarray:
     with device.use() as cupy:
         for at in range(0, len(position), _PART):
             part = position[at : at + _PART]
-            # (To index with an array, CuPy would import its sparse matrices.)
-            parts.append(device.fetch(part.take(cupy.flatnonzero(part != np.uint32(UNREACHED)))))
+            # (For an operator between an array and a number, CuPy imports all that SciPy has.)
+            known = cupy.flatnonzero(cupy.not_equal(part, np.uint32(UNREACHED)))
+            parts.append(device.fetch(part.take(known)))
     return np.concatenate(parts)
 
 

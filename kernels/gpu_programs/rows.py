@@ -145,9 +145,11 @@ def cut(device: Device, rows: Rows) -> CutRows:
         arguments = (rows.offsets, np.uint32(n), np.uint32(turn), listed, count)
         device.launch(_SOURCE, f"list_long_rows<{kind}>", n, arguments)
         long_rows = cupy.sort(listed[: int(count[0])])
-        lengths = rows.offsets.take(long_rows + np.uint32(1)) - rows.offsets.take(long_rows)
+        # (For an operator between an array and a number, CuPy imports all that SciPy has.)
+        ends = rows.offsets.take(cupy.add(long_rows, np.uint32(1)))
+        lengths = (ends - rows.offsets.take(long_rows)).astype(np.uint64)
         first_parts = cupy.zeros(len(long_rows) + 1, np.uint32)
-        parts = (lengths.astype(np.uint64) + np.uint64(turn - 1)) // np.uint64(turn)
+        parts = cupy.floor_divide(cupy.add(lengths, np.uint64(turn - 1)), np.uint64(turn))
         if len(long_rows):
             first_parts[1:] = cupy.cumsum(parts)
     return CutRows(rows, turn, turn_rows, long_rows, first_parts)

@@ -12,6 +12,7 @@ import ctypes
 import os
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -81,8 +82,11 @@ def default_limit() -> int:
     return int(DEFAULT_SHARE * machine_bytes())
 
 
+@cache
 def machine_bytes() -> int:
-    """Return the memory of the machine, or of the control group if that is less."""
+    """Return the memory of the machine, or of the control group if that is less; as it was at the
+    first call.
+    """
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([total, *_group_limits()])
 

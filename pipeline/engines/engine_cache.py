@@ -56,10 +56,10 @@ def hand_over(engine: Engine | None, engines: Sequence[Engine], limit: int) -> N
         return
     for taker in engines:
         if isinstance(taker, TakesOver) and taker.take_over(engine):
-            if not _fits(taker, limit):
+            if not fits_beside(taker, limit):
                 taker.close()
             break
-        if taker.device is not None and engine.device is None and _fits(taker, limit):
+        if taker.device is not None and engine.device is None and fits_beside(taker, limit):
             break
     engine.close()
 
@@ -74,8 +74,10 @@ def take_over(engines: Sequence[Engine], limit: int) -> None:
     give_back()
 
 
-def _fits(engine: Engine, limit: int) -> bool:
-    """Return whether ``choose`` would take an engine that is not the last one."""
+def fits_beside(engine: Engine, limit: int) -> bool:
+    """Return whether ``choose`` would take an engine that is not the last one: it fits beside what
+    this process holds now.
+    """
     writing = 0 if engine.subject is None else engine.subject.writing_bytes(1)
     try:
         need = engine.need()

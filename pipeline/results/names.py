@@ -192,7 +192,7 @@ def names_by_position(
         return ids.decode(as_arrow(dense_of[numbers], null))
 
     def widths(places: NDArray[np.uint32]) -> NDArray[np.int64] | None:
-        return ids.widths(dense_of[places])
+        return ids.widths(dense_of[places]) if is_string(ids.id_type) else None
 
     def find(value: Id) -> int | None:
         dense = ids.find(value)

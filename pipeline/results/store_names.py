@@ -60,6 +60,11 @@ class StoreNames:
         self._room = 0
         self._kept: dict[int, tuple[pa.Array, NDArray[np.uint32]]] = {}
 
+    @property
+    def room(self) -> int:
+        """Return the bytes of pieces that may be kept beside those that are kept already."""
+        return self._room
+
     def keep(self, room: int) -> None:
         """Keep the pieces that are read from now on, up to ``room`` bytes of them."""
         with self._keeping:

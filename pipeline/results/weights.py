@@ -282,6 +282,7 @@ class TypedVertices:
     ) -> None:
         self._ids = [typed(value) for value in ids]
         self._given = given
+        self._read: tuple[pa.DataType, VertexWeights] | None = None
         try:
             self._weight = np.ones(len(ids)) if weight is None else np.array(weight, np.float64)
         except (OverflowError, TypeError, ValueError):
@@ -293,6 +294,11 @@ class TypedVertices:
         """Parse the typed ids. id_type: the graph's id type. Raises InputError for a text that is
         no id of this type, an id that occurs twice, and bad weights.
         """
+        if self._read is None or self._read[0] != id_type:
+            self._read = id_type, self._parse(id_type)
+        return self._read[1]
+
+    def _parse(self, id_type: pa.DataType) -> VertexWeights:
         if not self._ids:
             raise InputError(f"{self._given}: no vertices are given")
         vertex = parse_ids(self._ids, id_type)

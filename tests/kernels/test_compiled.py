@@ -249,6 +249,13 @@ def test_a_type_that_is_not_told():
         compile_kernels(sys.modules[__name__])
 
 
+@pytest.mark.parametrize("load", [True, False])
+def test_what_is_there_is_not_looked_for_again(monkeypatch, load):
+    compile_kernels(bitmap, load=load)
+    monkeypatch.setattr(compiled, "_is_kept", lambda dispatcher, signature: pytest.fail())
+    compile_kernels(bitmap, load=load)
+
+
 def test_variants_are_counted():
     compile_kernels(bitmap)
     compile_kernels(bitmap)

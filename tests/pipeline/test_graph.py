@@ -16,6 +16,8 @@ import delegraph
 from delegraph.kernels import reference
 from delegraph.kernels.gpu.device import DeviceError
 from delegraph.partition.errors import DelegraphError, InputError
+from delegraph.pipeline import graph as graph_module
+from delegraph.pipeline.results.store_names import StoreNames
 from delegraph.pipeline.run import devices
 from support.graphs import random_edges
 from support.outputs import distances_of
@@ -299,3 +301,25 @@ def test_it_stays_in_its_process(store):
 def test_names(store):
     assert {"open", "info", "Graph", "BusyError"} <= set(dir(delegraph))
     assert delegraph.info(store)["kind"] == "store"
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_ids_stay_in_memory_from_one_question_to_the_next(store, edges, monkeypatch, has_room):
+    """Unless an engine needs their room."""
+    sources = np.unique(edges[0][:5]).tolist()
+    read: list[int] = []
+    read_piece = StoreNames._read
+
+    def noted(names, number):
+        read.append(number)
+        return read_piece(names, number)
+
+    monkeypatch.setattr(StoreNames, "_read", noted)
+    monkeypatch.setattr(graph_module, "fits_beside", lambda engine, limit: has_room)
+    with delegraph.open(store, device="cpu") as graph:
+        graph.closeness(sources=sources)
+        read.clear()
+        one, other = graph.closeness(sources=sources), graph.bfs(sources=sources)
+        assert bool(read) != has_room
+    assert one.table["vertex"].to_pylist() == sources
+    assert len(other.table)

@@ -140,8 +140,11 @@ class DeviceProgramEngine:
         alike = other.device.number == self.device.number
         if alike and self.rows.serves(other.rows, other._loaded_for, self._program):
             self.graph, self._loaded_for, self._reuses_loaded = other.graph, other._loaded_for, True
+            other.graph = None
         return self._reuses_loaded
 
     def close(self) -> None:
+        held = self.graph is not None  # and no other engine took it
         self.graph, self._loaded_for, self._reuses_loaded = None, None, False
-        give_back(self.device)
+        if held:
+            give_back(self.device)

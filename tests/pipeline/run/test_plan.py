@@ -324,6 +324,7 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
     (tmp_path / "memory.max").write_text("1000000000\n")
     monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
     monkeypatch.setattr(memory, "_groups", lambda: ["0::/job"])
+    monkeypatch.setattr(memory, "machine_bytes", memory.machine_bytes.__wrapped__)
     assert memory.default_limit() == 600_000_000
 
 
