@@ -13,9 +13,9 @@ from ._version import __version__ as __version__
 _HOMES = {
     ".partition.errors": ("BusyError", "DelegraphError", "InputError"),
     ".pipeline.api": (
-        *("bench", "build", "convert", "generate", "info", "open", "open_store", "plan", "report"),
-        "validate",
+        *("bench", "build", "info", "open", "open_store", "plan", "report", "validate"),
     ),
+    ".pipeline.edge_lists": ("convert", "generate"),
     ".pipeline.graph": ("Graph",),
     ".pipeline.result": ("Result",),
     ".pipeline.sql_tables": ("register",),

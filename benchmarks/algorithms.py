@@ -73,10 +73,10 @@ from algorithm_peers import LIBRARIES, PEERS
 from end_to_end import GRAPHS, HERE
 from processes import measure
 
-from delegraph.kernels.base.graph import Graph
+from delegraph.kernels.base.graph import Graph, rows_of_edges
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.base.threads import available_threads
-from delegraph.partition.store.store import open_store, rows_of_edges
+from delegraph.partition.store.store import open_store
 
 ALGORITHMS = ("components", "pagerank")
 APART = 1e-4

@@ -25,8 +25,9 @@ import environment
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.kernels.base.graph import rows_of_edges
 from delegraph.kernels.base.team import Team
-from delegraph.partition.store.store import Store, open_store, rows_of_edges
+from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.engines.direction import choose
 from delegraph.pipeline.engines.ranks import result as rank_result
 from delegraph.pipeline.engines.ranks.search import load_rank, search_rank

@@ -31,12 +31,12 @@ import peers
 import real
 from end_to_end import GRAPHS
 
-from delegraph.kernels.base.graph import Graph
+from delegraph.kernels.base.graph import Graph, rows_of_edges
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.base.threads import available_threads
 from delegraph.kernels.bfs.cpu import CpuBackend, compile_search
 from delegraph.partition.input.arrow import as_numpy
-from delegraph.partition.store.store import open_store, rows_of_edges
+from delegraph.partition.store.store import open_store
 from delegraph.pipeline.engines.host.search import search
 
 Timed = Callable[[int], float]

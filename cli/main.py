@@ -120,10 +120,7 @@ def run() -> NoReturn:
     # Threads that read, hash and decode want the interpreter for a moment each time, and one that
     # imports would keep it from them for 5 ms.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    # Numba looks for BLAS in SciPy, and Arrow for data frames of pandas, if these are there: some
-    # tenths of a second. No command needs either.
-    for unneeded in ("scipy", "pandas"):
-        sys.modules.setdefault(unneeded, None)  # pyright: ignore[reportArgumentType]
+    sys.meta_path.insert(0, _Unneeded())
     _open_streams()
     warnings.showwarning = _tell_warning
     _hear_signals()
@@ -148,6 +145,16 @@ def run() -> NoReturn:
     if processes := sys.modules.get("multiprocessing.util"):
         processes._run_finalizers(0)  # semaphores have names, which would stay
     os._exit(code)
+
+
+class _Unneeded:
+    """Packages that are not found, even if they are installed. Numba looks for BLAS in SciPy, and
+    Arrow for data frames of pandas: they would take some tenths of a second. No command needs them.
+    """
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name in ("scipy", "pandas"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def _open_streams() -> None:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..partition.disk.urls import AnyPath, named
 from ..partition.errors import InputError
-from .api import AllOptions, open_to_ask, sorted_options, usable_threads, with_choices_of
+from .api import AllOptions, open_to_ask, sorted_options, with_choices_of
 from .build.prepare import StoreOptions
 from .parameter_checks import algorithm_of, count_of, given_values
 from .python_side.progress import as_function
 from .questions import QUESTIONS, Form, Question
 from .run.execute import Executor, Progress
+from .run.resources import usable_threads
 
 # Each question loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:

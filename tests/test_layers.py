@@ -55,6 +55,7 @@ HOUSE = {
         "edge_reader",
         "methods",
         "graph",
+        "edge_lists",
         "api",
         "ask",
         "functions",

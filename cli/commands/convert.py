@@ -114,7 +114,7 @@ def convert(
     In SciPy's matrix, rows and columns are the vertices by rising id. The array 'vertex' in the
     .npz file has the ids.
     """
-    from ...pipeline.api import convert
+    from ...pipeline.edge_lists import convert
 
     with shown(quiet) as progress:
         converted = convert(input, output, header=not no_header, progress=progress, **values)

@@ -174,8 +174,8 @@ def blocks(**values: Any) -> None:
 def _write(
     kind: Kind, as_json: bool, quiet: bool, output: str, overwrite: bool, **values: Any
 ) -> None:
-    from ...pipeline.api import generate
     from ...pipeline.build.generate import Recipe, rows_there
+    from ...pipeline.edge_lists import generate
 
     recipe = {name: value for name, value in values.items() if name not in _HOW}
     rows = None if overwrite else rows_there(Recipe(kind, **recipe), output)

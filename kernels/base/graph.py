@@ -52,3 +52,15 @@ class Graph:
     @classmethod
     def undirected(cls, offsets, targets) -> Graph:
         return cls(offsets, targets, offsets, targets)
+
+
+def rows_of_edges(offsets: NDArray, start: int, stop: int) -> NDArray[np.uint32]:
+    """Return the row of each of the edges ``start <= e < stop`` of compressed sparse rows.
+
+    >>> rows_of_edges(np.array([0, 2, 2, 5]), 1, 4).tolist()
+    [0, 2, 2]
+    """
+    first = int(np.searchsorted(offsets, start, side="right")) - 1
+    last = int(np.searchsorted(offsets, stop, side="left"))
+    bounds = np.clip(offsets[first : last + 1].astype(np.int64), start, stop)
+    return np.repeat(np.arange(first, last, dtype=np.uint32), np.diff(bounds))

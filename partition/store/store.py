@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
-from ...kernels.base.graph import Graph
+from ...kernels.base.graph import Graph, rows_of_edges
 from ...kernels.base.numbering import Numbering, by_table, renumber_all
 from ...kernels.base.team import Team
 from ..disk.files import (
@@ -379,18 +379,6 @@ def _rising(offsets: NDArray, team: Team) -> bool:
         return bool((window[1:] >= window[:-1]).all())
 
     return all(team.map(rise, range(0, len(offsets), _WINDOW)))
-
-
-def rows_of_edges(offsets: NDArray, start: int, stop: int) -> NDArray[np.uint32]:
-    """Return the row of each of the edges ``start <= e < stop`` of compressed sparse rows.
-
-    >>> rows_of_edges(np.array([0, 2, 2, 5]), 1, 4).tolist()
-    [0, 2, 2]
-    """
-    first = int(np.searchsorted(offsets, start, side="right")) - 1
-    last = int(np.searchsorted(offsets, stop, side="left"))
-    bounds = np.clip(offsets[first : last + 1].astype(np.int64), start, stop)
-    return np.repeat(np.arange(first, last, dtype=np.uint32), np.diff(bounds))
 
 
 def open_store(path: str | Path) -> Store:

@@ -26,10 +26,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
+from ...kernels.base.graph import rows_of_edges
 from ...partition.disk.files import open_regular
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_arrow
-from ...partition.store.store import rows_of_edges
 from .consistency import EdgeBalance
 from .graph_file import EDGES, Piece, schema_of, self_loops
 

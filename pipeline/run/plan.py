@@ -8,11 +8,14 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...partition.disk.memory import GROWTH_BYTES, format_bytes, resident_bytes
 from ...partition.errors import DelegraphError, LimitError
 from ...partition.input.pages import Reading
-from ...partition.store.grid import Grid
+
+if TYPE_CHECKING:
+    from ...partition.store.grid import Grid
 
 SLACK = 8 << 20
 """Bytes by which the memory that a process holds before any work may vary from run to run."""

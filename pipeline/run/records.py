@@ -16,18 +16,16 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, TypedDict
-
-import numba
-import numpy as np
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from ..._version import __version__
 from ...kernels.gpu.device import Device
 from ...partition.disk.digests import folder_digests
 from ...partition.secrets import without_secrets
-from ...partition.store.manifest import GraphInfo
 from .peak import peak_bytes
+
+if TYPE_CHECKING:
+    from ...partition.store.manifest import GraphInfo
 
 SCHEMA_VERSION = 2
 
@@ -257,8 +255,7 @@ def versions() -> dict[str, str]:
     return {
         "delegraph": __version__,
         "python": platform.python_version(),
-        "dask": version("dask"),
-        **{library.__name__: library.__version__ for library in (numba, np, pa)},
+        **{library: version(library) for library in ("dask", "numba", "numpy", "pyarrow")},
     }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
+from ...kernels.base.threads import useful_threads
 from ...kernels.gpu.device import Device
 from ...partition.disk.memory import as_bytes, default_limit
 from ...partition.disk.urls import is_remote
@@ -139,3 +140,9 @@ def resources_of(**given: Unpack[ResourceOptions]) -> Resources:
         options.get("device", "auto"),
         as_bytes(options.get("device_memory_limit"), "device_memory_limit"),
     )
+
+
+def usable_threads(threads: int | None) -> int:
+    threads = as_plain(threads)
+    check_whole("threads", threads, 1)
+    return useful_threads(threads)

@@ -252,7 +252,9 @@ def test_a_type_that_is_not_told():
 @pytest.mark.parametrize("load", [True, False])
 def test_what_is_there_is_not_looked_for_again(monkeypatch, load):
     compile_kernels(bitmap, load=load)
-    monkeypatch.setattr(compiled, "_is_kept", lambda dispatcher, signature: pytest.fail("looked for"))
+    monkeypatch.setattr(
+        compiled, "_is_kept", lambda dispatcher, signature: pytest.fail("looked for")
+    )
     compile_kernels(bitmap, load=load)
 
 
