@@ -190,19 +190,20 @@ def ship(path: Path) -> None:
 
 
 def ship_cuda(folder: Path) -> None:
-    """Compile CUDA kernels of searches into a folder; do nothing where there is no NVRTC."""
-    from ..kernels.gpu import cubins
-    from ..kernels.gpu.device import cluster_sizes, source
+    """Compile CUDA kernels of searches into a folder, for the GPUs of this machine, or for usual
+    ones if it has none; do nothing where there is no NVRTC.
+    """
+    from ..kernels.gpu import cubins, driver
+    from ..kernels.gpu.device import cluster_blocks, source
     from ..kernels.gpu.search import functions_of_searches
 
     compiler = cubins.find_compiler()
     if compiler is None:
         return
     wanted = [
-        (source(name), function, target)
-        for target in cubins.TARGETS
-        for blocks in [cluster_sizes(target.architecture, target.is_ptx)]
-        for name, function in functions_of_searches(blocks)
+        (source(name), function, architecture)
+        for architecture in sorted(driver.architectures() or cubins.ARCHITECTURES)
+        for name, function in functions_of_searches(cluster_blocks(architecture))
     ]
     cubins.make(folder, compiler, wanted)
 

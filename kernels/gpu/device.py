@@ -93,9 +93,8 @@ class Device:
     @property
     def cluster_blocks(self) -> int:
         """Return the blocks of a thread-block cluster; 1 if the device has no clusters."""
-        if self.architecture // 10 in _LARGE_CLUSTERS and self.multiprocessors >= _WHOLE:
-            return MOST_BLOCKS
-        return _PORTABLE_BLOCKS if self.architecture >= _CLUSTERS else 1
+        most = cluster_blocks(self.architecture)
+        return most if self.multiprocessors >= _WHOLE else min(most, _PORTABLE_BLOCKS)
 
     @contextlib.contextmanager
     def use(self) -> Iterator[Any]:
@@ -229,7 +228,6 @@ LONG_STRIP = 1024
 (cuda/base/work.cuh).
 """
 
-_CLUSTERS, _LARGE_CLUSTERS = 90, (9, 10)  # the first architecture; major versions
 _PORTABLE_BLOCKS = 8  # that any device takes which takes clusters
 _WHOLE = 64  # multiprocessors: less is a slice of a device, which may not take large clusters
 _LARGE_CLUSTER = 14  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
@@ -346,13 +344,15 @@ def open_device(number: int = 0, memory_limit: int | None = None) -> Device:
     )
 
 
-def cluster_sizes(architecture: int, or_later: bool) -> tuple[int, ...]:
-    """Return the blocks that a cluster has on whole devices of an architecture, and of later ones
-    if they are meant too.
+def cluster_blocks(architecture: int) -> int:
+    """Return the blocks of a cluster on whole devices of an architecture.
+
+    >>> [cluster_blocks(architecture) for architecture in (89, 90, 100, 120)]
+    [1, 16, 16, 8]
     """
-    if architecture < _CLUSTERS:
-        return (1,)
-    return (MOST_BLOCKS, _PORTABLE_BLOCKS) if or_later else (MOST_BLOCKS,)
+    if architecture // 10 in (9, 10):
+        return MOST_BLOCKS
+    return _PORTABLE_BLOCKS if architecture >= 90 else 1
 
 
 def strip_lanes(items: int) -> int:

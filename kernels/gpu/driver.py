@@ -10,6 +10,8 @@ import threading
 from functools import cache
 from importlib.util import find_spec
 
+_CAPABILITY = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, MINOR
+
 
 @cache
 def begin_driver(number: int | None) -> None:
@@ -27,6 +29,19 @@ def count_devices() -> int:
     if driver is None or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
         return 0
     return count.value
+
+
+def architectures() -> set[int]:
+    """Return the compute capabilities, times 10, of the devices that this process may use."""
+    driver, found = _started(), set[int]()
+    for number in range(count_devices()):
+        assert driver is not None
+        device, values = ctypes.c_int(), (ctypes.c_int(), ctypes.c_int())
+        if driver.cuDeviceGet(ctypes.byref(device), number) == 0:
+            for value, attribute in zip(values, _CAPABILITY, strict=True):
+                driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
+            found.add(10 * values[0].value + values[1].value)
+    return found
 
 
 def _begin(number: int | None) -> None:

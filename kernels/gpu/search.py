@@ -8,7 +8,7 @@ search over slices (slices.py) that has too many levels for slices begins anew o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -275,18 +275,16 @@ def compile_beforehand(device: Device, offsets: np.dtype, tiered: bool, slices: 
     )
 
 
-def functions_of_searches(cluster_blocks: Sequence[int]) -> Iterator[tuple[str, str]]:
+def functions_of_searches(blocks: int) -> Iterator[tuple[str, str]]:
     """Yield the sources and the functions that searches call if all targets are on the device:
-    those that come with the package.
-
-    cluster_blocks: the numbers of blocks that a cluster may have on the devices.
+    those that come with the package. blocks: of a cluster.
     """
     wide = ", ".join(map(str, WIDE_LAUNCH))
     for offset in ("u32", "u64"):
         for distance in ("u8", "int"):
             yield WIDE_SEARCH.source, f"{WIDE_SEARCH.name}<{offset}, {distance}, false, {wide}>"
             yield "bfs/levels.cu", counting_of(offset, distance == "int")
-        for blocks, width, local in product(cluster_blocks, (0, 4, 8), ("true", "false")):
+        for width, local in product((0, 4, 8), ("true", "false")):
             kinds = f"{offset}, {width}, {blocks}, {local}, {NARROW_THREADS}"
             yield "bfs/narrow_search.cu", f"narrow_search<{kinds}>"
         for name in ("first_entries", "long_rows"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -68,3 +70,31 @@ def test_without_a_driver_there_are_no_devices(monkeypatch):
     monkeypatch.setattr(driver.ctypes, "CDLL", missing)
     assert driver.count_devices() == 0
     driver._begin(10**30)
+
+
+def fake_driver() -> SimpleNamespace:
+    """Return a driver with two devices."""
+    capabilities = ((8, 6), (12, 0))
+
+    def tell(value: Any, what: int) -> int:
+        value._obj.value = what
+        return 0
+
+    return SimpleNamespace(
+        cuDeviceGetCount=lambda count: tell(count, len(capabilities)),
+        cuDeviceGet=tell,
+        cuDeviceGetAttribute=lambda value, attribute, device: tell(
+            value, capabilities[device.value][(75, 76).index(attribute)]
+        ),
+    )
+
+
+def test_architectures_of_devices(monkeypatch):
+    monkeypatch.setattr(driver, "_started", fake_driver)
+    assert driver.architectures() == {86, 120}
+    monkeypatch.setattr(driver, "_started", lambda: None)
+    assert driver.architectures() == set()
+
+
+def test_a_device_has_its_architecture(device):
+    assert device.architecture in driver.architectures()

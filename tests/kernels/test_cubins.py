@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import delegraph
-from delegraph.kernels.gpu import cubins, search
+from delegraph.kernels.gpu import cubins, driver, search
 from delegraph.kernels.gpu import device as on_device
 from delegraph.pipeline import warm_up
 from support.graphs import random_edges
@@ -17,8 +17,8 @@ TEXT, FUNCTION = 'extern "C" __global__ void nothing() {}', "nothing"
 
 
 class FakeCompiler:
-    def compile(self, text: str, function: str, target: cubins.Target) -> tuple[str, bytes]:
-        return f"_{function}", f"{target.name}: {text}".encode()
+    def compile(self, text: str, function: str, architecture: int) -> tuple[str, bytes]:
+        return f"_{function}", f"{architecture}: {text}".encode()
 
 
 @pytest.fixture
@@ -31,21 +31,19 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def made(folder):
-    """The folder, with a function's files for all targets."""
+    """The folder, with a function's files for two architectures."""
     fake: Any = FakeCompiler()
-    cubins.make(folder, fake, [(TEXT, FUNCTION, target) for target in cubins.TARGETS])
+    cubins.make(folder, fake, [(TEXT, FUNCTION, architecture) for architecture in (80, 90)])
     return folder
 
 
 def test_a_file_is_found_by_text_function_and_architecture(made):
-    later = [(100, "compute_90"), (103, "compute_90"), (121, "compute_90")]
-    for asked, made_for in ((80, "sm_80"), (86, "sm_80"), (89, "sm_80"), (90, "sm_90"), *later):
+    for asked, made_for in ((80, 80), (86, 80), (89, 80), (90, 90)):
         found = cubins.find(TEXT, FUNCTION, asked)
         assert found is not None
         assert found.name == "_nothing"
         assert found.path.read_text() == f"{made_for}: {TEXT}"
-        assert found.path.suffix == (".ptx" if asked >= 100 else ".cubin")
-    for other in ((TEXT, FUNCTION, 75), (TEXT, "other", 80), (TEXT, "other", 120)):
+    for other in ((TEXT, FUNCTION, 75), (TEXT, FUNCTION, 100), (TEXT, "other", 80)):
         assert cubins.find(*other) is None
     assert cubins.find(TEXT + " ", FUNCTION, 80) is None
 
@@ -76,12 +74,10 @@ def taken(monkeypatch, fails: bool) -> list[str]:
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_device_takes_a_file_unless_it_is_damaged(emulated, folder, monkeypatch, fails):
     class Same(FakeCompiler):
-        def compile(self, text, function, target):
+        def compile(self, text, function, architecture):
             return function, b"code"
 
-    target = cubins.Target(emulated[0].architecture)
-    monkeypatch.setattr(cubins, "TARGETS", (target,))
-    wanted = on_device.source("bfs/by_row.cu"), "number_rows", target
+    wanted = on_device.source("bfs/by_row.cu"), "number_rows", emulated[0].architecture
     same: Any = Same()
     cubins.make(folder, same, [wanted])
     assert taken(monkeypatch, fails) == (["loaded", "compiled"] if fails else ["loaded"])
@@ -94,16 +90,13 @@ def test_a_device_compiles_what_has_no_file(emulated, folder, monkeypatch):
 def test_machine_code_is_made_without_a_device(folder):
     compiler = cubins.find_compiler()
     assert compiler is not None, "the package nvidia-cuda-nvrtc is among the test requirements"
-    text = on_device.source("bfs/by_row.cu")
-    cubins.make(folder, compiler, [(text, "number_rows", target) for target in cubins.TARGETS])
-    for architecture, begins in ((80, b"\x7fELF"), (90, b"\x7fELF"), (120, b"//")):
-        found = cubins.find(text, "number_rows", architecture)
-        assert found is not None
-        code = found.path.read_bytes().lstrip()
-        assert code.startswith(begins)
-        assert found.name in code.decode(errors="replace")
+    cubins.make(folder, compiler, [(on_device.source("bfs/by_row.cu"), "number_rows", 80)])
+    found = cubins.find(on_device.source("bfs/by_row.cu"), "number_rows", 80)
+    assert found is not None
+    assert found.path.read_bytes().startswith(b"\x7fELF")
+    assert found.name in found.path.read_bytes().decode(errors="replace")
     with pytest.raises(cubins.CompilerError):
-        compiler.compile("nonsense", "number_rows", cubins.TARGETS[0])
+        compiler.compile("nonsense", "number_rows", 80)
 
 
 def test_a_build_without_the_compiler_makes_none(folder, monkeypatch):
@@ -112,28 +105,30 @@ def test_a_build_without_the_compiler_makes_none(folder, monkeypatch):
     assert not folder.exists()
 
 
-def test_a_build_makes_those_of_searches(folder, monkeypatch):
+@pytest.mark.parametrize("there", [(), (75,), (86, 120)])
+def test_a_build_makes_those_of_searches(folder, monkeypatch, there):
+    """For the devices of the machine, or for usual ones."""
     monkeypatch.setattr(cubins, "find_compiler", FakeCompiler)
+    monkeypatch.setattr(driver, "architectures", lambda: {*there})
     warm_up.ship_cuda(folder)
     names = json.loads((folder / "index.json").read_text())
-    files = {path.stem for path in (*folder.glob("*.cubin"), *folder.glob("*.ptx"))}
-    wanted = [
-        one for blocks in ((1,), (16,), (16, 8)) for one in search.functions_of_searches(blocks)
-    ]
-    assert len(files) == len(wanted)
+    files = {path.stem for path in folder.glob("*.cubin")}
     assert files == names.keys()
+    cubins._names.cache_clear()
+    wanted = 0
+    for architecture in there or (80, 90):
+        blocks = on_device.cluster_blocks(architecture)
+        for name, function in search.functions_of_searches(blocks):
+            found = cubins.find(on_device.source(name), function, architecture)
+            assert found is not None
+            assert found.path.stem in files
+            wanted += 1
+    assert len(files) == wanted
 
 
-@pytest.mark.parametrize("as_later", [False, True])
-def test_searches_compile_none_of_their_kernels(device, folder, tmp_path, monkeypatch, as_later):
-    """Where a build has made the files, an open graph compiles only CuPy's own functions.
-
-    as_later: take the device for one that is newer than the machine code.
-    """
-    if as_later:
-        monkeypatch.setattr(cubins, "TARGETS", [one for one in cubins.TARGETS if one.is_ptx])
-    if not any(target.runs_on(device.architecture) for target in cubins.TARGETS):
-        pytest.skip("no files are made for this device")
+def test_searches_compile_none_of_their_kernels(device, folder, tmp_path, monkeypatch):
+    """Where a build has made the files, an open graph compiles only CuPy's own functions."""
+    assert device.architecture in driver.architectures()
     warm_up.ship_cuda(folder)
     on_device._compile.cache_clear()
     compiled: list[str] = []

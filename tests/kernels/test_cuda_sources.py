@@ -305,7 +305,7 @@ SOURCES = instances(80)
 @pytest.mark.parametrize("blocks", [1, 8, 16])
 def test_functions_of_searches_are_known_ones(blocks):
     known = {(name, one) for name, some in instances(90).items() for one in some}
-    wanted = list(gpu_search.functions_of_searches((blocks,)))
+    wanted = list(gpu_search.functions_of_searches(blocks))
     assert len(set(wanted)) == len(wanted)
     for name, function in wanted:
         alike = re.sub(rf"(narrow_search<.*), {blocks}, (true|false)", r"\1, 16, \2", function)
