@@ -1,5 +1,5 @@
-"""The definition of communities (algorithms/communities.py), in plain Python: every round of every
-level, which all engines are tested against.
+"""The definition of communities (algorithms/community_search.py), in plain Python: every round of
+every level, which all engines are tested against.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def communities(
     most_rounds: int = 100,
     most_joins: int = 20,
 ) -> tuple[list[int], list[list[int]]]:
-    """Return the community of each vertex, by its least vertex (algorithms/communities.py), and the
-    same of the groups of each level of its hierarchy.
+    """Return the community of each vertex, by its least vertex (algorithms/community_search.py),
+    and the same of the groups of each level of its hierarchy.
 
     factor: what is expected of two vertices, by the product of their masses. refines: whether
     communities are divided into parts, as Leiden does. stamp: of an iteration, a level, "move" or

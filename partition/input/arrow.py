@@ -64,8 +64,8 @@ def compute(function: str, *arguments: Any, options: Any = None) -> Any:
 
 
 def load_functions() -> None:
-    """Load Arrow's functions now, rather than at the first call. They take 45 MB."""
-    compute("min_max", pa.array([0]))
+    """Load Arrow's functions now, rather than at the first call: they take some memory."""
+    compute("min_max", as_arrow(np.zeros(1, np.int64)))
 
 
 def as_dictionary(column: pa.Array) -> pa.DictionaryArray:

@@ -30,7 +30,7 @@ from delegraph.pipeline.questions import QUESTIONS
 from delegraph.pipeline.results.store_names import StoreNames
 from delegraph.pipeline.run.ending import KEEP
 from support.graphs import random_edges
-from support.marks import slow
+from support.marks import nightly, slow
 from support.outputs import digest
 from support.processes import cluster, wait_until
 
@@ -286,8 +286,8 @@ def on_device(store: Store, device: Device, name: str) -> DeviceProgramEngine:
 @pytest.mark.parametrize(
     ("first", "then", "other", "loads"),
     [
-        slow("pagerank", "pagerank", "graph.dg", False),
-        ("pagerank", "components", "graph.dg", False),
+        nightly("pagerank", "pagerank", "graph.dg", False),
+        slow("pagerank", "components", "graph.dg", False),
         slow("components", "pagerank", "graph.dg", True),  # degrees are missing
         slow("components", "sssp", "graph.dg", True),  # and weights
         slow("pagerank", "pagerank", "parts.dg", True),

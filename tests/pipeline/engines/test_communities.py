@@ -26,9 +26,9 @@ from delegraph.partition.disk.outputs import facts_of, mark
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms import memory_level
-from delegraph.pipeline.algorithms.communities import (
+from delegraph.pipeline.algorithms.communities import Communities
+from delegraph.pipeline.algorithms.community_search import (
     MOST_ITERATIONS,
-    Communities,
     CommunitiesProgram,
     stamp_of,
 )

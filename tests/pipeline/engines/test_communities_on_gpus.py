@@ -19,7 +19,7 @@ from delegraph.pipeline.ranks.communicator import RankError
 from support.checkpoints import CutOff
 from support.device_runs import run
 from support.graphs import random_edges
-from support.marks import slow
+from support.marks import nightly, slow
 from support.programs import run_program, stored
 
 METHODS = ("leiden", "louvain")
@@ -195,8 +195,8 @@ def test_commands(device, edge_list, tmp_path, method):
 @pytest.mark.parametrize(
     ("graph", "weights", "method"),
     [
-        ("small", "none", "leiden"),
-        slow("dense", "floats", "louvain"),
+        slow("small", "none", "leiden"),
+        nightly("dense", "floats", "louvain"),
         slow("hubs", "none", "leiden"),
     ],
 )

@@ -327,6 +327,7 @@ def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypat
         assert graph.notes == (*own.notes, "used a temporary store: no room for ComponentsProgram")
 
 
+@pytest.mark.slow
 def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatch):
     """An open graph that has no room to load more lets go of what an earlier program has loaded,
     and answers from a temporary store.

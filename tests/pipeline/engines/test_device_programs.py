@@ -984,7 +984,7 @@ def test_room_for_another_program(emulated, stores, monkeypatch, first):
     engine.close()
 
 
-@pytest.mark.parametrize("partitions", [0, nightly(1), slow(3)])
+@pytest.mark.parametrize("partitions", [slow(0), nightly(1), nightly(3)])
 def test_an_emulated_graph_that_stays_open(emulated, edge_list, tmp_path, partitions):
     test_a_graph_that_stays_open(emulated[0], edge_list, tmp_path, True, partitions)
 

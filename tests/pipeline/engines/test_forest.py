@@ -37,7 +37,7 @@ from support.graphs import (
     random_edges,
     store_options,
 )
-from support.marks import slow
+from support.marks import nightly, slow
 from support.paths import entries_of
 from support.programs import run_program, stored
 
@@ -292,7 +292,7 @@ def test_commands_on_a_device(device, edge_list, tmp_path, directed, weighted):
 # On an emulated device
 
 
-@pytest.mark.parametrize("weights", [None, slow(np.uint32), slow(np.float32)])
+@pytest.mark.parametrize("weights", [slow(None), nightly(np.uint32), slow(np.float32)])
 @pytest.mark.parametrize("directed", [False, slow(True)])
 def test_emulated(emulated, tmp_path, directed, weights):
     test_on_a_device(emulated[0], tmp_path, "two components", directed, 1, weights)
