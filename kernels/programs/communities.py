@@ -200,6 +200,35 @@ def do_moves(vertices, labels, label, mass, totals):
         label[v] = labels[i]
 
 
+@kernel(PIECE, u32s, u32s, u32s, u32s, u32s, u64s, u64s, u8s)
+def move_picked(piece, listed, picks, numbers, places_label, label, mass, totals, marked):
+    """Do what ``list_moves``, ``do_moves`` and ``mark_neighbours`` do, on one thread, for a class
+    with few edges. Returns how many vertices move, and how many edges they have. places_label,
+    label: uint32, the community of each vertex by place and by number, are changed; they may be one
+    array if places and numbers are the same.
+    """
+    offsets, targets, _, _, _ = piece
+    moves = np.int64(0)
+    edges = np.int64(0)
+    for i in range(listed.shape[0]):
+        place = np.int64(listed[i])
+        to = picks[i]
+        if to == NO_LABEL or to == places_label[place]:
+            continue
+        v = numbers[place]
+        totals[label[v]] -= mass[v]
+        totals[to] += mass[v]
+        label[v] = to
+        places_label[place] = to
+        begin = np.uintp(offsets[place])
+        end = np.uintp(offsets[place + 1])
+        for e in range(begin, end):
+            marked[targets[e]] = 1
+        moves += 1
+        edges += np.int64(end - begin)
+    return moves, edges
+
+
 @kernel(PIECE, u32s, u8s, i64s, allocates=False)
 def mark_neighbours(piece, moved, marked, taken):
     """Mark the neighbours of the listed vertices, by several threads at once. Returns how many

@@ -19,7 +19,7 @@ from ..engines.operations.operations import Operations
 from .labelling import HOST
 from .levels import Level
 
-_NO_BOUNDS = np.empty(0, np.uint32)
+NO_BOUNDS = np.empty(0, np.uint32)
 
 Moves = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 """The numbers of vertices, and the communities that they move to."""
@@ -74,16 +74,17 @@ class HostLevel(Level):
         self._set_labels(self.refined)
 
     def move(self, stamp: np.uint64) -> int:
-        moved = 0
         self._list(stamp, None)
-        for i in range(CLASSES):
-            rule = self._rule(self.label, _NO_BOUNDS, _NO_BOUNDS)
-            vertices, labels = self._picks(i, rule)
-            self._apply(self.label, vertices, labels)
-            self._mark_neighbours(vertices, i)
-            moved += len(vertices)
+        moved = sum(self._move_class(i) for i in range(CLASSES))
         self._end_marking()
         return moved
+
+    def _move_class(self, i: int) -> int:
+        """Move the vertices of a class. Returns how many do."""
+        vertices, labels = self._picks(i, self._rule(self.label, NO_BOUNDS, NO_BOUNDS))
+        self._apply(self.label, vertices, labels)
+        self._mark_neighbours(vertices, i)
+        return len(vertices)
 
     def amount_within(self) -> int:
         return self._visit_within(lambda numbers, within: None) + self.amount_inside

@@ -15,7 +15,6 @@ from ...kernels.pieces.piece import Piece
 from ...kernels.pieces.tally import Table, make_table
 from ...kernels.programs.communities import (
     CLASSES,
-    VERTICES_A_TURN,
     add_inside,
     count_contracted,
     fill_contracted,
@@ -23,12 +22,13 @@ from ...kernels.programs.communities import (
     list_members,
     list_moves,
     mark_neighbours,
+    move_picked,
     pick_moves,
 )
 from ..engines.operations.contract import Contracted, PairSums, add_pairs
 from ..engines.operations.forests import join_in_rows
 from ..engines.ranks.edges import Rows
-from .host_level import Contracting, HostLevel, Moves, Visit
+from .host_level import NO_BOUNDS, Contracting, HostLevel, Moves, Visit
 from .labelling import HOST
 from .levels import Level
 
@@ -45,6 +45,11 @@ _TABLE_BYTES = 1 << 20
 
 _SERIAL_EDGES = 1 << 15
 """Number of edges of a graph that is not worth more than one thread."""
+
+_FEW_EDGES = 1 << 14
+"""Number of vertices and of their edges that one thread looks at sooner than several, which wait
+for each other.
+"""
 
 
 class MemoryLevel(HostLevel):
@@ -77,6 +82,7 @@ class MemoryLevel(HostLevel):
         self._labels = self.label  # by place
         self._communities = self.label[:0]  # by place, while they are divided into parts
         self._bounds = np.zeros(CLASSES + 1, np.int64)
+        self._is_short = False  # the round
         self._tables: list[Table] = []
         self._make_room()
 
@@ -193,7 +199,7 @@ class MemoryLevel(HostLevel):
 
     def _mark_neighbours(self, vertices: NDArray[np.uint32], i: int) -> None:
         places = self._order[vertices]
-        team = self._team if len(places) > VERTICES_A_TURN else _ALONE
+        team = _ALONE if self._is_quick(places) else self._team
         taken = no_turns(team.threads)
         self._note(
             sum(team.run(mark_neighbours, self._piece.unweighted, places, self._marked, taken))
@@ -205,6 +211,19 @@ class MemoryLevel(HostLevel):
     def _list(self, stamp: np.uint64, chosen: NDArray[np.bool_] | None) -> None:
         marked = self._marked if chosen is None else chosen[self._numbers].view(np.uint8)
         list_by_class(marked, self._numbers, stamp, self._bounds, self._listed)
+        self._is_short = self._is_quick(self._listed[: self._bounds[-1]], CLASSES)
+
+    def _move_class(self, i: int) -> int:
+        if not self._is_short:
+            return super()._move_class(i)
+        places, picked = self._pick_each(i, self._rule(self.label, NO_BOUNDS, NO_BOUNDS))
+        of_communities = self._labels, self.label, self.mass, self._totals
+        piece = self._piece.unweighted
+        moved, edges = move_picked(
+            piece, places, picked, self._numbers, *of_communities, self._marked
+        )
+        self._note(edges)
+        return moved
 
     def begin_joining(self) -> int:
         self._communities = self.label[self._numbers] if self._is_ground else self.label
@@ -214,17 +233,33 @@ class MemoryLevel(HostLevel):
         return self._numbers[self._listed[self._bounds[i] : self._bounds[i + 1]]]
 
     def _picks(self, i: int, rule: BestGain) -> Moves:
+        places, picked = self._pick_each(i, rule)
+        vertices, labels = np.empty((2, len(places)), np.uint32)
+        moves = list_moves(places, picked, self._labels, self._numbers, vertices, labels)
+        return vertices[:moves], labels[:moves]
+
+    def _pick_each(self, i: int, rule: BestGain) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Return the places of a class, and what each picks, or NO_LABEL."""
         places = self._listed[self._bounds[i] : self._bounds[i + 1]]
         if not self._tables:
             self._tables = _make_tables(self.count, self._team.threads)
-        tables = self._tables if len(places) > VERTICES_A_TURN else self._tables[:1]
+        tables = self._tables[:1] if self._is_short else self._tables
+        picked = np.empty(len(places), np.uint32)
         rule = rule._replace(numbers=self._numbers)
-        picked, vertices, labels = np.empty((3, len(places)), np.uint32)
         communities = self._communities if len(rule.parts) else self._communities[:0]
         rows = self._piece, places, self._labels, communities, self._marked, picked
         self._note(self._run(tables, pick_moves, rule, self.amounts, *rows))
-        moves = list_moves(places, picked, self._labels, self._numbers, vertices, labels)
-        return vertices[:moves], labels[:moves]
+        return places, picked
+
+    def _is_quick(self, places: NDArray[np.uint32], times: int = 1) -> bool:
+        """Return whether one thread looks at all edges of some vertices sooner than several do.
+        times: in how many parts it looks at them.
+        """
+        most, offsets = times * _FEW_EDGES, self._piece.offsets
+        if len(places) > most:
+            return False
+        edges = int((offsets[places + np.uint32(1)] - offsets[places]).sum())
+        return edges + len(places) <= most
 
     def _run(self, tables: list[Table], kernel: Any, *arguments: Any) -> int:
         """Run a kernel by as many threads as there are tables. Returns the sum of what it does."""
