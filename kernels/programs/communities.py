@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.compiled import i64s, inlined, kernel, u8s, u32s, u64, u64s
+from ..base.compiled import booleans, f64, i64s, inlined, kernel, u8s, u32s, u64, u64s
 from ..base.intrinsics import prefetch
 from ..base.turns import come, take
 from ..pieces.operators import BEST_GAIN, LISTED_AMOUNTS, SCALED_WEIGHTS, UNIT_AMOUNTS, amount
@@ -174,20 +174,6 @@ def pick_moves(rule, amounts, piece, listed, label, communities, marked, picks, 
     return edges
 
 
-@kernel(u32s, u32s, u32s, u32s, u32s, u32s)
-def list_moves(listed, picks, label, numbers, vertices, labels):
-    """List the vertices that move. Returns how many do. picks: as ``pick_moves`` makes them.
-    vertices: uint32, receives their numbers. labels: uint32, receives what they move to.
-    """
-    moves = 0
-    for i in range(listed.shape[0]):
-        if picks[i] != NO_LABEL and picks[i] != label[listed[i]]:
-            vertices[moves] = numbers[listed[i]]
-            labels[moves] = picks[i]
-            moves += 1
-    return moves
-
-
 @kernel(u32s, u32s, u32s, u64s, u64s)
 def do_moves(vertices, labels, label, mass, totals):
     """Move vertices to communities. label: uint32, the community of each vertex, is changed.
@@ -200,18 +186,50 @@ def do_moves(vertices, labels, label, mass, totals):
         label[v] = labels[i]
 
 
-@kernel(PIECE, u32s, u32s, u32s, u32s, u32s, u64s, u64s, u8s)
-def move_picked(piece, listed, picks, numbers, places_label, label, mass, totals, marked):
-    """Do what ``list_moves``, ``do_moves`` and ``mark_neighbours`` do, on one thread, for a class
-    with few edges. Returns how many vertices move, and how many edges they have. places_label,
-    label: uint32, the community of each vertex by place and by number, are changed; they may be one
-    array if places and numbers are the same.
+@kernel(u32s, u32s)
+def number_labels(label, number):
+    """Number the labels that occur from 0 on, by rising label. Returns how many there are. number:
+    uint32, by label, zeros; receives the numbers.
     """
-    offsets, targets, _, _, _ = piece
+    for i in range(label.shape[0]):
+        number[label[i]] = 1
+    labels = np.int64(0)
+    for i in range(number.shape[0]):
+        if number[i]:
+            number[i] = labels
+            labels += 1
+    return labels
+
+
+@kernel(u32s, u32s, u32s)
+def least_by_label(label, values, least):
+    """Find the least value of each label. least: uint32, by label, as great as any value; receives
+    it.
+    """
+    for i in range(label.shape[0]):
+        if values[i] < least[label[i]]:
+            least[label[i]] = values[i]
+
+
+@kernel(u32s, u64s, u64s)
+def add_by_label(label, values, sums):
+    """Add the values of each label to ``sums``, uint64, by label."""
+    for i in range(label.shape[0]):
+        sums[label[i]] += values[i]
+
+
+@kernel(u32s, u32s, u32s, u32s, u32s, u64s, u64s)
+def move_picked(listed, picks, numbers, places_label, label, mass, totals):
+    """Move the listed vertices to the communities that they have picked. Returns how many move.
+
+    picks: as ``pick_moves`` makes them; receives the places of those that move. places_label,
+    label: uint32, the community of each vertex by place and by number, are changed; they may be one
+    array if places and numbers are the same. totals: uint64, the mass of each community, by its
+    number, is changed.
+    """
     moves = np.int64(0)
-    edges = np.int64(0)
     for i in range(listed.shape[0]):
-        place = np.int64(listed[i])
+        place = listed[i]
         to = picks[i]
         if to == NO_LABEL or to == places_label[place]:
             continue
@@ -220,13 +238,65 @@ def move_picked(piece, listed, picks, numbers, places_label, label, mass, totals
         totals[to] += mass[v]
         label[v] = to
         places_label[place] = to
-        begin = np.uintp(offsets[place])
-        end = np.uintp(offsets[place + 1])
-        for e in range(begin, end):
-            marked[targets[e]] = 1
+        picks[moves] = place
         moves += 1
-        edges += np.int64(end - begin)
-    return moves, edges
+    return moves
+
+
+@kernel(u32s, u64s, u64s, u64s, u32s, f64, booleans)
+def find_alone(numbers, within, mass, totals, label, factor, alone):
+    """Find which vertices may join others of their communities: those that are connected with them
+    well enough. numbers: of vertices. within: uint64, what their edges to others of their
+    communities amount to. alone: bool, by number, receives it.
+    """
+    for i in range(numbers.shape[0]):
+        v = numbers[i]
+        others = np.float64(totals[label[v]] - mass[v])
+        expected = np.float64(mass[v]) * factor * others
+        alone[v] = within[i] > 0 and np.float64(within[i]) >= expected
+
+
+@kernel(u32s, u32s, booleans, u32s)
+def choose_joining(listed, numbers, alone, groups):
+    """Take the listed vertices that are still alone out of their groups. Returns how many are.
+    groups: uint32, by number, the community of each vertex; receives NO_LABEL.
+    """
+    joining = np.int64(0)
+    for i in range(listed.shape[0]):
+        v = numbers[listed[i]]
+        if alone[v]:
+            groups[v] = NO_LABEL
+            joining += 1
+    return joining
+
+
+@kernel(u32s, u32s, u32s, u32s, u32s, u64s, u64s, booleans, u32s, u32s)
+def join_picked(listed, picks, numbers, places_part, part, mass, totals, alone, label, groups):
+    """Have the vertices that ``choose_joining`` has chosen join the parts that they have picked,
+    and put them back into their groups. Returns how many join others. The first arguments are those
+    of ``move_picked``.
+    """
+    joined = np.int64(0)
+    for i in range(listed.shape[0]):
+        place = listed[i]
+        v = numbers[place]
+        if groups[v] != NO_LABEL:
+            continue
+        groups[v] = label[v]
+        to = picks[i]
+        if to == NO_LABEL or to == places_part[place]:
+            continue
+        totals[part[v]] -= mass[v]
+        totals[to] += mass[v]
+        part[v] = to
+        places_part[place] = to
+        picks[joined] = v
+        joined += 1
+    for i in range(joined):
+        v = picks[i]
+        alone[v] = False
+        alone[part[v]] = False
+    return joined
 
 
 @kernel(PIECE, u32s, u8s, i64s, allocates=False)

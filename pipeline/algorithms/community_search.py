@@ -292,12 +292,10 @@ class _Search:
                 self._save_whole_level(level, above)
             self._saved = {}
             self._note_level(level, within, time.perf_counter() - started)
-            partition = level.label if above is None else level.label[above]
-            if is_last:
-                self._last = level, above
-                break
-            contracted = self._contract(level, number, labels)
-            if contracted is None:
+            contracted = None if is_last else self._contract(level, number, labels)
+            if contracted is None:  # also on ranks other than the first
+                partition = level.label if above is None else level.label[above]
+                self._last = (level, above) if is_last else None
                 break
             if self._program.hierarchy:
                 above_each = self.labelling.fetch(number)

@@ -11,9 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.operators import Amounts, BestGain
-from ...kernels.programs.communities import CLASSES, do_moves
+from ...kernels.programs.communities import CLASSES, find_alone
 from ..engines.operations.contract import PairSums
 from ..engines.operations.operations import Operations
 from .labelling import HOST
@@ -79,13 +78,6 @@ class HostLevel(Level):
         self._end_marking()
         return moved
 
-    def _move_class(self, i: int) -> int:
-        """Move the vertices of a class. Returns how many do."""
-        vertices, labels = self._picks(i, self._rule(self.label, NO_BOUNDS, NO_BOUNDS))
-        self._apply(self.label, vertices, labels)
-        self._mark_neighbours(vertices, i)
-        return len(vertices)
-
     def amount_within(self) -> int:
         return self._visit_within(lambda numbers, within: None) + self.amount_inside
 
@@ -93,10 +85,10 @@ class HostLevel(Level):
         self._alone = np.zeros(self.count, np.bool_)
 
         def decide(numbers: Any, within: NDArray[np.uint64]) -> None:
-            mass = self.mass[numbers]
-            others = (self._totals[self.label[numbers]] - mass).astype(np.float64)
-            expected = mass.astype(np.float64) * self.factor * others
-            self._alone[numbers] = (within > 0) & (within.astype(np.float64) >= expected)
+            if isinstance(numbers, slice):
+                numbers = np.arange(numbers.start, numbers.stop, dtype=np.uint32)
+            of = np.ascontiguousarray(numbers), np.ascontiguousarray(within)
+            find_alone(*of, self.mass, self._totals, self.label, self.factor, self._alone)
 
         amount = self._visit_within(decide) + self.amount_inside
         self.refined = np.arange(self.count, dtype=np.uint32)
@@ -105,33 +97,15 @@ class HostLevel(Level):
         return amount
 
     def join(self, stamp: np.uint64) -> int:
-        joined, groups = 0, self.label.copy()
+        groups = self.label.copy()
         self._list(stamp, self._alone)
-        for i in range(CLASSES):
-            joining = self._listed_class(i)
-            joining = joining[self._alone[joining]]
-            if not len(joining):
-                continue
-            groups[joining] = UNREACHED
-            rule = self._rule(self.refined, self.label, groups)
-            vertices, labels = self._picks(i, rule)
-            still_alone = self._alone[vertices]
-            vertices, labels = vertices[still_alone], labels[still_alone]
-            groups[joining] = self.label[joining]
-            self._apply(self.refined, vertices, labels)
-            self._alone[vertices] = self._alone[labels] = False
-            joined += len(vertices)
-        return joined
+        return sum(self._join_class(i, groups) for i in range(CLASSES))
 
     def _rule(
         self, mine: NDArray[np.uint32], parts: NDArray[np.uint32], groups: NDArray[np.uint32]
     ) -> BestGain:
         none = np.empty(0, np.uint32)
         return BestGain(self.factor, none, mine, self.mass, self._totals, parts, groups)
-
-    def _apply(self, label: NDArray[np.uint32], vertices: NDArray, labels: NDArray) -> None:
-        do_moves(vertices, labels, label, self.mass, self._totals)
-        self._put_labels(vertices, labels)
 
     def _forget_communities(self) -> None:
         """Free what ``begin`` makes anew, but for the labels."""
@@ -164,16 +138,8 @@ class HostLevel(Level):
         """Take note of the labels of all vertices."""
 
     @abstractmethod
-    def _put_labels(self, vertices: NDArray[np.uint32], labels: NDArray[np.uint32]) -> None:
-        """Take note of new labels of some vertices, which ``label`` or ``refined`` has already."""
-
-    @abstractmethod
     def _mark_all(self) -> None:
         """Mark all vertices that have edges."""
-
-    @abstractmethod
-    def _mark_neighbours(self, vertices: NDArray[np.uint32], i: int) -> None:
-        """Mark the neighbours of vertices of a class, now or in ``_end_marking``."""
 
     @abstractmethod
     def _end_marking(self) -> None:
@@ -184,11 +150,13 @@ class HostLevel(Level):
         """List the chosen vertices by their classes in a round; None for those that are marked."""
 
     @abstractmethod
-    def _listed_class(self, i: int) -> NDArray[np.unsignedinteger | np.signedinteger]:
-        """Return the numbers of the chosen vertices of a class."""
+    def _move_class(self, i: int) -> int:
+        """Take the marks of the vertices of a class away, and let them move; mark the neighbours of
+        those that do, now or in ``_end_marking``. Returns how many move.
+        """
 
     @abstractmethod
-    def _picks(self, i: int, rule: BestGain) -> Moves:
-        """Return the moves that the listed vertices of a class pick, those of all ranks, and take
-        their marks away. rule: without ``numbers``.
+    def _join_class(self, i: int, groups: NDArray[np.uint32]) -> int:
+        """Let the chosen vertices of a class that are still alone join others. groups: uint32, the
+        community of each vertex; UNREACHED for these meanwhile. Returns how many join.
         """

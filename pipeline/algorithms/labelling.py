@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
+from ...kernels.programs.communities import add_by_label, least_by_label, number_labels
 from ..engines.operations.operations import WINDOW
 
 
@@ -82,16 +83,14 @@ class HostLabelling:
 
     def numbered(self, label: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
         number = np.zeros(int(label.max(initial=0)) + 1, np.uint32)
-        number[label] = 1
-        labels = int(number.sum())
-        number = np.cumsum(number, dtype=np.uint32) - np.uint32(1)
+        labels = number_labels(label, number)
         return number[label], labels
 
     def least_of_each(
         self, label: NDArray[np.uint32], values: NDArray[np.uint32] | None, labels: int
     ) -> NDArray[np.uint32]:
         least = np.full(labels, UNREACHED, np.uint32)
-        np.minimum.at(least, label, self.identity(len(label)) if values is None else values)
+        least_by_label(label, self.identity(len(label)) if values is None else values, least)
         return least
 
     def named_by_least(self, label: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -104,7 +103,7 @@ class HostLabelling:
         if values is None:
             return np.bincount(label, minlength=labels).astype(np.uint64)
         sums = np.zeros(labels, np.uint64)
-        np.add.at(sums, label, values)
+        add_by_label(label, values, sums)
         return sums
 
 

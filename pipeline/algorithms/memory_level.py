@@ -16,11 +16,12 @@ from ...kernels.pieces.tally import Table, make_table
 from ...kernels.programs.communities import (
     CLASSES,
     add_inside,
+    choose_joining,
     count_contracted,
     fill_contracted,
+    join_picked,
     list_by_class,
     list_members,
-    list_moves,
     mark_neighbours,
     move_picked,
     pick_moves,
@@ -28,7 +29,7 @@ from ...kernels.programs.communities import (
 from ..engines.operations.contract import Contracted, PairSums, add_pairs
 from ..engines.operations.forests import join_in_rows
 from ..engines.ranks.edges import Rows
-from .host_level import NO_BOUNDS, Contracting, HostLevel, Moves, Visit
+from .host_level import NO_BOUNDS, Contracting, HostLevel, Visit
 from .labelling import HOST
 from .levels import Level
 
@@ -184,10 +185,6 @@ class MemoryLevel(HostLevel):
     def _set_labels(self, label: NDArray[np.uint32]) -> None:
         self._labels = label[self._numbers] if self._is_ground else label
 
-    def _put_labels(self, vertices: NDArray[np.uint32], labels: NDArray[np.uint32]) -> None:
-        if self._is_ground:  # elsewhere these are the given labels themselves
-            self._labels[self._order[vertices]] = labels
-
     def marks(self) -> NDArray[np.uint8]:
         return self._marked[self._order]
 
@@ -196,14 +193,6 @@ class MemoryLevel(HostLevel):
 
     def _mark_all(self) -> None:
         self._marked[:] = np.diff(self._piece.offsets) > 0
-
-    def _mark_neighbours(self, vertices: NDArray[np.uint32], i: int) -> None:
-        places = self._order[vertices]
-        team = _ALONE if self._is_quick(places) else self._team
-        taken = no_turns(team.threads)
-        self._note(
-            sum(team.run(mark_neighbours, self._piece.unweighted, places, self._marked, taken))
-        )
 
     def _end_marking(self) -> None:
         """Do nothing: all neighbours have been marked."""
@@ -214,33 +203,33 @@ class MemoryLevel(HostLevel):
         self._is_short = self._is_quick(self._listed[: self._bounds[-1]], CLASSES)
 
     def _move_class(self, i: int) -> int:
-        if not self._is_short:
-            return super()._move_class(i)
         places, picked = self._pick_each(i, self._rule(self.label, NO_BOUNDS, NO_BOUNDS))
         of_communities = self._labels, self.label, self.mass, self._totals
-        piece = self._piece.unweighted
-        moved, edges = move_picked(
-            piece, places, picked, self._numbers, *of_communities, self._marked
-        )
-        self._note(edges)
-        return moved
+        moved = picked[: move_picked(places, picked, self._numbers, *of_communities)]
+        team = _ALONE if self._is_short or self._is_quick(moved) else self._team
+        rows = self._piece.unweighted, moved, self._marked
+        self._note(sum(team.run(mark_neighbours, *rows, no_turns(team.threads))))
+        return len(moved)
+
+    def _join_class(self, i: int, groups: NDArray[np.uint32]) -> int:
+        if not choose_joining(self._class(i), self._numbers, self._alone, groups):
+            return 0
+        places, picked = self._pick_each(i, self._rule(self.refined, self.label, groups))
+        of_parts = self._labels, self.refined, self.mass, self._totals
+        of_joining = self._alone, self.label, groups
+        return join_picked(places, picked, self._numbers, *of_parts, *of_joining)
 
     def begin_joining(self) -> int:
         self._communities = self.label[self._numbers] if self._is_ground else self.label
         return super().begin_joining()
 
-    def _listed_class(self, i: int) -> NDArray[np.uint32]:
-        return self._numbers[self._listed[self._bounds[i] : self._bounds[i + 1]]]
-
-    def _picks(self, i: int, rule: BestGain) -> Moves:
-        places, picked = self._pick_each(i, rule)
-        vertices, labels = np.empty((2, len(places)), np.uint32)
-        moves = list_moves(places, picked, self._labels, self._numbers, vertices, labels)
-        return vertices[:moves], labels[:moves]
+    def _class(self, i: int) -> NDArray[np.uint32]:
+        """Return the places of the listed vertices of a class."""
+        return self._listed[self._bounds[i] : self._bounds[i + 1]]
 
     def _pick_each(self, i: int, rule: BestGain) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Return the places of a class, and what each picks, or NO_LABEL."""
-        places = self._listed[self._bounds[i] : self._bounds[i + 1]]
+        places = self._class(i)
         if not self._tables:
             self._tables = _make_tables(self.count, self._team.threads)
         tables = self._tables[:1] if self._is_short else self._tables

@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.operators import Amounts, AmountsWithin, BestGain, ByteOr
 from ...kernels.pieces.tally import NO_LABEL
-from ...kernels.programs.communities import CLASSES, find_classes
+from ...kernels.programs.communities import CLASSES, do_moves, find_classes
 from ..engines.operations.contract import Contracted
 from ..engines.operations.operations import Operations
 from ..engines.operations.spill import StoredSums
 from ..engines.operations.tally import Pickers, PlacedRule
 from ..engines.operations.vectors import Vector, VectorType
 from ..engines.ranks.edges import RowsOnDisk
-from .host_level import Contracting, HostLevel, Moves, Visit
+from .host_level import NO_BOUNDS, Contracting, HostLevel, Moves, Visit
 from .labelling import HOST
 from .levels import Level
 
@@ -158,6 +159,30 @@ class SpreadLevel(HostLevel):
 
         self._operations.each(set_values, vector, reads=[self._numbers])
 
+    def _move_class(self, i: int) -> int:
+        vertices, labels = self._picks(i, self._rule(self.label, NO_BOUNDS, NO_BOUNDS))
+        self._apply(self.label, vertices, labels)
+        self._note_moved(vertices, i)
+        return len(vertices)
+
+    def _join_class(self, i: int, groups: NDArray[np.uint32]) -> int:
+        joining = self._listed_class(i)
+        joining = joining[self._alone[joining]]
+        if not len(joining):
+            return 0
+        groups[joining] = UNREACHED
+        vertices, labels = self._picks(i, self._rule(self.refined, self.label, groups))
+        still_alone = self._alone[vertices]
+        vertices, labels = vertices[still_alone], labels[still_alone]
+        groups[joining] = self.label[joining]
+        self._apply(self.refined, vertices, labels)
+        self._alone[vertices] = self._alone[labels] = False
+        return len(vertices)
+
+    def _apply(self, label: NDArray[np.uint32], vertices: NDArray, labels: NDArray) -> None:
+        do_moves(vertices, labels, label, self.mass, self._totals)
+        self._put_labels(vertices, labels)
+
     def _put_labels(self, vertices: NDArray[np.uint32], labels: NDArray[np.uint32]) -> None:
         self._operations.put(self._make_labels(), self._order[vertices], labels)
 
@@ -173,7 +198,8 @@ class SpreadLevel(HostLevel):
 
         self._operations.each(mark, self._marks, reads=[self._operations.degrees()])
 
-    def _mark_neighbours(self, vertices: NDArray[np.uint32], i: int) -> None:
+    def _note_moved(self, vertices: NDArray[np.uint32], i: int) -> None:
+        """Note which vertices of a class have moved, for ``_end_marking``."""
         bits = np.full(len(vertices), 1 << i, np.uint8)
         self._operations.put(self._moved, self._ids_of(vertices), bits)
 
@@ -217,9 +243,14 @@ class SpreadLevel(HostLevel):
         self._operations.each(list_chosen, self._turns, reads=[self._numbers])
 
     def _listed_class(self, i: int) -> NDArray[np.signedinteger]:
+        """Return the numbers of the chosen vertices of a class."""
         return np.flatnonzero(self._class_of == i)
 
     def _picks(self, i: int, rule: BestGain) -> Moves:
+        """Return the moves that the listed vertices of a class pick, those of all ranks, and take
+        their marks away. rule: without ``numbers``.
+        """
+
         def begin(picked: Any, marks: Any, turns: Any) -> None:
             picked[:] = NO_LABEL
             marks[turns == i + 1] = 0
