@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...kernels.base.numbering import by_rule
 from ...kernels.base.team import Team
 from ...kernels.base.turns import no_turns
-from ...kernels.pieces.operators import Amounts, BestGain, ListedAmounts
+from ...kernels.pieces.operators import Amounts, BestGain, ListedAmounts, UnitAmounts
 from ...kernels.pieces.piece import Piece
 from ...kernels.pieces.tally import Table, make_table
 from ...kernels.programs.communities import (
@@ -113,6 +113,8 @@ class MemoryLevel(HostLevel):
         return int(sums.sum(dtype=np.uint64))
 
     def strengths(self) -> NDArray[np.uint64]:
+        if isinstance(self.amounts, UnitAmounts):
+            return np.diff(self._piece.offsets).astype(np.uint64)[self._order]
         return self._sums_within(np.zeros(self.count, np.uint32))[self._order]
 
     def split(self) -> NDArray[np.uint32]:
@@ -245,7 +247,7 @@ class MemoryLevel(HostLevel):
         times: in how many parts it looks at them.
         """
         most, offsets = times * _FEW_EDGES, self._piece.offsets
-        if len(places) > most:
+        if 2 * len(places) > most:  # each of them has an edge
             return False
         edges = int((offsets[places + np.uint32(1)] - offsets[places]).sum())
         return edges + len(places) <= most

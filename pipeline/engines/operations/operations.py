@@ -566,9 +566,12 @@ class Operations:
     def _places_of(self, vertices: NDArray[np.uint32]) -> tuple[_Held, _Held]:
         """Return which of some vertices are in the own segment and in the shared one."""
         graph = self.graph
-        local, partition = np.divmod(vertices.astype(np.int64), graph.partitions)
-        here = np.flatnonzero(partition % graph.ranks == graph.rank)
-        own_places = local[here] * len(graph.held) + partition[here] // graph.ranks
+        if graph.partitions == 1:
+            here, own_places = np.arange(len(vertices)), vertices.astype(np.int64)
+        else:
+            local, partition = np.divmod(vertices.astype(np.int64), graph.partitions)
+            here = np.flatnonzero(partition % graph.ranks == graph.rank)
+            own_places = local[here] * len(graph.held) + partition[here] // graph.ranks
         shared, places = np.zeros(0, np.int64), np.zeros(0, np.int64)
         if graph.shared is not None and len(graph.delegates):
             rows = self._delegates_by_id
