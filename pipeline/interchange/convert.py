@@ -204,6 +204,8 @@ def _there(output: Path, asked: dict[str, object]) -> ConvertRecord | None:
     output.
     """
     clean_up(output, {}, None)
+    if not os.path.lexists(output):
+        return None
     try:
         record = json.loads(file_bytes(record_path(output)))
         if any(record[name] != value for name, value in asked.items()):

@@ -93,6 +93,8 @@ def test_records_and_what_is_there_already(ok, delegraph, path, tmp_path, kind):
     assert "already converted" in rerun.err
     assert ok(*line, "--json").json == {**record, "already": True}
     assert ok(*line, "--overwrite", "--json").json["already"] is False
+    output.rename(tmp_path / "away")  # its record stays
+    assert ok(*line, "--json").json["already"] is False
     if kind == "edge list":
         os.utime(path, ns=(0, 0))
     else:
