@@ -175,8 +175,11 @@ questions = st.builds(
     kind=st.sampled_from([None, *WEIGHTS]),
     narrowed=st.booleans(),
     spilled=st.booleans(),
+    shared=st.booleans(),
 )
-def test_against_the_definition(graph, options, question, ranks, on_disk, kind, narrowed, spilled):
+def test_against_the_definition(
+    graph, options, question, ranks, on_disk, kind, narrowed, spilled, shared
+):
     src, dst, _, _ = graph
     if not len(src):
         return
@@ -190,9 +193,17 @@ def test_against_the_definition(graph, options, question, ranks, on_disk, kind, 
             monkeypatch.setattr(tally, "_SHORT", 50)
         if spilled:
             without_room(monkeypatch)
+        if shared:
+            share_all_rounds(monkeypatch)
         undirected = dataclasses.replace(options, directed=False)
         store = stored(Path(place), src, dst, undirected, weight)
         check(store, question, Path(place) / "out", min(ranks, store.info.partitions), on_disk)
+
+
+def share_all_rounds(monkeypatch) -> None:
+    """Have threads share the work even where there is little."""
+    for bound in ("_SERIAL_EDGES", "_FEW_EDGES"):
+        monkeypatch.setattr(memory_level, bound, 0)
 
 
 LAYOUTS = {
@@ -206,12 +217,16 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("method", mostly_slow(["leiden", "louvain"], "leiden"))
-@pytest.mark.parametrize("name", mostly_slow(LAYOUTS, "memory", "delegates"))
-def test_each_round_on_each_engine(tmp_path, method, name):
+@pytest.mark.parametrize(
+    "name", mostly_slow([*LAYOUTS, "threads"], "memory", "delegates", "threads")
+)
+def test_each_round_on_each_engine(tmp_path, method, name, monkeypatch):
     """Sparse random graphs: what differs in one round, in a tie or in who may join whom, changes
     the communities of most of them.
     """
-    options, ranks, on_disk = LAYOUTS[name]
+    if name == "threads":
+        share_all_rounds(monkeypatch)
+    options, ranks, on_disk = LAYOUTS["memory" if name == "threads" else name]
     for seed in range(4):
         folder = tmp_path / str(seed)
         folder.mkdir()
