@@ -66,15 +66,17 @@ def list_by_class(marked, numbers, stamp, bounds, listed):
     """List the marked vertices by their classes in a round. bounds: int64 (CLASSES + 1,), receives
     the bounds of the classes in ``listed``, uint32 (n,).
     """
+    classes = np.empty(marked.shape[0], np.uint8)
     bounds[:] = 0
     for place in range(marked.shape[0]):
         if marked[place]:
-            bounds[_class_of(numbers[place], stamp) + 1] += 1
+            classes[place] = _class_of(numbers[place], stamp)
+            bounds[classes[place] + 1] += 1
     for i in range(CLASSES):
         bounds[i + 1] += bounds[i]
     for place in range(marked.shape[0]):
         if marked[place]:
-            i = _class_of(numbers[place], stamp)
+            i = classes[place]
             listed[bounds[i]] = place
             bounds[i] += 1
     for i in range(CLASSES, 0, -1):

@@ -571,7 +571,7 @@ def communities_bytes(counts: Counts) -> int:
     told = 0 if counts.ranks == 1 else 2 * (4 + 8) * n
     work = max(
         _JOINING_BYTES * n + max(tallying_bytes(n), TABLES_BYTES),
-        tally_bytes(n),
+        tally_bytes(n, directed=False),
         vectors_bytes(counts, (SUMS, SUMS)) + n + told,
         contraction_bytes(),
     )

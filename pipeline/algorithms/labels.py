@@ -40,10 +40,13 @@ _LABELS = VectorType(np.uint32, ghosts=True)
 
 @dataclass(frozen=True)
 class LabelsProgram(OperationsProgram):
-    """The program. iterations: the most that it does. amounts: what edges count."""
+    """The program. iterations: the most that it does. amounts: what edges count. directed: whether
+    the graph is.
+    """
 
     iterations: int
     amounts: UnitAmounts | ScaledWeights
+    directed: bool
     columns = ("label",)
     rows = ReadRows.BOTH
 
@@ -60,7 +63,7 @@ class LabelsProgram(OperationsProgram):
         return _LABELS, _LABELS, order
 
     def held_bytes(self, counts: Counts) -> int:
-        return labels_bytes(counts)
+        return labels_bytes(counts, self.directed)
 
     def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
         step = _Propagation(self, operations)
@@ -112,14 +115,14 @@ def calls_of(amounts: type) -> Calls:
     return Calls((MostCommon, amounts), kernels=(tree_sizes,))
 
 
-def labels_bytes(counts: Counts) -> int:
+def labels_bytes(counts: Counts, directed: bool) -> int:
     held = vectors_bytes(counts, [_LABELS] * 2)
     order, which_are_delegates = 4 * counts.vertices, counts.own
     return (
         held
         + links_bytes(counts.ghosts)
         + order
-        + tally_bytes(counts.vertices)
+        + tally_bytes(counts.vertices, directed)
         + which_are_delegates
     )
 
@@ -155,13 +158,13 @@ class Labels:
         if weights is not None and not self.unweighted:
             floats = weights.kind == "float32"
             amounts = ScaledWeights(weight_scale(weights.most, info.vertices, floats), floats)
-        return LabelsProgram(self.iterations, amounts)
+        return LabelsProgram(self.iterations, amounts, info.directed)
 
     def calls(self, weighted: bool) -> Calls:
         return calls_of(ScaledWeights if weighted and not self.unweighted else UnitAmounts)
 
     def held_bytes(self, counts: Counts) -> int:
-        return labels_bytes(counts)
+        return labels_bytes(counts, directed=True)  # which may be
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         label = given.values["label"]

@@ -47,9 +47,9 @@ _TABLE_BYTES = 1 << 20
 _SERIAL_EDGES = 1 << 15
 """Number of edges of a graph that is not worth more than one thread."""
 
-_FEW_EDGES = 1 << 14
-"""Number of vertices and of their edges that one thread looks at sooner than several, which wait
-for each other.
+_EDGES_TO_BEGIN = 1 << 14
+"""Number of vertices and of their edges that one thread looks at in the time that several threads
+take to begin and to wait for each other.
 """
 
 
@@ -246,7 +246,10 @@ class MemoryLevel(HostLevel):
         """Return whether one thread looks at all edges of some vertices sooner than several do.
         times: in how many parts it looks at them.
         """
-        most, offsets = times * _FEW_EDGES, self._piece.offsets
+        threads, offsets = self._team.threads, self._piece.offsets
+        if threads == 1:
+            return True
+        most = times * _EDGES_TO_BEGIN * threads // (threads - 1)
         if 2 * len(places) > most:  # each of them has an edge
             return False
         edges = int((offsets[places + np.uint32(1)] - offsets[places]).sum())

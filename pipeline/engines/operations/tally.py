@@ -127,9 +127,10 @@ class Window(NamedTuple):
     classes: int
 
 
-def tally_bytes(vertices: int) -> int:
+def tally_bytes(vertices: int, directed: bool) -> int:
     """Return the bytes that a tally holds beside its vectors."""
-    making_windows = (2 * 4 + 4) * vertices  # degrees, and counts of edges that are scattered
+    # Degrees; in a directed graph those of both directions, and counts of edges that are scattered.
+    making_windows = (2 * 4 + 4 if directed else 4) * vertices
     return max(making_windows, tallying_bytes(vertices))
 
 

@@ -202,7 +202,7 @@ def test_against_the_definition(
 
 def share_all_rounds(monkeypatch) -> None:
     """Have threads share the work even where there is little."""
-    for bound in ("_SERIAL_EDGES", "_FEW_EDGES"):
+    for bound in ("_SERIAL_EDGES", "_EDGES_TO_BEGIN"):
         monkeypatch.setattr(memory_level, bound, 0)
 
 
