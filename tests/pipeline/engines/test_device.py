@@ -327,7 +327,8 @@ def test_a_search_timed_alone(device, shape, slices):
     check(search, SHAPES[shape], False, 0)
 
 
-@pytest.mark.parametrize("shape", ["random", slow("path")])
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["random", "path"])
 def test_an_emulated_search_timed_alone(emulated, shape):
     test_a_search_timed_alone(emulated[0], shape, False)
 
@@ -349,6 +350,7 @@ def test_emulated_slices(emulated):
     test_depth_limits_and_lonely_vertices_over_slices(emulated[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["auto", "slices"])
 def test_nothing_to_try_slices_on_emulated(emulated, strategy):
     """A graph in which no vertex has an edge is searched although there is nothing to try slices

@@ -236,6 +236,7 @@ def test_all_emulated(emulated, edge_list, tmp_path, directed):
     check_all(edge_list(*random_edges(3, 100, 400)), tmp_path, directed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ids", ["dense", "string"])
 def test_rounded_weights_are_counted_emulated(emulated, edge_list, tmp_path, ids):
     """Rounded weights, self-loops and duplicates are counted like on a CPU."""

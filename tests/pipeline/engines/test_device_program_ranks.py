@@ -705,7 +705,7 @@ def test_weights_emulated(emulated, tmp_path, monkeypatch, direct, weights):
 
 @pytest.mark.parametrize(
     "name",
-    ["pagerank", slow("sssp"), nightly("betweenness"), nightly("closeness"), slow("hits")],
+    [slow("pagerank"), slow("sssp"), *map(nightly, ("betweenness", "closeness", "hits"))],
 )
 def test_going_on_emulated(emulated, tmp_path, monkeypatch, name):
     check_programs_going_on(emulated, tmp_path, monkeypatch, name)
