@@ -323,7 +323,7 @@ def compile_kernels(
         if signature in dispatcher.overloads:
             continue
         if not load and (dispatcher, signature) in _wanted_so_far:
-            continue  # the cache held it, or it would be loaded
+            continue  # the cache held it, or has it by now
         _wanted_so_far[dispatcher, signature] = None
         if not _is_kept(dispatcher, signature):
             missing.append((dispatcher, signature))

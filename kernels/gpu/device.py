@@ -189,6 +189,9 @@ class Device:
         Threads copy a large one, each through pinned memory of its own. (The driver alone copies
         to memory that is not pinned with one thread, which also meets each new page of it.)
         """
+        if array.nbytes <= _FETCHED:
+            with self.use():
+                return array.get()
         flat = array.reshape(-1)
         found = np.empty(len(flat), array.dtype)
         length = _FETCHED // array.itemsize
@@ -202,8 +205,6 @@ class Device:
                 found[first : first + length] = to
 
         with self.use() as cupy:
-            if array.nbytes <= _FETCHED:
-                return array.get()
             cupy.cuda.Device().synchronize()  # kernels of other streams may still write to it
             _fetchers().map(copy, range(0, len(flat), length))
         return found.reshape(array.shape)
@@ -238,7 +239,7 @@ _MOST_FETCHERS = 8
 
 
 class _Own(threading.local):
-    """What a thread copies by: a stream and pinned memory, by the device's number."""
+    """The stream and the pinned memory that a thread copies by, for each device's number."""
 
     def __init__(self) -> None:
         self.of: dict[int, tuple[Any, np.ndarray]] = {}

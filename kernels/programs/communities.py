@@ -176,16 +176,21 @@ def pick_moves(rule, amounts, piece, listed, label, communities, marked, picks, 
     return edges
 
 
+@inlined
+def _move(v, to, label, mass, totals):
+    """Move a vertex to a community. All arrays are by number."""
+    totals[label[v]] -= mass[v]
+    totals[to] += mass[v]
+    label[v] = to
+
+
 @kernel(u32s, u32s, u32s, u64s, u64s)
 def do_moves(vertices, labels, label, mass, totals):
     """Move vertices to communities. label: uint32, the community of each vertex, is changed.
     totals: uint64, the mass of each community, is changed. All arrays are by number.
     """
     for i in range(vertices.shape[0]):
-        v = vertices[i]
-        totals[label[v]] -= mass[v]
-        totals[labels[i]] += mass[v]
-        label[v] = labels[i]
+        _move(vertices[i], labels[i], label, mass, totals)
 
 
 @kernel(u32s, u32s)
@@ -235,10 +240,7 @@ def move_picked(listed, picks, numbers, places_label, label, mass, totals):
         to = picks[i]
         if to == NO_LABEL or to == places_label[place]:
             continue
-        v = numbers[place]
-        totals[label[v]] -= mass[v]
-        totals[to] += mass[v]
-        label[v] = to
+        _move(numbers[place], to, label, mass, totals)
         places_label[place] = to
         picks[moves] = place
         moves += 1
@@ -288,9 +290,7 @@ def join_picked(listed, picks, numbers, places_part, part, mass, totals, alone, 
         to = picks[i]
         if to == NO_LABEL or to == places_part[place]:
             continue
-        totals[part[v]] -= mass[v]
-        totals[to] += mass[v]
-        part[v] = to
+        _move(v, to, part, mass, totals)
         places_part[place] = to
         picks[joined] = v
         joined += 1

@@ -295,7 +295,8 @@ class _Search:
             contracted = None if is_last else self._contract(level, number, labels)
             if contracted is None:  # also on ranks other than the first
                 partition = level.label if above is None else level.label[above]
-                self._last = (level, above) if is_last else None
+                if is_last:
+                    self._last = level, above
                 break
             if self._program.hierarchy:
                 above_each = self.labelling.fetch(number)

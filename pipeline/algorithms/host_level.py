@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.pieces.operators import Amounts, BestGain
-from ...kernels.programs.communities import CLASSES, find_alone
+from ...kernels.programs.communities import CLASSES, add_by_label, find_alone
 from ..engines.operations.contract import PairSums
 from ..engines.operations.operations import Operations
 from .labelling import HOST
@@ -85,10 +85,15 @@ class HostLevel(Level):
         self._alone = np.zeros(self.count, np.bool_)
 
         def decide(numbers: Any, within: NDArray[np.uint64]) -> None:
-            if isinstance(numbers, slice):
-                numbers = np.arange(numbers.start, numbers.stop, dtype=np.uint32)
-            of = np.ascontiguousarray(numbers), np.ascontiguousarray(within)
-            find_alone(*of, self.mass, self._totals, self.label, self.factor, self._alone)
+            find_alone(
+                np.ascontiguousarray(numbers),
+                np.ascontiguousarray(within),
+                self.mass,
+                self._totals,
+                self.label,
+                self.factor,
+                self._alone,
+            )
 
         amount = self._visit_within(decide) + self.amount_inside
         self.refined = np.arange(self.count, dtype=np.uint32)
@@ -115,7 +120,7 @@ class HostLevel(Level):
     def _add_inside(self, into: NDArray[np.uint64], label: NDArray[np.uint32]) -> None:
         """Add what the edges inside vertices amount to, by label."""
         if self._loops is not None:
-            np.add.at(into, label[self._loops.numbers], self._loops.amounts)
+            add_by_label(label[self._loops.numbers], self._loops.amounts, into)
 
     @abstractmethod
     def left_bytes(self) -> int:

@@ -15,6 +15,7 @@ from ...kernels.pieces.piece import Piece
 from ...kernels.pieces.tally import Table, make_table
 from ...kernels.programs.communities import (
     CLASSES,
+    add_by_label,
     add_inside,
     choose_joining,
     count_contracted,
@@ -174,7 +175,7 @@ class MemoryLevel(HostLevel):
     def _add_inside(self, into: NDArray[np.uint64], label: NDArray[np.uint32]) -> None:
         super()._add_inside(into, label)
         if len(self.inside):
-            np.add.at(into, label, self.inside)
+            add_by_label(label, self.inside, into)
 
     def _sums_within(self, by_place: NDArray[np.uint32]) -> NDArray[np.uint64]:
         """Return what the edges of each place to others with the same label amount to."""
@@ -206,20 +207,32 @@ class MemoryLevel(HostLevel):
 
     def _move_class(self, i: int) -> int:
         places, picked = self._pick_each(i, self._rule(self.label, NO_BOUNDS, NO_BOUNDS))
-        of_communities = self._labels, self.label, self.mass, self._totals
-        moved = picked[: move_picked(places, picked, self._numbers, *of_communities)]
+        moves = move_picked(
+            places, picked, self._numbers, self._labels, self.label, self.mass, self._totals
+        )
+        moved = picked[:moves]
         team = _ALONE if self._is_short or self._is_quick(moved) else self._team
-        rows = self._piece.unweighted, moved, self._marked
-        self._note(sum(team.run(mark_neighbours, *rows, no_turns(team.threads))))
-        return len(moved)
+        taken = no_turns(team.threads)
+        edges = team.run(mark_neighbours, self._piece.unweighted, moved, self._marked, taken)
+        self._note(sum(edges))
+        return moves
 
     def _join_class(self, i: int, groups: NDArray[np.uint32]) -> int:
         if not choose_joining(self._class(i), self._numbers, self._alone, groups):
             return 0
         places, picked = self._pick_each(i, self._rule(self.refined, self.label, groups))
-        of_parts = self._labels, self.refined, self.mass, self._totals
-        of_joining = self._alone, self.label, groups
-        return join_picked(places, picked, self._numbers, *of_parts, *of_joining)
+        return join_picked(
+            places,
+            picked,
+            self._numbers,
+            self._labels,
+            self.refined,
+            self.mass,
+            self._totals,
+            self._alone,
+            self.label,
+            groups,
+        )
 
     def begin_joining(self) -> int:
         self._communities = self.label[self._numbers] if self._is_ground else self.label

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.operators import Amounts, AmountsWithin, BestGain, ByteOr
 from ...kernels.pieces.tally import NO_LABEL
-from ...kernels.programs.communities import CLASSES, do_moves, find_classes
+from ...kernels.programs.communities import (
+    CLASSES,
+    add_by_label,
+    do_moves,
+    find_classes,
+)
 from ..engines.operations.contract import Contracted
 from ..engines.operations.operations import Operations
 from ..engines.operations.spill import StoredSums
@@ -316,12 +321,12 @@ class DiskLevel(SpreadLevel):
 
     def _visit_sums(self, visit: Visit, sums: Vector) -> int:
         for at in HOST.windows(self.count):
-            visit(at, sums.own[at])
+            visit(_numbers_at(at), sums.own[at])
         return int(sums.own.sum(dtype=np.uint64))
 
     def _add_inside(self, into: NDArray[np.uint64], label: NDArray[np.uint32]) -> None:
         for at in HOST.windows(self.count):
-            np.add.at(into, label[at], self._inside.read(at))
+            add_by_label(label[at], self._inside.read(at), into)
 
     def _by_number(self, vector: Vector) -> NDArray[Any]:
         return vector.own

@@ -77,24 +77,24 @@ class Tree:
         """Return values as the device has them in the order of a result's rows, in host memory;
         None if they were copied before, or the device has no room to put them in order.
         """
+        found = self._fetch_put(name, lambda values: (self._rows.of(names).values(values),))
+        return None if found is None else found[0]
+
+    def fetch_distances(self, names: Names) -> tuple[NDArray, ...] | None:
+        """Return distances by row, and whether rows have one, as RowPlaces gives them, in host
+        memory. None as of ``fetch_by_row``.
+        """
+        return self._fetch_put("distance", lambda values: self._rows.of(names).distances(values))
+
+    def _fetch_put(
+        self, name: Name, put: Callable[[Array], tuple[Array, ...]]
+    ) -> tuple[NDArray, ...] | None:
+        """Return what ``put`` makes of values that are only on the device, in host memory."""
         with self._lock, device_errors(), self._device.use():
             if name not in self._on_device:
                 return None
             try:
-                return self._device.fetch(self._rows.of(names).values(self._on_device[name]))
-            except DeviceMemoryError:
-                return None
-
-    def fetch_distances(self, names: Names) -> tuple[NDArray, NDArray] | None:
-        """Return distances by row, and whether rows have one, as RowPlaces gives them, in host
-        memory. None as of ``fetch_by_row``.
-        """
-        with self._lock, device_errors(), self._device.use():
-            if "distance" not in self._on_device:
-                return None
-            try:
-                found, known = self._rows.of(names).distances(self._on_device["distance"])
-                return self._device.fetch(found), self._device.fetch(known)
+                return tuple(map(self._device.fetch, put(self._on_device[name])))
             except DeviceMemoryError:
                 return None
 
