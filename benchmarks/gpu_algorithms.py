@@ -1,5 +1,6 @@
-"""One GPU: components, PageRank, HITS, eigenvector and Katz centrality, spanning forests, shortest
-paths, betweenness and searches from 64 vertices at once, of graphs made, or read, there.
+"""One GPU: components, PageRank, HITS, eigenvector and Katz centrality, spanning forests,
+triangles, shortest paths, betweenness and searches from 64 vertices at once, of graphs made, or
+read, there.
 
     python benchmarks/gpu_algorithms.py [--graphs kron22,cnr-2000,...] [--algorithms components,...]
         [--sources 16] [--data FOLDER]
@@ -44,6 +45,7 @@ from delegraph.kernels.gpu_programs import (
     shortest_paths,
 )
 from delegraph.kernels.gpu_programs.rows import ProgramGraph, cut
+from delegraph.pipeline.algorithms.clustering import ClusteringProgram
 from delegraph.pipeline.algorithms.eigenvector import EigenvectorProgram
 from delegraph.pipeline.algorithms.forest import ForestProgram
 from delegraph.pipeline.algorithms.hits import HitsProgram
@@ -66,6 +68,7 @@ FIGURES = {
     "eigenvector": ((1.13, 4, None, 0.127, 0.093), (None,) * 5),
     "katz": ((1.07, 3.86, None, 0.125, 0.044), (None,) * 5),
     "forest": ((None,) * 5, (None,) * 5),
+    "clustering": ((782, 5030, None, 10, 47), (None,) * 5),
     "sssp": ((63, 96, 113, 103, 528), (4, 12, 20, 5, 15)),
     "betweenness": ((513, 2058, 3523, 54, 716), (80, 300, 600, 12, 60)),
     "searches": ((None,) * 5, (None, 4, 20, None, None)),
@@ -74,6 +77,7 @@ REPEATS = 5
 ITERATIONS = 20
 DAMPING = 0.85
 PIECE = 1 << 26  # entries that a check looks at together
+CHECKED = 64  # vertices whose triangles a check counts
 
 
 class Timed(NamedTuple):
@@ -283,6 +287,33 @@ def check_forest(subject: Subject, found: Mapping[str, Any], trees: int) -> None
     ones = np.ones(len(src), np.uint8)
     joined = coo_matrix((ones, (src, dst)), (subject.vertices, subject.vertices))
     assert connected_components(joined, directed=False)[0] == trees
+
+
+def measure_clustering(subject: Subject) -> Timed:
+    graph, program = plain(subject.graph), ClusteringProgram()
+    program.compile_on(graph)
+
+    def run() -> ProgramResult:
+        return program.run(DeviceOperations(graph, DeviceSaving(None)), lambda *_: None)
+
+    runs = [clock(graph.device, run) for _ in range(1 + REPEATS)]
+    found = runs[-1][1]
+    triangles = found.values["triangles"].get()
+    check_triangles(subject, triangles)
+    facts = {"triangles": int(triangles.sum()) // 3, "looked": found.record["edges"]}
+    return Timed([spent for spent, _ in runs[1:]], facts)
+
+
+def check_triangles(subject: Subject, found: np.ndarray) -> None:
+    """The neighbours of some vertices have as many edges among them."""
+    offsets, targets = subject.rows.offsets.get(), subject.rows.near.get()
+    among = np.zeros(subject.vertices, np.bool_)
+    for vertex in np.random.default_rng(1).integers(0, subject.vertices, CHECKED):
+        row = targets[offsets[vertex] : offsets[vertex + 1]]
+        among[row] = True
+        ends = (targets[offsets[other] : offsets[other + 1]] for other in row.tolist())
+        assert sum(int(among[end].sum()) for end in ends) == 2 * found[vertex]
+        among[row] = False
 
 
 ALPHA = 1e-5
@@ -509,6 +540,7 @@ MEASURED: dict[str, Callable[[Subject], Timed]] = {
     "pagerank-single": partial(measure_pagerank, single=True),
     **{name: partial(measure_scores, name=name) for name in SCORES},
     "forest": measure_forest,
+    "clustering": measure_clustering,
     "sssp": measure_sssp,
     "betweenness": measure_betweenness,
     "searches": measure_searches,

@@ -7,7 +7,9 @@ others: The LDBC Graphalytics Benchmark, 2020, section 2.2.3, LCC).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +18,12 @@ from numpy.typing import NDArray
 from ...kernels.pieces import intersect
 from ...kernels.prepare import merge
 from ...partition.store.manifest import GraphInfo
+from ..engines.one_device.operations import OperationsProgram
 from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.intersect import intersect_bytes
-from ..engines.operations.operations import Calls, Operations
-from ..engines.operations.program import ProgramResult, Tell
-from ..engines.operations.vectors import Counts
+from ..engines.operations.operations import Calls
+from ..engines.operations.program import EdgeOperations, ProgramResult, Tell
+from ..engines.operations.vectors import Counts, VectorType
 from ..questions.clustering import ClusteringRecord
 from ..results.columns import Column
 from ..results.names import Names
@@ -30,21 +33,24 @@ from .run import Answer
 _UNIT = 2.0**53
 
 _AT_ONCE = 1 << 18
-"""Number of vertices whose coefficients are computed at once."""
+"""Number of coefficients that are added up at once."""
 
 
 @dataclass(frozen=True)
-class ClusteringProgram:
+class ClusteringProgram(OperationsProgram):
     """The program: one step for each group of ranges of vertices (operations/intersect.py)."""
 
     columns = ("clustering", "triangles")
-    weighted = scans_once = False
+    weighted = False
     calls = Calls(kernels=(intersect, merge.count))
+
+    def vector_types(self) -> Sequence[VectorType]:
+        return ()
 
     def held_bytes(self, counts: Counts) -> int:
         return clustering_bytes(counts)
 
-    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
+    def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
         common = operations.intersect()
         saved = operations.load(common.counts)
         common.part()
@@ -52,14 +58,15 @@ class ClusteringProgram:
         for done in common.groups(saved.done if saved else 0):
             more = operations.edge_counts()
             edge_counts = EdgeCounts(*map(sum, zip(edge_counts, more, strict=True)))
-            tell(done, operations.graph.vertices, "")
+            tell(done, len(common.corners.neighbours), "")
             if operations.due():
                 common.add_up()
                 operations.save(done, common.counts, list(edge_counts))
                 common.part()
         common.add_up()
         neighbours, triangles, edges = common.corners
-        clustering, pairs = _coefficients(neighbours, edges if operations.directed else triangles)
+        joined = edges if operations.directed else triangles
+        clustering, pairs = _coefficients(neighbours, joined, common.at_once)
         if operations.directed:
             clustering /= 2  # an edge may have two directions
         clustering = common.by_vertex(clustering)
@@ -68,18 +75,16 @@ class ClusteringProgram:
         return ProgramResult(values, facts)
 
 
-def _coefficients(
-    neighbours: NDArray[np.int64], joined: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], int]:
+def _coefficients(neighbours: Any, joined: Any, at_once: int) -> tuple[Any, int]:
     """Return the share of the pairs of each vertex's neighbours that are joined, and the number of
-    pairs of all vertices.
+    pairs of all vertices. The arrays are NumPy's or CuPy's. at_once: of vertices.
     """
-    shares, pairs_of_all = np.zeros(len(joined)), 0
-    for first in range(0, len(joined), _AT_ONCE):
-        here = slice(first, first + _AT_ONCE)
+    shares, pairs_of_all = np.empty_like(joined, np.float64), 0
+    for first in range(0, len(joined), at_once):
+        here = slice(first, first + at_once)
         count = neighbours[here].astype(np.uint64)
         pairs = count * (count - (count > 0)) >> np.uint64(1)
-        np.divide(joined[here], pairs, out=shares[here], where=pairs > 0)
+        shares[here] = joined[here] / np.maximum(pairs, np.uint64(1))
         pairs_of_all += exact_sum(pairs)
     return shares, pairs_of_all
 

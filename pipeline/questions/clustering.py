@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from .facts import several
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 class ClusteringRecord(TypedDict):
@@ -54,8 +54,6 @@ edges had no direction.
 Self-loops are left out, rows that repeat an edge count once, and weights do not count. The record
 has the number of triangles of the whole graph, the average of all coefficients and, if the graph is
 undirected, its transitivity.
-
-The run uses CPUs, also where a GPU is usable.
 """,
     about="""
 ``clustering`` is the share of the pairs of a vertex's neighbours that an edge joins, 0 for fewer
@@ -77,7 +75,8 @@ coefficient and the transitivity. Weights do not count.
             tell=_tell,
             finding=("values", "clustering"),
             tell_verdict=_tell_verdict,
-            on_gpus=False,
+            cost=Cost(60, 0.3),
+            on_several_gpus=False,
         ),
     ),
     checked_by="triangles counted again",

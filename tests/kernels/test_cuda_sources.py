@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from delegraph.kernels.gpu import check as gpu_check
@@ -19,6 +20,7 @@ from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu import search as gpu_search
 from delegraph.kernels.gpu import slices as gpu_slices
 from delegraph.kernels.gpu_pieces import communities as gpu_communities
+from delegraph.kernels.gpu_pieces import intersect as gpu_intersect
 from delegraph.kernels.gpu_pieces import labelling as gpu_labelling
 from delegraph.kernels.gpu_pieces import tally as gpu_tally
 from delegraph.kernels.gpu_pieces import tracing
@@ -243,6 +245,19 @@ def instances(architecture: int) -> dict[str, list[str]]:
                     f"list_pairs<{', '.join(kinds)}>",
                     *(f"do_round<{', '.join(kinds)}, {joins}, {together}>" for joins in BOOLS),
                 )
+            ),
+        ],
+        "pieces/intersect.cu": [
+            *(
+                f"list_earlier<{offset}, {tiered}, {twice}, {together}>"
+                for offset, tiered, twice in itertools.product(OFFSETS, BOOLS, BOOLS)
+            ),
+            *(f"count_ends<{tiered}>" for tiered in BOOLS),
+            *(
+                gpu_intersect.count_name(function, np.dtype(offset), directed)
+                for function in ("count_short", "count_long")
+                for offset in (np.uint32, np.uint64)
+                for directed in (False, True)
             ),
         ],
         "pieces/vertices.cu": [

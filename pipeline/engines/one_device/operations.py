@@ -8,7 +8,7 @@ program declares (gpu_programs/gather.py, gpu_pieces/).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, get_args
 
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from ....kernels.gpu.device import Device
 from ....kernels.gpu.graph import Array
-from ....kernels.gpu_pieces import across, spread, tally, trees
+from ....kernels.gpu_pieces import across, intersect, spread, tally, trees
 from ....kernels.gpu_pieces.across import GatheringAcross
+from ....kernels.gpu_pieces.intersect import Intersecting, intersecting_bytes
 from ....kernels.gpu_pieces.spread import Spreading, spreading_bytes
 from ....kernels.gpu_pieces.tally import Tallying, tallying_bytes
 from ....kernels.gpu_pieces.tracing import call_traced
@@ -29,6 +30,7 @@ from ....kernels.gpu_programs.components import components
 from ....kernels.gpu_programs.gather import Gathering, gathering_bytes
 from ....kernels.gpu_programs.ranks import Ranks
 from ....kernels.gpu_programs.rows import ProgramGraph
+from ....kernels.pieces import intersect as intersect_kernels
 from ....kernels.pieces.operators import (
     FOLDS,
     AnySum,
@@ -81,6 +83,37 @@ class DeviceSpanningTrees:
 
     def join_least(self, words: Vector, numbers: Vector) -> None:
         self.found = self._trees.join_least(words.own, numbers.own, self.found)
+
+
+class DeviceIntersections:
+    """The triangles of a graph on one device: AnyIntersections. note: called with the number of
+    entries that were looked at.
+    """
+
+    at_once = 1 << 24
+
+    def __init__(self, intersecting: Intersecting, note: Callable[[int], None]) -> None:
+        self._intersecting, self._note = intersecting, note
+        self.corners = intersecting.corners
+
+    @property
+    def counts(self) -> Values:
+        return {name: counts for name, counts in self.corners._asdict().items() if len(counts)}
+
+    def part(self) -> None:
+        """Do nothing: no other rank counts."""
+
+    def add_up(self) -> None:
+        """Do nothing, as ``part``."""
+
+    def groups(self, done: int) -> Iterator[int]:
+        for finished in self._intersecting.groups(done):
+            self._note(self._intersecting.looked())
+            yield finished
+
+    def by_vertex(self, counts: Array) -> Array:
+        positions = self._intersecting.positions
+        return counts[positions] if len(positions) else counts
 
 
 class DeviceOperations:
@@ -270,6 +303,10 @@ class DeviceOperations:
         self._tallying.run(x.own, y.own)
         self._edges += self._tallying.edges
 
+    def intersect(self) -> DeviceIntersections:
+        assert self._ranks is None
+        return DeviceIntersections(Intersecting(self.graph), self.note)
+
     def join(self) -> NDArray[np.uint32]:
         assert self._ranks is None
         self._edges += self.graph.cut.rows.edges
@@ -421,6 +458,10 @@ class OperationsProgram(ABC):
     def _tallies(self) -> bool:
         return MostCommon in self.calls.operators
 
+    @property
+    def _intersects(self) -> bool:
+        return intersect_kernels in self.calls.kernels
+
     def device_bytes(self, vertices: int, entries: int) -> int:
         vectors = vectors_bytes(Counts(vertices, vertices, 0, 0), self.vector_types())
         held = vectors + TEMPORARIES * 8 * vertices
@@ -434,6 +475,8 @@ class OperationsProgram(ABC):
             held += tallying_bytes(vertices, entries)
         if self._joins:
             held += trees_bytes(vertices)
+        if self._intersects:
+            held += intersecting_bytes(vertices, entries)
         return held
 
     def compile_on(self, graph: ProgramGraph) -> None:
@@ -445,6 +488,8 @@ class OperationsProgram(ABC):
             trees.warm_up(graph.device)
         if self._tallies:
             tally.warm_up(graph)
+        if self._intersects:
+            intersect.warm_up(graph)
 
     def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
         return self._answer(graph, DeviceOperations(graph, saving), tell)

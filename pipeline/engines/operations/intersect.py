@@ -75,8 +75,10 @@ class Intersections:
 
     ways: all ways that tell a vertex of its edges, each edge once. extra_bytes: bytes that may be
     held beside intersect_bytes. corners: what has been counted so far, by position; the sum over
-    all ranks counts.
+    all ranks counts. at_once: number of vertices whose corners are to be looked at together.
     """
+
+    at_once = _WINDOW
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -20,6 +20,7 @@ from .vectors import Counts, Vector, VectorType
 if TYPE_CHECKING:
     from ....kernels.gpu_programs.ranks import Ranks
     from ....kernels.gpu_programs.rows import ProgramGraph
+    from ....kernels.pieces.intersect import Corners
     from ....kernels.pieces.operators import (
         AnySum,
         LeastLeaving,
@@ -80,6 +81,20 @@ class SpanningTrees(Protocol):
     def join_least(self, words: Vector, numbers: Vector) -> None: ...
 
 
+class AnyIntersections(Protocol):
+    """The triangles at the vertices of a graph (intersect.py, which describes it)."""
+
+    corners: Corners
+    at_once: int
+
+    @property
+    def counts(self) -> Values: ...
+    def part(self) -> None: ...
+    def add_up(self) -> None: ...
+    def groups(self, done: int) -> Iterator[int]: ...
+    def by_vertex(self, counts: Any) -> Any: ...
+
+
 class EdgeOperations(Protocol):
     """The operations that one device has, too. What they do is said at ``Operations``.
 
@@ -135,6 +150,7 @@ class EdgeOperations(Protocol):
     def tally(
         self, rule: MostCommon, amounts: UnitAmounts | ScaledWeights, x: Vector, y: Vector
     ) -> None: ...
+    def intersect(self) -> AnyIntersections: ...
     def join(self) -> NDArray[np.uint32]: ...
     def edge_counts(self) -> EdgeCounts: ...
     def load(self, values: Values) -> SavedSteps | None: ...

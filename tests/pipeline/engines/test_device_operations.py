@@ -19,16 +19,18 @@ from hypothesis import strategies as st
 import delegraph
 from delegraph.kernels import reference
 from delegraph.kernels.gpu.device import Device
-from delegraph.kernels.gpu_pieces import spread, tally, tracing
+from delegraph.kernels.gpu_pieces import intersect, spread, tally, tracing
 from delegraph.kernels.gpu_programs import rows as cut_rows
 from delegraph.kernels.pieces.operators import IntegerSum, Min, Or, Spread
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms import cores, labels, strong
+from delegraph.pipeline.algorithms.clustering import ClusteringProgram
 from delegraph.pipeline.algorithms.cores import CoresProgram
 from delegraph.pipeline.algorithms.labels import Labels
 from delegraph.pipeline.algorithms.strong import StrongProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device.operations import SharedOperationsProgram
+from delegraph.pipeline.engines.operations import intersect as host_intersect
 from delegraph.pipeline.engines.operations.operations import Calls
 from delegraph.pipeline.engines.operations.program import (
     DeviceProgram,
@@ -300,11 +302,27 @@ def check_labels(store: Store, device: Device, checkpoint: Checkpoint | None = N
     return found
 
 
-CHECKS = {"cores": check_cores, "strong": check_strong, "labels": check_labels}
+def check_clustering(
+    store: Store, device: Device, checkpoint: Checkpoint | None = None
+) -> ProgramRun:
+    clustering, triangles = reference.clustering(*edges_of(store), store.info.vertices)
+    found = run(store, ClusteringProgram(), device, checkpoint)
+    assert found.columns["clustering"].tobytes() == clustering.tobytes()
+    assert found.columns["triangles"].tolist() == triangles.tolist()
+    return found
+
+
+CHECKS = {
+    "cores": check_cores,
+    "strong": check_strong,
+    "labels": check_labels,
+    "clustering": check_clustering,
+}
 PROGRAMS: dict[str, Callable[[Store], DeviceProgram]] = {
     "cores": lambda store: CoresProgram(),
     "strong": lambda store: StrongProgram(),
     "labels": lambda store: Labels(5).planned(store.info),
+    "clustering": lambda store: ClusteringProgram(),
 }
 
 
@@ -353,8 +371,10 @@ def test_few_tables_in_device_memory(device, stores, monkeypatch, bounds):
 def test_targets_in_host_memory(device, stores, name, partitions, directed, share):
     """Targets stand in host memory where the device lacks room. share: of those that have room."""
     store = stores("hubs", directed, "", partitions)
-    whole = engine_of(store, PROGRAMS[name](store), device).need().device
-    entries = sum(store.info.subgraph_edges.values()) * (2 if directed else 1)
+    program = PROGRAMS[name](store)
+    whole = engine_of(store, program, device).need().device
+    ways = 2 if directed and program.rows == ReadRows.BOTH else 1
+    entries = sum(store.info.subgraph_edges.values()) * ways
     within = replace(device, memory_bytes=whole - int(4 * (1 - share) * entries))
     found = CHECKS[name](store, within)
     assert found.method == ("on a device" if share == 1 else "on a device, tiered")
@@ -390,6 +410,20 @@ def test_random_graphs(device, graph, options, kind, way):
     check_random(device, graph, options, kind, way)
 
 
+LENGTHS = {"warps": (64, 64), "blocks": (1, 8), "parts of one": (4, 1)}
+"""The most entries of a row that a warp takes, and those of a row that a block takes at once."""
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", ["hubs", "star", "cliques", "two components"])
+def test_parts_of_rows(device, stores, monkeypatch, shape, directed, lengths):
+    monkeypatch.setattr(intersect, "SHORT", LENGTHS[lengths][0])
+    monkeypatch.setattr(intersect, "PART", LENGTHS[lengths][1])
+    monkeypatch.setattr(intersect, "ENTRIES_AT_ONCE", 100)
+    check_clustering(stores(shape, directed), device)
+
+
 # Checkpoints
 
 
@@ -399,6 +433,8 @@ def test_going_on(device, stores, tmp_path, monkeypatch, name, first):
     """A run goes on, on a device, from what a device or a CPU has saved."""
     for module in (cores, strong):
         monkeypatch.setattr(module, "_EDGES_AT_ONCE", 1)
+    monkeypatch.setattr(intersect, "ENTRIES_AT_ONCE", 200)
+    monkeypatch.setattr(host_intersect, "RANGE_BYTES", 3000)
     store, done = stores("hubs", True), list[int]()
     cut = CutOff(tmp_path / "saved", 0, "this")
     with (
@@ -411,7 +447,22 @@ def test_going_on(device, stores, tmp_path, monkeypatch, name, first):
         else:
             run(store, PROGRAMS[name](store), device, cut)
     CHECKS[name](store, device, Checkpoint(tmp_path / "saved", 1000, "this", loaded=done.append))
-    assert done == [2]
+    assert done == [2] or (name == "clustering" and 2 < done[0] < store.info.vertices)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_cpu_goes_on(device, stores, tmp_path, monkeypatch, name):
+    """A run goes on, on a CPU, from what a device has saved."""
+    monkeypatch.setattr(intersect, "ENTRIES_AT_ONCE", 200)
+    store, done = stores("hubs", True), list[int]()
+    with pytest.raises(KeyboardInterrupt):
+        run(store, PROGRAMS[name](store), device, CutOff(tmp_path / "saved", 0, "this"))
+    saved = Checkpoint(tmp_path / "saved", 1000, "this", loaded=done.append)
+    found, _ = run_program(store, PROGRAMS[name](store), tmp_path / "out", checkpoint=saved)
+    assert len(done) == 1
+    assert done[0] > 0
+    wanted = CHECKS[name](store, device).columns
+    assert all(found[column].tobytes() == wanted[column].tobytes() for column in wanted)
 
 
 # Commands
@@ -522,6 +573,21 @@ def test_emulated_tables(emulated, stores, monkeypatch, shape, kind, directed, b
     test_tables(emulated[0], stores, monkeypatch, shape, kind, directed, bounds)
 
 
+@pytest.mark.parametrize(
+    ("shape", "directed", "lengths"),
+    [
+        ("cliques", True, "blocks"),
+        slow("hubs", True, "blocks"),
+        slow("hubs", False, "blocks"),
+        slow("cliques", True, "warps"),
+        slow("cliques", False, "parts of one"),
+        nightly("hubs", True, "parts of one"),
+    ],
+)
+def test_emulated_parts_of_rows(emulated, stores, monkeypatch, shape, directed, lengths):
+    test_parts_of_rows(emulated[0], stores, monkeypatch, shape, directed, lengths)
+
+
 @pytest.mark.nightly
 def test_emulated_few_tables(emulated, stores, monkeypatch):
     test_few_tables_in_device_memory(emulated[0], stores, monkeypatch, "device memory")
@@ -536,6 +602,11 @@ def test_emulated_tiers(emulated, stores, name):
 @pytest.mark.parametrize("name", mostly_nightly(CHECKS))
 def test_emulated_going_on(emulated, stores, tmp_path, monkeypatch, name, first):
     test_going_on(emulated[0], stores, tmp_path, monkeypatch, name, first)
+
+
+@pytest.mark.parametrize("name", [nightly("cores"), nightly("labels"), slow("clustering")])
+def test_a_cpu_goes_on_from_an_emulated_device(emulated, stores, tmp_path, monkeypatch, name):
+    test_a_cpu_goes_on(emulated[0], stores, tmp_path, monkeypatch, name)
 
 
 @pytest.mark.nightly
