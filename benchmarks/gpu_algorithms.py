@@ -1,6 +1,6 @@
 """One GPU: components, PageRank, HITS, eigenvector and Katz centrality, spanning forests,
-triangles, shortest paths, betweenness and searches from 64 vertices at once, of graphs made, or
-read, there.
+triangles, truss numbers, shortest paths, betweenness and searches from 64 vertices at once, of
+graphs made, or read, there.
 
     python benchmarks/gpu_algorithms.py [--graphs kron22,cnr-2000,...] [--algorithms components,...]
         [--sources 16] [--data FOLDER]
@@ -37,6 +37,7 @@ from scipy.sparse.csgraph import connected_components  # pyright: ignore[reportM
 
 from delegraph.kernels.gpu.device import Device, open_device
 from delegraph.kernels.gpu.graph import Rows
+from delegraph.kernels.gpu_pieces import truss
 from delegraph.kernels.gpu_programs import (
     betweenness,
     components,
@@ -69,6 +70,7 @@ FIGURES = {
     "katz": ((1.07, 3.86, None, 0.125, 0.044), (None,) * 5),
     "forest": ((None,) * 5, (None,) * 5),
     "clustering": ((782, 5030, None, 10, 47), (None,) * 5),
+    "truss": ((3552, None, None, 43, 46), (None,) * 5),  # cuGraph: the 3-truss alone
     "sssp": ((63, 96, 113, 103, 528), (4, 12, 20, 5, 15)),
     "betweenness": ((513, 2058, 3523, 54, 716), (80, 300, 600, 12, 60)),
     "searches": ((None,) * 5, (None, 4, 20, None, None)),
@@ -302,6 +304,46 @@ def measure_clustering(subject: Subject) -> Timed:
     check_triangles(subject, triangles)
     facts = {"triangles": int(triangles.sum()) // 3, "looked": found.record["edges"]}
     return Timed([spent for spent, _ in runs[1:]], facts)
+
+
+def measure_truss(subject: Subject) -> Timed:
+    graph = plain(subject.graph)
+    truss.warm_up(graph)
+
+    def run() -> truss.Peeling:
+        peeling = truss.Peeling(graph)
+        for _ in peeling.groups():
+            pass
+        return peeling
+
+    runs = [clock(graph.device, run) for _ in range(1 + REPEATS)]
+    peeling = runs[-1][1]
+    check_truss(subject, peeling)
+    facts = {"largest": int(peeling.support.max()) + 2, "rounds": peeling.rounds}
+    return Timed([spent for spent, _ in runs[1:]], facts)
+
+
+def check_truss(subject: Subject, peeling: truss.Peeling) -> None:
+    """Some edges are in enough triangles of edges with numbers as great. That numbers are the
+    greatest, tests show on small graphs.
+    """
+    one, other = (end.get().astype(np.uint64) for end in peeling.edges())
+    support = peeling.support.get()
+    keys = np.minimum(one, other) << np.uint64(32) | np.maximum(one, other)
+    order = np.argsort(keys)
+    keys, support = keys[order], support[order]
+    offsets, targets = subject.rows.offsets.get(), subject.rows.near.get()
+
+    def numbers(vertex: int) -> dict[int, int]:
+        ends = targets[offsets[vertex] : offsets[vertex + 1]].astype(np.uint64)
+        of = np.minimum(ends, vertex) << np.uint64(32) | np.maximum(ends, vertex)
+        return dict(zip(ends.tolist(), support[np.searchsorted(keys, of)].tolist(), strict=True))
+
+    for edge in np.random.default_rng(1).integers(0, len(keys), CHECKED):
+        ends = int(keys[edge] >> np.uint64(32)), int(keys[edge] & np.uint64(0xFFFFFFFF))
+        of_one, of_other = map(numbers, ends)
+        both = (min(of_one[w], of_other[w]) for w in of_one.keys() & of_other.keys())
+        assert sum(number >= support[edge] for number in both) >= support[edge]
 
 
 def check_triangles(subject: Subject, found: np.ndarray) -> None:
@@ -541,6 +583,7 @@ MEASURED: dict[str, Callable[[Subject], Timed]] = {
     **{name: partial(measure_scores, name=name) for name in SCORES},
     "forest": measure_forest,
     "clustering": measure_clustering,
+    "truss": measure_truss,
     "sssp": measure_sssp,
     "betweenness": measure_betweenness,
     "searches": measure_searches,

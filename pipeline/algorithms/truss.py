@@ -2,7 +2,8 @@
 in which every edge is in k - 2 triangles or more.
 
 Rank 0 gets all edges, each once: an edge loses triangles that are anywhere in the graph. The rank's
-threads remove edges in rounds (kernels/programs/truss.py).
+threads remove edges in rounds (kernels/programs/truss.py). On a GPU, blocks do
+(kernels/gpu_pieces/truss.py).
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 from ...kernels.base.sort import radix_sort
 from ...kernels.base.team import Team
 from ...kernels.base.turns import no_turns
+from ...kernels.gpu_pieces import truss as on_device
+from ...kernels.gpu_pieces.truss import Peeling
+from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces.operators import UnitAmounts
 from ...kernels.programs import truss
 from ...kernels.programs.truss import (
@@ -29,8 +33,10 @@ from ...kernels.programs.truss import (
 )
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.contract import CONTRACTING, contraction_bytes
+from ..engines.operations.forests import EdgeCounts
 from ..engines.operations.operations import Calls, Operations
-from ..engines.operations.program import ProgramResult, Tell
+from ..engines.operations.program import ProgramResult, ReadRows, Tell
+from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Counts, VectorType, vectors_bytes
 from ..questions.truss import TrussRecord
 from ..results.columns import Column
@@ -53,7 +59,8 @@ class TrussProgram:
 
     edges: int
     columns = ("src", "dst", "truss")
-    weighted = scans_once = False
+    weighted = scans_once = wants_degrees = False
+    rows = ReadRows.BY_TARGET
     calls = Calls((), (*CONTRACTING, radix_sort, truss), whole=())
 
     def held_bytes(self, counts: Counts) -> int:
@@ -69,13 +76,35 @@ class TrussProgram:
         rounds = _Rounds(keys, n, operations.team)
         while rounds.go_on():
             operations.communicator.check()
-            tell(rounds.done, 0, f"edges left {rounds.left}, truss number {rounds.level + 2}")
+            tell(rounds.done, 0, _told(rounds.left, rounds.level))
         ends = np.argsort(positions).astype(np.uint32)
         src, dst = ends[keys >> np.uint64(32)], ends[keys & np.uint64(0xFFFFFFFF)]
         numbers = rounds.support.astype(np.int32) + 2
         record |= {"edges": record["edges"] + rounds.looked, "rounds": rounds.done}
         record["triangles"] = rounds.triangles
         return ProgramResult({"src": src, "dst": dst, "truss": numbers}, record)
+
+    def device_bytes(self, vertices: int, entries: int) -> int:
+        del entries
+        return on_device.peeling_bytes(vertices, self.edges)
+
+    def compile_on(self, graph: ProgramGraph) -> None:
+        on_device.warm_up(graph)
+
+    def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
+        del saving  # rounds that were cut off begin again
+        peeling = Peeling(graph)
+        for _ in peeling.groups():
+            tell(peeling.rounds, 0, _told(peeling.left, peeling.level))
+        src, dst = map(graph.device.fetch, peeling.edges())
+        numbers = graph.device.fetch(peeling.support).astype(np.int32) + 2
+        record = EdgeCounts(edges=peeling.looked)._asdict()
+        record |= {"rounds": peeling.rounds, "triangles": peeling.triangles}
+        return ProgramResult({"src": src, "dst": dst, "truss": numbers}, record)
+
+
+def _told(left: int, level: int) -> str:
+    return f"edges left {left}, truss number {level + 2}"
 
 
 def _number_by_degree(

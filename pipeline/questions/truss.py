@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from .facts import several
-from .question import Form, Question
+from .question import Cost, Form, Question
 
 
 class TrussRecord(TypedDict):
@@ -49,9 +49,7 @@ that is in no triangle has truss number 2.
 
 OUTPUT has each edge once, its lesser end as src. Self-loops are left out, rows that repeat an edge
 count once, and the direction of edges makes no difference. All edges are held in memory, in 64
-bytes each; a graph with more edges than fit is refused.
-
-The run uses CPUs, also where a GPU is usable.
+bytes each, or on a GPU in 44; a graph with more edges than fit is refused.
 """,
     about="""
 ``truss`` is the greatest k such that the edge is in a subgraph in which every edge is in k - 2
@@ -70,7 +68,8 @@ triangles or more. Each edge has one row, with its lesser end as ``src``, whatev
             judge="judging.truss:TRUSS",
             tell=_tell,
             tell_verdict=_tell_verdict,
-            on_gpus=False,
+            cost=Cost(900, 10),
+            on_several_gpus=False,
         ),
     ),
     checked_by="truss numbers computed again",

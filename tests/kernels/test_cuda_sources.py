@@ -254,12 +254,13 @@ def instances(architecture: int) -> dict[str, list[str]]:
             ),
             *(f"count_ends<{tiered}>" for tiered in BOOLS),
             *(
-                gpu_intersect.count_name(function, np.dtype(offset), directed)
+                gpu_intersect.count_name(function, np.dtype(offset), kind)
                 for function in ("count_short", "count_long")
                 for offset in (np.uint32, np.uint64)
-                for directed in (False, True)
+                for kind in ("AtVertices<false>", "AtVertices<true>", "AtEdges")
             ),
         ],
+        "pieces/truss.cu": [f"remove_edges<{offset}, {together}>" for offset in OFFSETS],
         "pieces/vertices.cu": [
             f"list_others<{kind}>" for kind in sorted({*tracing.TYPES.values()})
         ],

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
 import numpy as np
 
 from delegraph.kernels import reference
 from delegraph.kernels.base.team import Team
 from delegraph.partition.store.store import Store
+from delegraph.pipeline.algorithms.truss import TrussProgram
 from delegraph.pipeline.questions.labels import weight_scale
 
 from .graphs import edges_of
 from .paths import entries_of
+from .programs import run_program
+
+_FEW_EDGES = 1000
 
 LABEL_WEIGHTS = {
     "floats": lambda rng, m: rng.random(m).astype(np.float32),
@@ -48,3 +56,23 @@ def least_of(component: np.ndarray) -> np.ndarray:
     least = np.full(len(component), len(component))
     np.minimum.at(least, component, np.arange(len(component)))
     return least[component]
+
+
+def truss_of(columns: Mapping[str, np.ndarray]) -> dict[tuple[int, int], int]:
+    """Return the truss numbers of a result, by the ends of each edge, the lesser first."""
+    src, dst, numbers = (columns[name] for name in TrussProgram.columns)
+    ends = list(zip(np.minimum(src, dst).tolist(), np.maximum(src, dst).tolist(), strict=True))
+    assert len(set(ends)) == len(ends)
+    return dict(zip(ends, numbers.tolist(), strict=True))
+
+
+def wanted_truss(store: Store) -> tuple[dict[tuple[int, int], int], int]:
+    """Return the truss numbers, of few edges by the definition, otherwise by a CPU, and the number
+    of rounds.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        columns, results = run_program(store, TrussProgram(store.info.edges), Path(folder) / "out")
+    numbers = truss_of(columns)
+    if len(numbers) <= _FEW_EDGES:
+        assert numbers == reference.truss_numbers(*edges_of(store))
+    return numbers, results[0].record["rounds"]

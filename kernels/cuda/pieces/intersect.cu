@@ -17,11 +17,42 @@ struct Earlier {
   const u32 *ways;
 };
 
-// What is counted, by position. edges: directed edges between neighbours. looked: at how many entries, in all.
-struct Corners {
+// Triangles at vertices, by position. edges: directed edges between neighbours. looked: at how many entries, in all.
+template <bool WITH_EDGES>
+struct AtVertices {
   u64 *triangles;
   u64 *edges;
   u64 *looked;
+  static const bool DIRECTED = WITH_EDGES;
+
+  __device__ void add(u32 vertex, u64 more_triangles, u64 more_edges) const {
+    if (!more_triangles) return;
+    atomicAdd(triangles + vertex, more_triangles);
+    if (DIRECTED) atomicAdd(edges + vertex, more_edges);
+  }
+  template <class Rows>
+  __device__ void add_entry(const Rows &rows, u64 entry, u64 more_triangles, u64 more_edges) const {
+    add(rows.targets[entry], more_triangles, more_edges);
+  }
+  // What is found at the last corner, and at the edge between both other corners.
+  __device__ void add_last(u32 vertex, u64 more_triangles, u64 more_edges) const {
+    add(vertex, more_triangles, more_edges);
+  }
+  __device__ void add_between(u64) const {}
+};
+
+// Triangles at edges, by entry: the same at the edges that lead from the last corner to the others.
+struct AtEdges {
+  u32 *triangles;
+  u64 *looked;
+  static const bool DIRECTED = false;
+
+  template <class Rows>
+  __device__ void add_entry(const Rows &, u64 entry, u64 more_triangles, u64) const {
+    if (more_triangles) atomicAdd(triangles + entry, (u32)more_triangles);
+  }
+  __device__ void add_last(u32, u64, u64) const {}
+  __device__ void add_between(u64 entry) const { atomicAdd(triangles + entry, 1u); }
 };
 
 // The threads that share a table.
@@ -82,17 +113,11 @@ __device__ inline u64 at_or_after(const u32 *targets, Entries span, u32 target) 
   return span.begin;
 }
 
-template <bool DIRECTED>
-__device__ inline void add_corner(const Corners &corners, u32 vertex, u64 triangles, u64 edges) {
-  if (!triangles) return;
-  atomicAdd(corners.triangles + vertex, triangles);
-  if (DIRECTED) atomicAdd(corners.edges + vertex, edges);
-}
-
 // Count the triangles whose last corner is `last` and whose first corner is in a part of its row.
-template <bool DIRECTED, int MOST, class Group, class Offset>
-__device__ inline void count_part(const Group &group, Table<DIRECTED, MOST> &table, const Earlier<Offset> &rows, u32 last,
-                                  Entries part, const Corners &corners) {
+template <class Counts, int MOST, class Group, class Offset>
+__device__ inline void count_part(const Group &group, Table<Counts::DIRECTED, MOST> &table, const Earlier<Offset> &rows,
+                                  u32 last, Entries part, const Counts &counts) {
+  const bool DIRECTED = Counts::DIRECTED;
   const u64 row_end = rows.offsets[last + 1];
   const u32 length = (u32)(part.end - part.begin), bits = 32 - __clz(2 * length - 1);
   const u32 least = rows.targets[part.begin], greatest = rows.targets[part.end - 1];
@@ -120,6 +145,7 @@ __device__ inline void count_part(const Group &group, Table<DIRECTED, MOST> &tab
     auto meet = [&](u32 at, u64 other_entry) {
       both++;
       table.add(at, 1, ways);
+      counts.add_between(other_entry);
       if (DIRECTED) edges_last += rows.ways[other_entry], edges_middle += table.ways[at];
     };
     const u64 steps = (u64)((firsts + 31) / 32) * (32 - __clz((u32)passed)) * PASSED_FOR_SEARCHED;
@@ -145,39 +171,41 @@ __device__ inline void count_part(const Group &group, Table<DIRECTED, MOST> &tab
     if (e < part.end)
       table.add(table.find(middle, bits), both, edges_middle);
     else
-      add_corner<DIRECTED>(corners, middle, both, edges_middle);
+      counts.add_entry(rows, e, both, edges_middle);
   }
   group.meet();
-  for (u32 at = group.thread(); at < 1u << bits; at += group.threads())
-    add_corner<DIRECTED>(corners, table.first[at], table.triangles[at], DIRECTED ? table.edges[at] : 0);
+  for (u32 k = group.thread(); k < length; k += group.threads()) {
+    const u32 at = table.find(rows.targets[part.begin + k], bits);
+    counts.add_entry(rows, part.begin + k, table.triangles[at], DIRECTED ? table.edges[at] : 0);
+  }
   if (lane_id() == 0) {
-    add_corner<DIRECTED>(corners, last, here, edges_here);
-    atomicAdd(corners.looked, looked);
+    counts.add_last(last, here, edges_here);
+    atomicAdd(counts.looked, looked);
   }
   group.meet();  // before the table is another part's
 }
 
 // Count the triangles whose last corners are in `list`, with rows of 2 to MOST entries, a warp each.
-template <class Offset, bool DIRECTED, int MOST, int THREADS>
+template <class Offset, class Counts, int MOST, int THREADS>
 __global__ void __launch_bounds__(THREADS)
-    count_short(const __grid_constant__ Earlier<Offset> rows, const u32 *list, u32 count, const Corners corners) {
-  __shared__ Table<DIRECTED, MOST> tables[THREADS / 32];
+    count_short(const __grid_constant__ Earlier<Offset> rows, const u32 *list, u32 count, const Counts counts) {
+  __shared__ Table<Counts::DIRECTED, MOST> tables[THREADS / 32];
   FOR_STRIPS(at, count) {
     const Entries row = {rows.offsets[list[at]], rows.offsets[list[at] + 1]};
-    count_part(OneWarp(), tables[threadIdx.x / 32], rows, list[at], row, corners);
+    count_part(OneWarp(), tables[threadIdx.x / 32], rows, list[at], row, counts);
   }
 }
 
 // Count the triangles whose last corners are in `list`, a block each; first corners are in the part of the row that is
 // told by `parts`, and has MOST entries.
-template <class Offset, bool DIRECTED, int MOST, int THREADS>
+template <class Offset, class Counts, int MOST, int THREADS>
 __global__ void __launch_bounds__(THREADS)
     count_long(const __grid_constant__ Earlier<Offset> rows, const u32 *list, const u32 *parts, u32 count,
-               const Corners corners) {
-  __shared__ Table<DIRECTED, MOST> table;
+               const Counts counts) {
+  __shared__ Table<Counts::DIRECTED, MOST> table;
   for (u32 at = blockIdx.x; at < count; at += gridDim.x) {
     const u64 begin = rows.offsets[list[at]] + (u64)parts[at] * MOST;
-    count_part(OneBlock(), table, rows, list[at], {begin, min(begin + MOST, (u64)rows.offsets[list[at] + 1])}, corners);
+    count_part(OneBlock(), table, rows, list[at], {begin, min(begin + MOST, (u64)rows.offsets[list[at] + 1])}, counts);
   }
 }
 

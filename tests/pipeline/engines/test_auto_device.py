@@ -84,7 +84,7 @@ def test_edges_that_do_not_fit_memory_are_read_in_each_pass():
         ("leiden", 2, 67_000_000, "auto"),
         ("clustering", 1, 3_000_000, "cpu"),
         ("clustering", 1, 268_000_000, "auto"),
-        ("truss", 0, 268_000_000, "cpu"),
+        ("path", 0, 268_000_000, "cpu"),
     ],
 )
 def test_the_choice_for_an_edge_list(
@@ -97,7 +97,7 @@ def test_the_choice_for_an_edge_list(
     chosen = with_device(Asked(FORMS[name], times), edges, None, resources, 16, notes)
     assert chosen == replace(resources, device=device)
     assert gpu_is_there == ([0] if device == "auto" else [])
-    assert len(notes) == (device == "cpu" and name != "truss")
+    assert len(notes) == (device == "cpu" and name != "path")
 
 
 def test_what_is_asked_for_is_taken(store, gpu_is_there):

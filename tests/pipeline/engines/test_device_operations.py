@@ -28,6 +28,7 @@ from delegraph.pipeline.algorithms.clustering import ClusteringProgram
 from delegraph.pipeline.algorithms.cores import CoresProgram
 from delegraph.pipeline.algorithms.labels import Labels
 from delegraph.pipeline.algorithms.strong import StrongProgram
+from delegraph.pipeline.algorithms.truss import TrussProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device.operations import SharedOperationsProgram
 from delegraph.pipeline.engines.operations import intersect as host_intersect
@@ -46,7 +47,14 @@ from support.device_runs import ProgramRun, engine_of, run
 from support.graphs import SHAPES, edges_of, graphs, store_options
 from support.marks import mostly_nightly, mostly_slow, nightly, slow
 from support.programs import run_program, stored
-from support.wanted import LABEL_WEIGHTS, least_of, wanted_cores, wanted_labels
+from support.wanted import (
+    LABEL_WEIGHTS,
+    least_of,
+    truss_of,
+    wanted_cores,
+    wanted_labels,
+    wanted_truss,
+)
 
 Stores = Callable[..., Store]
 
@@ -312,17 +320,27 @@ def check_clustering(
     return found
 
 
+def check_truss(store: Store, device: Device, checkpoint: Checkpoint | None = None) -> ProgramRun:
+    found = run(store, TrussProgram(store.info.edges), device, checkpoint)
+    numbers, rounds = wanted_truss(store)
+    assert truss_of(found.columns) == numbers
+    assert found.record["rounds"] == rounds
+    return found
+
+
 CHECKS = {
     "cores": check_cores,
     "strong": check_strong,
     "labels": check_labels,
     "clustering": check_clustering,
+    "truss": check_truss,
 }
 PROGRAMS: dict[str, Callable[[Store], DeviceProgram]] = {
     "cores": lambda store: CoresProgram(),
     "strong": lambda store: StrongProgram(),
     "labels": lambda store: Labels(5).planned(store.info),
     "clustering": lambda store: ClusteringProgram(),
+    "truss": lambda store: TrussProgram(store.info.edges),
 }
 
 
@@ -422,13 +440,16 @@ def test_parts_of_rows(device, stores, monkeypatch, shape, directed, lengths):
     monkeypatch.setattr(intersect, "PART", LENGTHS[lengths][1])
     monkeypatch.setattr(intersect, "ENTRIES_AT_ONCE", 100)
     check_clustering(stores(shape, directed), device)
+    check_truss(stores(shape, directed), device)
 
 
 # Checkpoints
 
+SAVING = [name for name in CHECKS if name != "truss"]
+
 
 @pytest.mark.parametrize("first", ["cpu", "gpu"])
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", SAVING)
 def test_going_on(device, stores, tmp_path, monkeypatch, name, first):
     """A run goes on, on a device, from what a device or a CPU has saved."""
     for module in (cores, strong):
@@ -450,7 +471,7 @@ def test_going_on(device, stores, tmp_path, monkeypatch, name, first):
     assert done == [2] or (name == "clustering" and 2 < done[0] < store.info.vertices)
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", SAVING)
 def test_a_cpu_goes_on(device, stores, tmp_path, monkeypatch, name):
     """A run goes on, on a CPU, from what a device has saved."""
     monkeypatch.setattr(intersect, "ENTRIES_AT_ONCE", 200)
@@ -466,6 +487,8 @@ def test_a_cpu_goes_on(device, stores, tmp_path, monkeypatch, name):
 
 
 # Commands
+
+KEYS = {"truss": ("src", "dst")}
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -491,24 +514,26 @@ def test_commands(device, edge_list, tmp_path, name, weighted, directed):
         with delegraph.open(graph, device=device_name, **more) as opened:
             result = getattr(opened, name)()
             assert str(result.record["device"]).startswith(device_name)
-        table = pq.read_table(out).sort_by("vertex")
+        table = pq.read_table(out)
+        by = [(key, "ascending") for key in KEYS.get(name, ("vertex",))]
+        table = table.sort_by(by)
         wanted = table if wanted is None else wanted
         assert table.equals(wanted)
-        assert result.table.sort_by("vertex").equals(wanted)
+        assert result.table.sort_by(by).equals(wanted)
 
 
 def test_a_device_is_not_used_for_all(edge_list, tmp_path):
     """A command for a GPU runs on the CPU where the question has no form there, and says so."""
     edges = edge_list([1, 2], [2, 3])
-    outcome = delegraph.truss(edges, output=tmp_path / "out", device="cuda")
-    assert outcome.notes == ("truss does not run on GPUs: used the CPU",)
+    outcome = delegraph.path(edges, 1, 3, output=tmp_path / "out", device="cuda")
+    assert outcome.notes == ("path does not run on GPUs: used the CPU",)
     assert outcome.record["device"] == "cpu"
 
 
 def test_a_plan_uses_no_device_for_all(edge_list, tmp_path):
     delegraph.build(edge_list([1, 2], [2, 3]), tmp_path / "graph.dg", device="cpu")
-    plan = delegraph.plan(tmp_path / "graph.dg", algorithm="truss", device="cuda")
-    assert plan.notes == ("truss does not run on GPUs: used the CPU",)
+    plan = delegraph.plan(tmp_path / "graph.dg", algorithm="path", device="cuda")
+    assert plan.notes == ("path does not run on GPUs: used the CPU",)
     assert plan.device is None
 
 
@@ -599,7 +624,7 @@ def test_emulated_tiers(emulated, stores, name):
 
 
 @pytest.mark.parametrize("first", ["cpu", "gpu"])
-@pytest.mark.parametrize("name", mostly_nightly(CHECKS))
+@pytest.mark.parametrize("name", mostly_nightly(SAVING))
 def test_emulated_going_on(emulated, stores, tmp_path, monkeypatch, name, first):
     test_going_on(emulated[0], stores, tmp_path, monkeypatch, name, first)
 
