@@ -119,7 +119,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       if (is_first) progress->least = NONE;  // all have read it, and none sets it before they meet again
     }
     const u32 parts = max(1u, min(64u, crew.warps / count));
-    for (u64 item = crew.warp; item < (u64)count * parts; item += crew.warps) {
+    const u64 items = level ? (u64)count * parts : 0;  // edges of support 0 are in no triangle
+    for (u64 item = crew.warp; item < items; item += crew.warps) {
       const u32 edge = truss.queues[q][item / parts];
       looked += take_triangles(truss, edge, item % parts, parts, level, truss.queues[q ^ 1], &progress->queued[q ^ 1]);
     }
