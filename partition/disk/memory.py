@@ -25,6 +25,7 @@ DEFAULT_SHARE = 0.6
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
 _MAPPED_BYTES = 1 << 20  # larger blocks are mapped one by one
+_COMPILER, _DONTNEED = "libllvmlite", 4  # the latter of madvise
 
 GROWTH_BYTES = 40 << 20
 """Bytes by which a process grows beside its arrays, by measurement: heaps, stacks, pages of
@@ -140,6 +141,20 @@ def trim_freed_memory() -> None:
     pa.default_memory_pool().release_unused()
     with contextlib.suppress(OSError, AttributeError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def return_compiler() -> None:
+    """Let the system drop the code of the compiler, LLVM, of which compiling and loading kernels
+    has touched some 50 MB. The system reads it from its file again if it is called.
+    """
+    with contextlib.suppress(OSError, AttributeError), open("/proc/self/maps") as file:
+        library = ctypes.CDLL(None)
+        for line in file:
+            span, access, *_, path = line.split(maxsplit=5)
+            # (Data must stay: the loader has written addresses into it.)
+            if access == "r-xp" and Path(path.strip()).name.startswith(_COMPILER):
+                first, end = (int(address, 16) for address in span.split("-"))
+                library.madvise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), _DONTNEED)
 
 
 def held_bytes(process: int | str = "self") -> int:

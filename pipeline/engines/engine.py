@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...partition.disk.memory import format_bytes, return_freed_memory
+from ...partition.disk.memory import format_bytes, return_compiler, return_freed_memory
 from ...partition.errors import InputError
 from ..results.checkpoint import Checkpoint
 from ..results.found import SearchOutcome
@@ -216,6 +216,8 @@ def choose(engines: Sequence[E], limit: int, notes: list[str]) -> tuple[E, Need]
             if needs:  # the limit is near
                 return_freed_memory()
             engine.compile()
+            if needs:
+                return_compiler()
         if fits(most, limit):
             return engine, need
         if engine.device is not None and not last:
