@@ -319,6 +319,12 @@ def warm_up(graph: ProgramGraph) -> None:
     device.together(tasks)
 
 
+def warm_up_contract(rows: CutRows, device: Device) -> None:
+    """Compile, or load from the cache, what a contraction calls, of edges that are all alike."""
+    kinds = rows.rows.offset_type, rows.tiered, amounts_name(None)
+    device.kernel(_SOURCE, f"list_pairs<{', '.join(kinds)}>")
+
+
 def rounds_bytes(vertices: int, entries: int) -> int:
     """Return the bytes that rounds hold beside the places."""
     return (4 + 4 + 1) * vertices + _KINDS_OF_TABLES * tables_bytes(vertices, entries)

@@ -42,7 +42,7 @@ from ...partition.store.manifest import GraphInfo
 from ..engines.one_device.operations import OperationsProgram
 from ..engines.operations.contract import CONTRACTING, contraction_bytes
 from ..engines.operations.marks import VertexPlaces
-from ..engines.operations.operations import Calls, Operations
+from ..engines.operations.operations import Calls
 from ..engines.operations.program import EdgeOperations, ProgramResult, ReadRows, Tell
 from ..engines.operations.vectors import Counts, Vector, VectorType, vectors_bytes
 from ..engines.ranks.edges import Rows
@@ -99,19 +99,23 @@ class StrongProgram(OperationsProgram):
 
 
 @dataclass(frozen=True)
-class CondensationProgram:
+class CondensationProgram(OperationsProgram):
     """The program that also gives the edges between components, each pair once, by vertices of
     these: ``src``, ``dst``, and the number of ``edges``.
     """
 
     columns = ("component", "src", "dst", "edges")
-    weighted = scans_once = False
+    rows = ReadRows.BOTH
+    weighted = False
     calls = StrongProgram.calls._replace(kernels=(*StrongProgram.calls.kernels, *CONTRACTING))
+
+    def vector_types(self) -> Sequence[VectorType]:
+        return *StrongProgram().vector_types(), _LABELS
 
     def held_bytes(self, counts: Counts) -> int:
         return strong_bytes(counts) + vectors_bytes(counts, (_LABELS,)) + contraction_bytes()
 
-    def run(self, operations: Operations, tell: Tell) -> ProgramResult:
+    def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
         values, record = StrongProgram().run(operations, tell)
         between = np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, np.uint64)
         component = values["component"]

@@ -81,8 +81,6 @@ In an undirected graph, edges lead both ways, so the strong components are the c
 The condensation is the graph of the components, which has no cycles. Its rows name components, as
 an edge list does: edges is the number of edges that lead from src to dst. A component without edges
 to others has no row.
-
-With --condense, the run uses CPUs, also where a GPU is usable.
 """,
     about="""
 ``component`` is the least vertex id of the strong component, in the order of the ids' type. Two
@@ -128,7 +126,8 @@ With ``condense``, the result has a row for each pair of components with edges b
             judge="judging.strong:CONDENSATION",
             tell=_tell_condensation,
             tell_verdict=_tell_condensation_verdict,
-            on_gpus=False,
+            cost=Cost(15, 0.4),
+            on_several_gpus=False,
         ),
     ),
     checked_by="paths inside components, and cycles between them",

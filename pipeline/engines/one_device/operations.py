@@ -19,6 +19,12 @@ from ....kernels.gpu.device import Device
 from ....kernels.gpu.graph import Array
 from ....kernels.gpu_pieces import across, intersect, spread, tally, trees
 from ....kernels.gpu_pieces.across import GatheringAcross
+from ....kernels.gpu_pieces.communities import (
+    WeighedRows,
+    contract,
+    contracting_bytes,
+    warm_up_contract,
+)
 from ....kernels.gpu_pieces.intersect import Intersecting, intersecting_bytes
 from ....kernels.gpu_pieces.spread import Spreading, spreading_bytes
 from ....kernels.gpu_pieces.tally import Tallying, tallying_bytes
@@ -29,7 +35,8 @@ from ....kernels.gpu_programs import gather
 from ....kernels.gpu_programs.components import components
 from ....kernels.gpu_programs.gather import Gathering, gathering_bytes
 from ....kernels.gpu_programs.ranks import Ranks
-from ....kernels.gpu_programs.rows import ProgramGraph
+from ....kernels.gpu_programs.rows import CutRows, ProgramGraph
+from ....kernels.pieces import contract as contract_kernels
 from ....kernels.pieces import intersect as intersect_kernels
 from ....kernels.pieces.operators import (
     FOLDS,
@@ -42,6 +49,7 @@ from ....kernels.pieces.operators import (
     reads_weights,
 )
 from ...ranks.communicator import Message
+from ..operations.contract import Contracted
 from ..operations.forests import EdgeCounts
 from ..operations.marks import VertexPlaces
 from ..operations.operations import Calls
@@ -307,6 +315,23 @@ class DeviceOperations:
         assert self._ranks is None
         return DeviceIntersections(Intersecting(self.graph), self.note)
 
+    def contract(self, labels: Vector, amounts: UnitAmounts, planned: int = 0) -> Contracted:
+        del planned  # all pairs have room
+        assert self._ranks is None
+        graph = self.graph
+        leaving = leaving_of(graph)
+        self._edges += leaving.rows.edges
+        n, unit = graph.vertices, UnitAmounts.__name__
+        rows = WeighedRows(leaving, amounts, None, unit)
+        made = contract(graph.device, rows, labels.own, n, graph.room)
+        others, sums = made.cut.rows, made.weights
+        assert sums is not None
+        with graph.device.use() as cupy:
+            ends = cupy.arange(others.edges, dtype=others.offsets.dtype)
+            above = cupy.searchsorted(others.offsets, ends, "right")
+            first = cupy.subtract(above, 1).astype(np.uint32)
+        return Contracted(first, others.near, sums)
+
     def join(self) -> NDArray[np.uint32]:
         assert self._ranks is None
         self._edges += self.graph.cut.rows.edges
@@ -412,6 +437,11 @@ class DeviceOperations:
             return {k: v.get() if hasattr(v, "get") else v for k, v in owns.items()}
 
 
+def leaving_of(graph: ProgramGraph) -> CutRows:
+    """Return the rows of the vertices that edges leave, of a graph with rows of both kinds."""
+    return graph.cut if graph.back is None else graph.back
+
+
 def _places(own: Array) -> VertexPlaces:
     return VertexPlaces(own, np.empty(0, np.uint32))
 
@@ -462,6 +492,10 @@ class OperationsProgram(ABC):
     def _intersects(self) -> bool:
         return intersect_kernels in self.calls.kernels
 
+    @property
+    def _contracts(self) -> bool:
+        return contract_kernels in self.calls.kernels
+
     def device_bytes(self, vertices: int, entries: int) -> int:
         vectors = vectors_bytes(Counts(vertices, vertices, 0, 0), self.vector_types())
         held = vectors + TEMPORARIES * 8 * vertices
@@ -477,6 +511,8 @@ class OperationsProgram(ABC):
             held += trees_bytes(vertices)
         if self._intersects:
             held += intersecting_bytes(vertices, entries)
+        if self._contracts:
+            held += contracting_bytes(vertices, entries) + (8 + 4) * entries  # these: the result
         return held
 
     def compile_on(self, graph: ProgramGraph) -> None:
@@ -490,6 +526,8 @@ class OperationsProgram(ABC):
             tally.warm_up(graph)
         if self._intersects:
             intersect.warm_up(graph)
+        if self._contracts:
+            warm_up_contract(leaving_of(graph), graph.device)
 
     def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
         return self._answer(graph, DeviceOperations(graph, saving), tell)

@@ -27,7 +27,7 @@ from delegraph.pipeline.algorithms import cores, labels, strong
 from delegraph.pipeline.algorithms.clustering import ClusteringProgram
 from delegraph.pipeline.algorithms.cores import CoresProgram
 from delegraph.pipeline.algorithms.labels import Labels
-from delegraph.pipeline.algorithms.strong import StrongProgram
+from delegraph.pipeline.algorithms.strong import CondensationProgram, StrongProgram
 from delegraph.pipeline.algorithms.truss import TrussProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device.operations import SharedOperationsProgram
@@ -304,6 +304,17 @@ def check_strong(store: Store, device: Device, checkpoint: Checkpoint | None = N
     return found
 
 
+def check_condensation(
+    store: Store, device: Device, checkpoint: Checkpoint | None = None
+) -> ProgramRun:
+    found = run(store, CondensationProgram(), device, checkpoint)
+    component = found.columns["component"]
+    wanted = reference.contract(*edges_of(store), component, store.info.directed, False)
+    for name, values in zip(("src", "dst", "edges"), wanted, strict=True):
+        assert found.columns[name].tolist() == (values.tolist() if store.info.directed else [])
+    return found
+
+
 def check_labels(store: Store, device: Device, checkpoint: Checkpoint | None = None) -> ProgramRun:
     found = run(store, Labels(5).planned(store.info), device, checkpoint)
     assert (found.columns["label"] == wanted_labels(store)).all()
@@ -334,6 +345,7 @@ CHECKS = {
     "labels": check_labels,
     "clustering": check_clustering,
     "truss": check_truss,
+    "condensation": check_condensation,
 }
 PROGRAMS: dict[str, Callable[[Store], DeviceProgram]] = {
     "cores": lambda store: CoresProgram(),
@@ -341,6 +353,7 @@ PROGRAMS: dict[str, Callable[[Store], DeviceProgram]] = {
     "labels": lambda store: Labels(5).planned(store.info),
     "clustering": lambda store: ClusteringProgram(),
     "truss": lambda store: TrussProgram(store.info.edges),
+    "condensation": lambda store: CondensationProgram(),
 }
 
 
@@ -488,7 +501,8 @@ def test_a_cpu_goes_on(device, stores, tmp_path, monkeypatch, name):
 
 # Commands
 
-KEYS = {"truss": ("src", "dst")}
+ASKED = {"condensation": ("strong", {"condense": True})}
+KEYS = {"truss": ("src", "dst"), "condensation": ("src", "dst")}
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -508,11 +522,13 @@ def test_commands(device, edge_list, tmp_path, name, weighted, directed):
     for place, device_name in itertools.product(("edges", "store"), ("cpu", "cuda")):
         graph, more = (edges, reading) if place == "edges" else (tmp_path / "graph.dg", {})
         out = tmp_path / f"{place}-{device_name}"
-        outcome = getattr(delegraph, name)(graph, output=out, device=device_name, **more)
+        function, options = ASKED.get(name, (name, {}))
+        ask = partial(getattr(delegraph, function), **options)
+        outcome = ask(graph, output=out, device=device_name, **more)
         assert str(outcome.record["device"]).startswith(device_name)
         assert delegraph.validate(graph, out, **more)["valid"]
         with delegraph.open(graph, device=device_name, **more) as opened:
-            result = getattr(opened, name)()
+            result = getattr(opened, function)(**options)
             assert str(result.record["device"]).startswith(device_name)
         table = pq.read_table(out)
         by = [(key, "ascending") for key in KEYS.get(name, ("vertex",))]
