@@ -251,7 +251,7 @@ def contract(
             if rest is not None:
                 both = zip(rest, (keys, amounts), strict=True)
                 keys, amounts = (cupy.concatenate(ends) for ends in both)
-            keys, amounts = _added_up(cupy, keys, amounts)
+            keys, amounts = added_up(cupy, keys, amounts)
             rest = None
             if end < entries and len(keys):  # the last label may have more edges
                 whole = int(cupy.searchsorted(keys, keys[-1:] >> np.uint64(32) << np.uint64(32))[0])
@@ -264,7 +264,7 @@ def contract(
         return _rows_of(device, found, labels)
 
 
-def _added_up(cupy: Any, keys: Array, amounts: Array) -> tuple[Array, Array]:
+def added_up(cupy: Any, keys: Array, amounts: Array) -> tuple[Array, Array]:
     """Return the distinct keys, rising, and the sum of the amounts of each."""
     if not len(keys):
         return keys, amounts

@@ -85,6 +85,16 @@ class Ranks:
                 self.sent += sum(array.nbytes for array in message)
         return self._exchange(messages)
 
+    def to_first(self, message: list[Any]) -> list[list[Any]]:
+        """Send rank 0 a message. Returns, for each array of it, those of all ranks on rank 0, and
+        an empty one of this rank's on the others.
+        """
+        nothing: list[Any] = []
+        came = self.tell([message if rank == 0 else nothing for rank in range(self.size)])
+        if self.rank:
+            return [[array[:0]] for array in message]
+        return [list(arrays) for arrays in zip(*came, strict=True)]
+
     def from_first(self, message: list[Any]) -> list[Any]:
         """Return the message of rank 0; the others' messages are not looked at."""
         nothing: list[Any] = []

@@ -39,7 +39,7 @@ from ...kernels.programs import strong as strong_kernels
 from ...kernels.programs.forest import tree_sizes
 from ...kernels.programs.strong import COMPLETE, Search, find_components
 from ...partition.store.manifest import GraphInfo
-from ..engines.one_device.operations import OperationsProgram
+from ..engines.one_device.operations import SharedOperationsProgram
 from ..engines.operations.contract import CONTRACTING, contraction_bytes
 from ..engines.operations.marks import VertexPlaces
 from ..engines.operations.operations import Calls
@@ -70,7 +70,7 @@ _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @dataclass(frozen=True)
-class StrongProgram(OperationsProgram):
+class StrongProgram(SharedOperationsProgram):
     """The program."""
 
     columns = ("component",)
@@ -99,7 +99,7 @@ class StrongProgram(OperationsProgram):
 
 
 @dataclass(frozen=True)
-class CondensationProgram(OperationsProgram):
+class CondensationProgram(SharedOperationsProgram):
     """The program that also gives the edges between components, each pair once, by vertices of
     these: ``src``, ``dst``, and the number of ``edges``.
     """

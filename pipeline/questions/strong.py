@@ -113,7 +113,6 @@ With ``condense``, the result has a row for each pair of components with edges b
             tell=_tell,
             finding=("groups", "component"),
             tell_verdict=_tell_verdict,
-            on_several_gpus=False,
         ),
         Form(
             name="condensation",
@@ -127,7 +126,6 @@ With ``condense``, the result has a row for each pair of components with edges b
             tell=_tell_condensation,
             tell_verdict=_tell_condensation_verdict,
             cost=Cost(15, 0.4),
-            on_several_gpus=False,
         ),
     ),
     checked_by="paths inside components, and cycles between them",

@@ -21,6 +21,7 @@ from ....kernels.gpu_pieces import across, intersect, spread, tally, trees
 from ....kernels.gpu_pieces.across import GatheringAcross
 from ....kernels.gpu_pieces.communities import (
     WeighedRows,
+    added_up,
     contract,
     contracting_bytes,
     warm_up_contract,
@@ -31,8 +32,7 @@ from ....kernels.gpu_pieces.tally import Tallying, tallying_bytes
 from ....kernels.gpu_pieces.tracing import call_traced
 from ....kernels.gpu_pieces.trees import DeviceTrees, trees_bytes
 from ....kernels.gpu_pieces.vertices import fill_places, list_once, list_others
-from ....kernels.gpu_programs import gather
-from ....kernels.gpu_programs.components import components
+from ....kernels.gpu_programs import components, gather
 from ....kernels.gpu_programs.gather import Gathering, gathering_bytes
 from ....kernels.gpu_programs.ranks import Ranks
 from ....kernels.gpu_programs.rows import CutRows, ProgramGraph
@@ -48,6 +48,7 @@ from ....kernels.pieces.operators import (
     UnitAmounts,
     reads_weights,
 )
+from ....kernels.programs import forest as forest_kernels
 from ...ranks.communicator import Message
 from ..operations.contract import Contracted
 from ..operations.forests import EdgeCounts
@@ -317,7 +318,6 @@ class DeviceOperations:
 
     def contract(self, labels: Vector, amounts: UnitAmounts, planned: int = 0) -> Contracted:
         del planned  # all pairs have room
-        assert self._ranks is None
         graph = self.graph
         leaving = leaving_of(graph)
         self._edges += leaving.rows.edges
@@ -330,12 +330,22 @@ class DeviceOperations:
             ends = cupy.arange(others.edges, dtype=others.offsets.dtype)
             above = cupy.searchsorted(others.offsets, ends, "right")
             first = cupy.subtract(above, 1).astype(np.uint32)
-        return Contracted(first, others.near, sums)
+            if self._ranks is None:
+                return Contracted(first, others.near, sums)
+            keys = first.astype(np.uint64) << np.uint64(32) | others.near
+            came = self._ranks.to_first([keys, sums])
+            pairs = [cupy.concatenate([cupy.asarray(part) for part in parts]) for parts in came]
+            keys, sums = added_up(cupy, *pairs)
+            return Contracted(
+                (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32), sums
+            )
 
     def join(self) -> NDArray[np.uint32]:
-        assert self._ranks is None
         self._edges += self.graph.cut.rows.edges
-        return components(self.graph)
+        if self._ranks is None:
+            return components.components(self.graph)
+        trees = components.join_shares(self.graph, self._ranks)
+        return np.empty(0, np.uint32) if trees is None else self.graph.device.fetch(trees)
 
     # Vertices
 
@@ -485,6 +495,10 @@ class OperationsProgram(ABC):
         return LeastLeaving in self.calls.operators
 
     @property
+    def _joins_all(self) -> bool:
+        return forest_kernels in self.calls.kernels
+
+    @property
     def _tallies(self) -> bool:
         return MostCommon in self.calls.operators
 
@@ -522,6 +536,8 @@ class OperationsProgram(ABC):
         if self._joins:
             across.warm_up(graph)
             trees.warm_up(graph.device)
+        if self._joins_all and graph.twice:
+            components.warm_up(graph)
         if self._tallies:
             tally.warm_up(graph)
         if self._intersects:
@@ -541,13 +557,14 @@ class OperationsProgram(ABC):
 
 
 class SharedOperationsProgram(OperationsProgram):
-    """An OperationsProgram of operations that several devices have, too: degrees, gather, spread,
-    and those of vertices.
+    """An OperationsProgram of operations that several devices have, too: all but tally and
+    intersect.
     """
 
     def exchange_bytes(self, vertices: int) -> int:
         came, part, parts_of_others = 8, 8, 2 * 8
-        return (came + part + parts_of_others) * vertices
+        joining = components.exchange_bytes(vertices) if self._joins_all else 0
+        return max(joining, (came + part + parts_of_others) * vertices)
 
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: Saving) -> ProgramResult:
         operations = DeviceOperations(graph, saving, ranks)

@@ -50,6 +50,7 @@ from delegraph.pipeline.algorithms.iterations import Stop
 from delegraph.pipeline.algorithms.katz import KatzProgram
 from delegraph.pipeline.algorithms.many_sources import DistanceSumsProgram
 from delegraph.pipeline.algorithms.pagerank import PageRankProgram
+from delegraph.pipeline.algorithms.strong import CondensationProgram
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.one_device import share as device_share
 from delegraph.pipeline.engines.one_device.share import DeviceShare
@@ -75,7 +76,7 @@ from support.scores import PROGRAMS as SCORES
 from support.scores import check_scores, chosen_alpha, scores_program
 from support.searches import check_distances, check_nearest, check_sums
 from support.standing import standing
-from support.wanted import wanted_cores
+from support.wanted import least_of, wanted_cores
 
 LAYOUTS: dict[str, dict[str, Any]] = {
     "delegates": {"partitions": 4, "threshold": 6},
@@ -138,6 +139,7 @@ def check_all(store: Store, devices: Sequence[Device], ranks: int, kind: str = "
     check_sources(*args)
     check_all_scores(*args)
     check_all_degrees(*args)
+    check_strong(*args)
     for source in (0, n // 2):
         results = run(store, program_of(store, source), devices, ranks, kind)
         check_paths(store, columns(results), source)
@@ -240,6 +242,20 @@ def check_cores(store: Store, devices: Sequence[Device], ranks: int, kind: str =
     results = run(store, CoresProgram(), devices, ranks, kind)
     assert np.array_equal(columns(results)["core"], wanted)
     assert results[0].record["rounds"] == rounds
+    assert (results[0].record["sent"] > 0) == (ranks > 1)
+
+
+def check_strong(
+    store: Store, devices: Sequence[Device], ranks: int, kind: str = "threads"
+) -> None:
+    u, v = edges_of(store)
+    results = run(store, CondensationProgram(), devices, ranks, kind)
+    found = columns(results)
+    find = reference.strong_components if store.info.directed else reference.components
+    assert (least_of(found["component"]) == find(u, v, store.info.vertices)).all()
+    between = reference.contract(u, v, found["component"], store.info.directed, False)
+    for name, values in zip(("src", "dst", "edges"), between, strict=True):
+        assert found[name].tolist() == (values.tolist() if store.info.directed else [])
     assert (results[0].record["sent"] > 0) == (ranks > 1)
 
 
@@ -588,6 +604,12 @@ def test_eight_devices_emulated(eight_emulated, tmp_path, layout):
 @pytest.mark.parametrize("directed", [False, True])
 def test_cores_emulated(emulated, tmp_path, directed):
     check_cores(make(tmp_path, "two components", "ties", directed, "delegates"), emulated, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("directed", [False, True])
+def test_strong_emulated(emulated, tmp_path, directed):
+    check_strong(make(tmp_path, "two components", "ties", directed, "delegates"), emulated, 3)
 
 
 @pytest.mark.nightly
