@@ -30,6 +30,7 @@ AT_EDGES = np.dtype([(name, "u8") for name in ("triangles", "looked")], align=Tr
 
 _SOURCE = "pieces/intersect.cu"
 _THREADS = 256
+_AT_ONCE = 1 << 24  # vertices whose shares are computed at once
 _SLACK = 32 << 20  # small arrays, what a sort takes beside keys, and what the pool rounds up
 
 
@@ -134,6 +135,21 @@ class Intersecting:
             self._count_once(first, last)
             self._rows.count(self._kind, self._counts, first, last)
             yield last
+
+    def joined_shares(self, joined: Array) -> tuple[Array, int]:
+        """Return the share of the pairs of each vertex's neighbours that are joined, and the number
+        of pairs of all vertices. joined: of each vertex, like the share by position.
+        """
+        with self._device.use() as cupy:
+            shares, high, low = cupy.empty(len(joined)), 0, 0
+            for first in range(0, len(joined), _AT_ONCE):
+                of = slice(first, first + _AT_ONCE)
+                count = self.corners.neighbours[of].astype(np.uint64)
+                pairs = cupy.right_shift(count * (count - (count > 0)), np.uint64(1))
+                cupy.divide(joined[of], cupy.maximum(pairs, np.uint64(1)), out=shares[of])
+                high += int(cupy.right_shift(pairs, np.uint64(32)).sum())
+                low += int(cupy.bitwise_and(pairs, np.uint64(0xFFFFFFFF)).sum())
+            return shares, (high << 32) + low
 
     def looked(self) -> int:
         """Return the number of entries that were looked at since the last call."""

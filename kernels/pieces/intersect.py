@@ -20,7 +20,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from ..base.bitmap import WORD, mask
-from ..base.compiled import Struct, boolean, i64, i64s, inlined, kernel, u8s, u32s
+from ..base.compiled import Struct, boolean, f64s, i64, i64s, inlined, kernel, u8s, u32s
 from ..base.intrinsics import fetch_add
 from ..base.numbering import NUMBERING, renumber
 from ..base.turns import come, take
@@ -359,3 +359,21 @@ def intersect_turns(rows, others, corners, lookup, turns, taken):
                     fetch_add(edges, first + row, here_edges)
         turn = take(taken, thread, turns.shape[0] - 1)
     return looked
+
+
+@kernel(i64s, i64s, f64s, allocates=False)
+def share_joined(neighbours, joined, shares):
+    """Compute the share of the pairs of each vertex's neighbours that are joined: float64, 0 where
+    there are no pairs. Returns the sums of the numbers of pairs, of their high halves and of their
+    low ones.
+    """
+    high = np.int64(0)
+    low = np.int64(0)
+    for v in range(neighbours.shape[0]):
+        count = neighbours[v]
+        half = count >> 1  # (the product of both factors may be more than 63 bits can say)
+        pairs = count * half if count & 1 else half * (count - 1)
+        shares[v] = joined[v] / pairs if pairs > 0 else 0.0
+        high += pairs >> 32
+        low += pairs & 0xFFFFFFFF
+    return high, low

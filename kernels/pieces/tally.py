@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..base.compiled import Struct, boolean, i64, i64s, inlined, kernel, u8s, u32s, u64s
 from ..base.graph import UNREACHED
+from ..base.intrinsics import prefetch
 from ..base.numbering import NUMBERING, renumber
 from ..base.turns import come, take
 from .operators import (
@@ -43,6 +44,9 @@ NO_LABEL = UNREACHED
 EDGES_A_TURN = 1 << 16
 MOST_SLOTS = 1 << 16
 """The most slots of a hashed table: they fit a core's cache."""
+
+_FEW_EDGES = 6
+"""Most edges of a row that is compared edge by edge, without a table."""
 
 _AHEAD = np.uintp(8)
 """Labels are at random places in memory: so many of them are fetched ahead."""
@@ -349,6 +353,33 @@ def pick_of_row(
         parts *= 2
 
 
+@inlined
+def _pick_of_few(rule, amounts, targets, weights, first, stop, x, place):
+    """Return the label that a vertex of few edges, ``first <= e < stop``, prefers. The edges of a
+    label are added up at its first edge.
+    """
+    vertex = picker(rule, place)
+    best = worth(rule, vertex, NO_LABEL, _EMPTY)
+    picked = NO_LABEL
+    for e in range(first, stop):
+        prefetch(x, np.uintp(targets[min(e + 48, targets.shape[0] - 1)]))
+        other = x[targets[e]]
+        is_first = True
+        for before in range(first, e):
+            is_first &= x[targets[before]] != other
+        if not is_first:
+            continue
+        total = amount(amounts, weights, e)
+        for after in range(e + 1, stop):
+            if x[targets[after]] == other:
+                total += amount(amounts, weights, after)
+        other_worth = worth(rule, vertex, other, total)
+        if outranks(vertex, other, other_worth, picked, best):
+            picked = other
+            best = other_worth
+    return picked
+
+
 @kernel(PIECE, PIECE, i64, i64s, i64s, allocates=False)
 def cut_rows(leaving, entering, most, starts, long_rows):
     """Cut the rows of a whole graph into turns of EDGES_A_TURN edges, or more by a row. Returns the
@@ -402,7 +433,12 @@ def tally_turns(rule, amounts, leaving, entering, starts, most, among, x, y, tab
     while turn >= 0:
         for row in range(starts[turn], starts[turn + 1]):
             edges = degree_of(offsets, row) + degree_of(in_offsets, row)
-            if 0 < edges <= most and _is_among(among, row):
+            if edges == 0 or edges > most or not _is_among(among, row):
+                continue
+            if edges <= _FEW_EDGES and in_offsets.shape[0] == 0:
+                ends = np.int64(offsets[row]), np.int64(offsets[row + 1])
+                y[row] = _pick_of_few(rule, amounts, targets, weights, *ends, x, row)
+            else:
                 y[row], _ = pick_of_row(
                     rule,
                     amounts,

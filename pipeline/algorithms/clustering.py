@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,7 @@ from ...kernels.prepare import merge
 from ...partition.store.manifest import GraphInfo
 from ..engines.one_device.operations import OperationsProgram
 from ..engines.operations.forests import EdgeCounts
-from ..engines.operations.intersect import intersect_bytes
+from ..engines.operations.intersect import exact_sum, intersect_bytes
 from ..engines.operations.operations import Calls
 from ..engines.operations.program import EdgeOperations, ProgramResult, Tell
 from ..engines.operations.vectors import Counts, VectorType
@@ -64,39 +63,15 @@ class ClusteringProgram(OperationsProgram):
                 operations.save(done, common.counts, list(edge_counts))
                 common.part()
         common.add_up()
-        neighbours, triangles, edges = common.corners
+        _, triangles, edges = common.corners
         joined = edges if operations.directed else triangles
-        clustering, pairs = _coefficients(neighbours, joined, common.at_once)
+        clustering, pairs = common.joined_shares(joined)
         if operations.directed:
             clustering /= 2  # an edge may have two directions
         clustering = common.by_vertex(clustering)
         values = {"clustering": clustering, "triangles": common.by_vertex(triangles)}
         facts = {"pairs": None if operations.directed else pairs, **edge_counts._asdict()}
         return ProgramResult(values, facts)
-
-
-def _coefficients(neighbours: Any, joined: Any, at_once: int) -> tuple[Any, int]:
-    """Return the share of the pairs of each vertex's neighbours that are joined, and the number of
-    pairs of all vertices. The arrays are NumPy's or CuPy's. at_once: of vertices.
-    """
-    shares, pairs_of_all = np.empty_like(joined, np.float64), 0
-    for first in range(0, len(joined), at_once):
-        here = slice(first, first + at_once)
-        count = neighbours[here].astype(np.uint64)
-        pairs = count * (count - (count > 0)) >> np.uint64(1)
-        shares[here] = joined[here] / np.maximum(pairs, np.uint64(1))
-        pairs_of_all += exact_sum(pairs)
-    return shares, pairs_of_all
-
-
-def exact_sum(values: NDArray) -> int:
-    """Return the sum of integers below 2^63, however large it is.
-
-    >>> exact_sum(np.full(3, 2**62)) == 3 * 2**62
-    True
-    """
-    low = np.bitwise_and(values, 0xFFFFFFFF, dtype=values.dtype)
-    return (int((values >> 32).sum()) << 32) + int(low.sum())
 
 
 def exact_mean(shares: NDArray[np.float64]) -> float:

@@ -252,7 +252,10 @@ class ScoresQuestion:
 
 def total(counted: Any, values: Any) -> Any:
     """Return the sum of the values that count."""
-    return (values if counted is True else values[counted]).sum()
+    some = values if counted is True else values[counted]
+    if isinstance(some, np.ndarray) and some.dtype == np.bool_:
+        return np.count_nonzero(some)  # which takes a tenth of the time of their sum
+    return some.sum()
 
 
 def squares(counted: Any, values: Any) -> Any:

@@ -99,8 +99,6 @@ class DeviceIntersections:
     entries that were looked at.
     """
 
-    at_once = 1 << 24
-
     def __init__(self, intersecting: Intersecting, note: Callable[[int], None]) -> None:
         self._intersecting, self._note = intersecting, note
         self.corners = intersecting.corners
@@ -119,6 +117,9 @@ class DeviceIntersections:
         for finished in self._intersecting.groups(done):
             self._note(self._intersecting.looked())
             yield finished
+
+    def joined_shares(self, joined: Array) -> tuple[Array, int]:
+        return self._intersecting.joined_shares(joined)
 
     def by_vertex(self, counts: Array) -> Array:
         positions = self._intersecting.positions

@@ -34,6 +34,7 @@ from ....kernels.pieces.intersect import (
     lookup_bytes,
     make_lookup,
     mark_rows,
+    share_joined,
     sort_turns,
 )
 from ....kernels.prepare.merge import count as count_ends
@@ -75,10 +76,8 @@ class Intersections:
 
     ways: all ways that tell a vertex of its edges, each edge once. extra_bytes: bytes that may be
     held beside intersect_bytes. corners: what has been counted so far, by position; the sum over
-    all ranks counts. at_once: number of vertices whose corners are to be looked at together.
+    all ranks counts.
     """
-
-    at_once = _WINDOW
 
     def __init__(
         self,
@@ -139,6 +138,19 @@ class Intersections:
     def by_vertex(self, counts: NDArray) -> NDArray:
         """Return counts by position by global id."""
         return counts[self._positions] if len(self._positions) else counts
+
+    def joined_shares(self, joined: NDArray[np.int64]) -> tuple[NDArray[np.float64], int]:
+        """Return the share of the pairs of each vertex's neighbours that are joined, and the number
+        of pairs of all vertices. joined: of each vertex, like the share by position.
+        """
+        shares = np.empty(len(joined))
+
+        def share(first: int) -> tuple[int, int]:
+            of = slice(first, first + _WINDOW)
+            return share_joined(self.corners.neighbours[of], joined[of], shares[of])
+
+        halves = self._team.map(share, range(0, len(joined), _WINDOW))
+        return shares, sum((high << 32) + low for high, low in halves)
 
     def groups(self, done: int) -> Iterator[int]:
         """Count the triangles whose last corners have positions from ``done`` on. Yields the number
@@ -331,3 +343,13 @@ def _turns(rows: Earlier) -> NDArray[np.int64]:
     begins = np.arange(0, len(rows.targets), ENTRIES_A_TURN)
     turns = np.unique(np.searchsorted(rows.starts, begins))
     return np.append(turns, len(rows.starts)).astype(np.int64)
+
+
+def exact_sum(values: NDArray) -> int:
+    """Return the sum of integers below 2^63, however large it is.
+
+    >>> exact_sum(np.full(3, 2**62)) == 3 * 2**62
+    True
+    """
+    low = np.bitwise_and(values, 0xFFFFFFFF, dtype=values.dtype)
+    return (int((values >> 32).sum()) << 32) + int(low.sum())

@@ -588,7 +588,11 @@ class Operations:
         for first in range(0, self.graph.vertices, _NUMBERED):
             last = min(first + _NUMBERED, self.graph.vertices)
             numbers = np.arange(first, last, dtype=np.uint32)
-            self.put(into, numbers if order is None else order[first:last], numbers)
+            vertices = numbers if order is None else order[first:last]
+            if self.graph.partitions == 1 and self.graph.shared is None:
+                into.own[vertices] = numbers
+            else:
+                self.put(into, vertices, numbers)
 
     # Edges
 
