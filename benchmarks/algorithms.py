@@ -14,9 +14,9 @@ stands with the algorithms alone, only the vertices are compared. A tool that ex
 is stopped and says so.
 
 The algorithms alone run on a graph in memory. What is timed: of delegraph the search, by the record
-of a run that is a process of its own and opens a store that was built once; of GAP's programs the
-first trial of a process, by its own clock; of libraries the call, in this process. None reads the
-graph within it, all make the arrays of their results. Each edge stands once, each way.
+of a call of an open graph, in this process; of GAP's programs the first trial of a process, by its
+own clock; of libraries the call, in this process. None reads the graph within it, all make the
+arrays of their results. Each edge stands once, each way.
 
 - components.
 - pagerank: an iteration; of delegraph the median of all but the first one, of others the time over
@@ -50,7 +50,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import re
 import statistics
 import subprocess
@@ -73,6 +72,7 @@ from algorithm_peers import LIBRARIES, PEERS
 from end_to_end import GRAPHS, HERE
 from processes import measure
 
+import delegraph
 from delegraph.kernels.base.graph import Graph, rows_of_edges
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.base.threads import available_threads
@@ -175,7 +175,7 @@ def compare(name: str, edges: Path | None, folder: Path, options) -> list[dict]:
     """edges: of a real graph; None for one to generate."""
     if edges is None:
         edges = folder / "edges"
-        delegraph(options, "generate", *GRAPHS[name].split(), "-o", edges)
+        run_delegraph(options, "generate", *GRAPHS[name].split(), "-o", edges)
     results = []
     jobs = options.whole.split(",") if options.whole else ALGORITHMS
     for algorithm in () if options.alone or options.only else jobs:
@@ -183,7 +183,7 @@ def compare(name: str, edges: Path | None, folder: Path, options) -> list[dict]:
     return results if options.whole else results + alone(name, edges, folder, options)
 
 
-def delegraph(options, *arguments: object) -> None:
+def run_delegraph(options, *arguments: object) -> None:
     command = [options.python, "-m", "delegraph", *map(str, arguments)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
@@ -276,15 +276,15 @@ def alone(name: str, edges: Path, folder: Path, options) -> list[dict]:
     stores = {order: folder / f"{order}.dg" for order in ("degree", "none", "weighted")}
     for order in ("degree", "none"):
         build = ("build", edges, "-o", stores[order], "--order", order, "--quiet")
-        delegraph(options, *build)
+        run_delegraph(options, *build)
         stores[f"directed {order}"] = folder / f"directed-{order}.dg"
         build = (*build[:3], stores[f"directed {order}"], *build[4:], "--directed")
-        delegraph(options, *build)
+        run_delegraph(options, *build)
     graph = open_store(stores["none"]).graph(Team(available_threads()))
     once = edges_of(graph)
     pq.write_table(pa.table(once._asdict()), folder / "weighted.parquet")
     build = ("build", folder / "weighted.parquet", "-o", stores["weighted"], "--weight", "weight")
-    delegraph(options, *build, "--quiet")
+    run_delegraph(options, *build, "--quiet")
     able = np.flatnonzero(np.diff(graph.offsets.astype(np.int64)))
     many = np.random.default_rng(2).permutation(able)[:MANY].tolist()
     if options.gap:
@@ -293,9 +293,10 @@ def alone(name: str, edges: Path, folder: Path, options) -> list[dict]:
         sources = sources_of_gap(options.gap, folder)
     else:
         sources = np.random.default_rng(1).choice(able, SOURCES, replace=False).tolist()
-    tools = {"delegraph": own(stores, graph.vertices, sources, many, folder, options)}
+    own_graphs = Own(stores, graph.vertices)
+    tools = {"delegraph": own(own_graphs, graph.vertices, sources, many)}
     if options.gap:
-        iterations = own_record(stores["degree"], folder, options, "pagerank")["pagerank"]
+        iterations = own_graphs.ask("degree", "pagerank").record["pagerank"]
         deltas = (2,) if name.startswith("kron") else DELTAS
         tools["GAP"] = gap(options.gap, folder, iterations["iterations"], sources, deltas)
     directed = open_store(stores["directed none"]).graph(Team(available_threads()))
@@ -377,86 +378,85 @@ def modularity(src: np.ndarray, dst: np.ndarray, communities: np.ndarray) -> flo
     return inside / len(src) - ((np.bincount(ends) / len(ends)) ** 2).sum()
 
 
-def own_record(store: Path, folder: Path, options, *arguments: object) -> dict:
-    algorithm, *rest = arguments
-    delegraph(options, algorithm, store, "-o", folder / "out", "--overwrite", "--quiet", *rest)
-    return json.loads((folder / "out.run.json").read_text())
+class Own:
+    """delegraph's graphs, which stay in memory once they are asked."""
+
+    def __init__(self, stores: dict[str, Path], n: int) -> None:
+        self._stores, self._n = stores, n
+        self._graphs: dict[str, Any] = {}
+
+    def ask(self, store: str, algorithm: str, **options: Any) -> delegraph.Result:
+        if store not in self._graphs:
+            self._graphs[store] = delegraph.open(self._stores[store], device="cpu")
+        return getattr(self._graphs[store], algorithm)(**options)
+
+    def run(self, column: str, nowhere: float, *asked: str, **options: Any) -> Run:
+        result = self.ask(*asked, **options)
+        found = np.full(self._n, nowhere, np.float64)
+        found[result["vertex"]] = np.nan_to_num(result[column].to_numpy(False), nan=nowhere)
+        return Run(seconds_of(result), found)
 
 
-def own(
-    stores: dict[str, Path], n: int, sources: list[int], many: list[int], folder: Path, options
-):
+def seconds_of(result: delegraph.Result) -> float:
+    return result.record["seconds"]["search"]
+
+
+def own(own_graphs: Own, n: int, sources: list[int], many: list[int]) -> dict[str, Timed]:
     """Timed runs by algorithm. n: vertices. many: those that harmonic centrality is of."""
     turn = itertools.cycle(sources)
-    pq.write_table(pa.table({"vertex": sources}), folder / "sources.parquet")
-    pq.write_table(pa.table({"vertex": many}), folder / "many.parquet")
-
-    def ran(store: str, *arguments: object) -> float:
-        return own_record(stores[store], folder, options, *arguments)["seconds"]["search"]
-
-    def values(column: str, nowhere: float) -> np.ndarray:
-        table = ds.dataset(folder / "out").to_table(columns=["vertex", column])
-        found = np.full(n, nowhere, np.float64)
-        found[table["vertex"]] = np.nan_to_num(table[column].to_numpy(), nan=nowhere)
-        return found
 
     def iteration() -> Run:
-        each = own_record(stores["degree"], folder, options, "pagerank")["iterations"]
+        each = own_graphs.ask("degree", "pagerank").record["iterations"]
         return Run(statistics.median(one["seconds"] for one in each[1:] or each))
 
-    def sssp() -> Run:
-        seconds = ran("weighted", "sssp", "--source", next(turn))
-        return Run(seconds, values("distance", np.inf))
-
     def strong() -> Run:
-        seconds = ran("directed degree", "strong")
-        component = ds.dataset(folder / "out").to_table(columns=["component"])["component"]
-        return Run(seconds, np.array(parts(component.to_numpy())))
+        result = own_graphs.ask("directed degree", "strong")
+        return Run(seconds_of(result), np.array(parts(result["component"].to_numpy())))
 
     def betweenness() -> Run:
-        seconds = ran("weighted", "betweenness", "--sources", folder / "sources.parquet")
-        others, k = ds.dataset(folder / "out").count_rows() - 1, len(sources)
-        found = values("betweenness", 0) * (2 / others)  # pairs twice, of as many sources
+        run = own_graphs.run("betweenness", 0, "weighted", "betweenness", sources=sources)
+        assert run.values is not None
+        others, k = n - 1, len(sources)
+        found = run.values * (2 / others)  # pairs twice, of as many sources
         found[sources] *= k - 1  # which do not count their own paths
         found[np.setdiff1d(np.arange(n), sources)] *= k
-        return Run(seconds, found)
+        return Run(run.seconds, found)
 
     def harmonic() -> Run:
-        seconds = ran("weighted", "harmonic", "--sources", folder / "many.parquet")
-        return Run(seconds, values("harmonic", 0)[many])
-
-    def degree() -> Run:
-        return Run(ran("weighted", "degree"), values("weighted_degree", 0))
-
-    def clustering() -> Run:
-        seconds = ran("weighted", "clustering")
-        return Run(seconds, values("clustering", 0))
+        run = own_graphs.run("harmonic", 0, "weighted", "harmonic", sources=many)
+        assert run.values is not None
+        return Run(run.seconds, run.values[many])
 
     def communities(method: str) -> Timed:
         seeds = itertools.count(1)
 
         def find() -> Run:
-            seconds = ran("weighted", method, "--unweighted", "--seed", next(seeds))
-            return Run(seconds, communities=values("community", -1))
+            options = {"unweighted": True, "seed": next(seeds)}
+            run = own_graphs.run("community", -1, "weighted", method, **options)
+            return Run(run.seconds, communities=run.values)
 
         return find
 
     def forest() -> Run:
-        record = own_record(stores["weighted"], folder, options, "forest")
+        record = own_graphs.ask("weighted", "forest").record
         facts = record["forest"]
         return Run(record["seconds"]["search"], np.array([facts["edges"], facts["weight"]]))
 
+    def unchecked(*asked: str) -> Timed:
+        return lambda: Run(seconds_of(own_graphs.ask(*asked)))
+
+    run = own_graphs.run
     return {
-        "components": lambda: Run(ran("degree", "components")),
+        "components": unchecked("degree", "components"),
         "pagerank": iteration,
-        "sssp": sssp,
+        "sssp": lambda: run("distance", np.inf, "weighted", "sssp", source=next(turn)),
         "betweenness": betweenness,
-        "cores": lambda: Run(ran("weighted", "cores"), values("core", 0)),
+        "cores": lambda: run("core", 0, "weighted", "cores"),
         "harmonic": harmonic,
-        "degree": degree,
-        "labels": lambda: Run(ran("degree", "labels")),
+        "degree": lambda: run("weighted_degree", 0, "weighted", "degree"),
+        "labels": unchecked("degree", "labels"),
         "strong": strong,
-        "clustering": clustering,
+        "clustering": lambda: run("clustering", 0, "weighted", "clustering"),
         "forest": forest,
         "leiden": communities("leiden"),
         "louvain": communities("louvain"),
