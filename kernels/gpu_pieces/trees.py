@@ -39,13 +39,13 @@ class DeviceTrees:
             self._least_pairs = cupy.full(vertices, NO_PAIR, np.uint64)
             self._found = cupy.zeros(1, np.uint32)
 
-    def set_words(self, words: Array, numbers: Array) -> None:
-        """Set the word of each vertex to its tree, in the high half, and its number. The arguments
-        are those of ``join_least``.
+    def set_words(self, words: Array, least: Array, numbers: Array) -> None:
+        """Set the word of each vertex, as spanning.set_words does. least: the ``words`` that
+        ``join_least`` was given last; zeros before the first round.
         """
         n = len(words)
         with self._device.use():
-            self._launch("set_words", n, numbers, np.uint32(n), self.tree, words)
+            self._launch("set_words", n, least, numbers, np.uint32(n), self.tree, words)
 
     def join_least(self, words: Array, numbers: Array, found: int) -> int:
         """Add the least edge that leaves each tree, and join the trees at its ends. Returns the

@@ -1,7 +1,7 @@
 """Gather by both ends: an edge gives its vertex a value that depends on the values of both ends and
 on its weight.
 
-A vertex whose own value is the operator's unit takes no part: nothing is combined into its entry,
+A vertex may take no part, by its own value (``takes_part``): nothing is combined into its entry,
 and its row is passed over. Rows may be cut by pieces, and targets stand in any row, so values are
 merged as other threads do it, too: operators are such that the order does not count.
 """
@@ -18,6 +18,7 @@ from .operators import (
     across,
     combine,
     merge,
+    takes_part,
 )
 from .piece import PIECE, WIDE_PIECE, row_of
 
@@ -38,7 +39,7 @@ def gather_across(operator, piece, row_places, x_rows, target_places, x_targets,
         upto = min(np.int64(offsets[row + 1]), end)
         place = renumber(row_places, row)
         here = x_rows[place]
-        if here != operator.unit:
+        if takes_part(operator, here):
             value = operator.unit
             for e in range(np.uintp(edge - begin), np.uintp(upto - begin)):
                 there = x_targets[renumber(target_places, targets[e])]
@@ -64,7 +65,7 @@ def scatter_across(operator, piece, row_places, x_rows, target_places, x_targets
         for e in range(np.uintp(edge - begin), np.uintp(upto - begin)):
             place = renumber(target_places, targets[e])
             here = x_targets[place]
-            if here != operator.unit:
+            if takes_part(operator, here):
                 value = across(operator, here, there, weights, e)
                 merge(operator, y, np.intp(place), value)
         edge = upto

@@ -70,8 +70,9 @@ class LeastLeaving(NamedTuple):
     A vertex has its group in the high half of its word, and its own number in the low half. An edge
     to a vertex of another group gives the bits of its weight, which rise with the weight, and below
     them the number of the neighbour. So the least word is that of the edge with the least weight,
-    and of several the one to the least neighbour. If edges have no weights, all are alike. unit:
-    the greatest word: no edge.
+    and of several the one to the least neighbour. If edges have no weights, all are alike. A vertex
+    whose number is 2^32 - 1 takes no part: none of its edges leaves its group. unit: the greatest
+    word: no edge.
     """
 
     unit: np.uint64 = np.uint64((1 << 64) - 1)
@@ -212,6 +213,13 @@ def across(operator: Any, here: Any, there: Any, weights: Any, edge: Any) -> Any
     raise NotImplementedError
 
 
+def takes_part(operator: Any, here: Any) -> Any:
+    """Return whether edges give something to a vertex with this value, by an operator of
+    ``Across``. Only kernels can call this.
+    """
+    raise NotImplementedError
+
+
 def finished(operator: Any, value: Any) -> Any:
     """Return whether no value that is still to come can change this one. Only kernels can call
     this.
@@ -304,6 +312,13 @@ def _across(operator, here, there, weights, edge):
         return amount(operator.amounts, weights, edge) if here == there else operator.unit
 
     return leaving if operator.instance_class is LeastLeaving else within
+
+
+@overload(takes_part)
+def _takes_part(operator, here):
+    if operator.instance_class is LeastLeaving:
+        return lambda operator, here: here & np.uint64(0xFFFFFFFF) != np.uint64(0xFFFFFFFF)
+    return lambda operator, here: here != operator.unit
 
 
 @overload(finished)

@@ -16,6 +16,19 @@ NO_PAIR = np.uint64(0xFFFFFFFFFFFFFFFF)
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
+@kernel(u64s, u64s, u32s, u32s, allocates=False)
+def set_words(words, least, numbers, tree):
+    """Set the word of each vertex to its tree, in the high half, and its number, by which the
+    vertex takes part in LeastLeaving; no number if none of its edges has left its tree before.
+
+    words, least: uint64, of some vertices; least: as ``words`` of take_least, of the last round.
+    numbers: uint32, of these vertices. tree: uint32 (n,), of each number.
+    """
+    for i in range(words.shape[0]):
+        number = np.uint64(numbers[i]) if least[i] != NO_PAIR else _LOW
+        words[i] = np.uint64(tree[numbers[i]]) << _HALF | number
+
+
 @kernel(u64s, u32s, u32s, u32s, u64s)
 def take_least(words, numbers, tree, least_weights, least_pairs):
     """Take, for each tree, the least of the edges that leave its vertices.

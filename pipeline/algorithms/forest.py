@@ -100,7 +100,7 @@ def _grow(operations: EdgeOperations, order: Any, tell: Tell) -> tuple[SpanningT
     trees.found = 0 if saved is None else saved.facts
 
     while True:
-        trees.set_words(word, number)
+        trees.set_words(word, least, number)
         least.fill(NO_PAIR)
         for along in (True, False) if operations.directed else (False,):
             operations.gather_across(LeastLeaving(), word, least, along)

@@ -5,17 +5,18 @@
 #define TOGETHER 4  // entries of a lane whose words are under way at once
 
 // The least edge that leaves a group of vertices. A vertex has its group in the high half of its word, and its number
-// in the low half. weights: the bits of each entry's weight; null where all edges are alike.
+// in the low half, by NONE it takes no part. weights: the bits of each entry's weight; null where all edges are alike.
 struct LeastLeaving : Min {
   const u32 *weights;
 
+  __device__ bool takes_part(u64 here) const { return (u32)here != NONE; }
   __device__ u64 across(u64 here, u64 there, u64 edge) const {
     if (here >> 32 == there >> 32) return unit;
     return (u64)(weights ? __ldg(weights + edge) : 0) << 32 | (u32)there;
   }
 };
 
-// Combine, into y[v] of each vertex v whose word is not the unit, what the edges in its row give it.
+// Combine, into y[v] of each vertex v that takes part, what the edges in its row give it.
 template <class Offset, bool TIERED, class Operator, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     gather_across(const __grid_constant__ Rows<Offset> rows, const __grid_constant__ Operator op, const u64 *x,
@@ -23,7 +24,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   visit_rows(rows, whole_grid(), [&](u32 row, Entries whole, Entries some, u32 lane, u32 width) {
     const u64 here = row == NONE ? op.unit : x[row];
     u64 came = op.unit;
-    if (here != op.unit) {
+    if (op.takes_part(here)) {
       for (u64 e = some.begin + lane; e < some.end; e += (u64)TOGETHER * width) {
         u32 target[TOGETHER];
 #pragma unroll

@@ -5,12 +5,10 @@
 // The pair of numbers that an edge is: the lesser one in the high half.
 __device__ inline u64 pair_of(u32 one, u32 other) { return (u64)min(one, other) << 32 | max(one, other); }
 
-// words: of each vertex, receives its tree in the high half, and its number in the low half.
-__global__ void set_words(const u32 *numbers, u32 vertices, const u32 *tree, u64 *words) {
-  FOR_ITEMS(v, vertices) {
-    const u32 number = numbers[v];
-    words[v] = (u64)tree[number] << 32 | number;
-  }
+// words: of each vertex, receives its tree in the high half, and its number in the low half: NONE if none of its edges
+// has left its tree in the last round. least: as `words` of take_weights, of that round.
+__global__ void set_words(const u64 *least, const u32 *numbers, u32 vertices, const u32 *tree, u64 *words) {
+  FOR_ITEMS(v, vertices) words[v] = (u64)tree[numbers[v]] << 32 | (least[v] == NO_KEY ? NONE : numbers[v]);
 }
 
 // words: of each vertex its least edge that leaves its tree, or NO_KEY. numbers: of the vertices. tree: by number.

@@ -87,8 +87,8 @@ class DeviceSpanningTrees:
         self.saved: Values = {"tree": made.tree, "pairs": made.pairs, "weights": made.weights}
         self.found = 0
 
-    def set_words(self, words: Vector, numbers: Vector) -> None:
-        self._trees.set_words(words.own, numbers.own)
+    def set_words(self, words: Vector, least: Vector, numbers: Vector) -> None:
+        self._trees.set_words(words.own, least.own, numbers.own)
 
     def join_least(self, words: Vector, numbers: Vector) -> None:
         self.found = self._trees.join_least(words.own, numbers.own, self.found)

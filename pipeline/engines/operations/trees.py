@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from ....kernels.base.team import Team
 from ....kernels.base.turns import no_turns
 from ....kernels.programs import forest
-from ....kernels.programs.spanning import NO_PAIR, join_least, merge_least, take_least
+from ....kernels.programs.spanning import NO_PAIR, join_least, merge_least, set_words, take_least
 from ...ranks.communicator import Communicator
 from .vectors import Counts, Vector
-
-_HALF = np.uint64(32)
 
 _AT_ONCE = 1 << 18
 """Number of trees whose least edges ranks tell each other at once."""
@@ -53,15 +51,15 @@ class Trees:
         """Return what the next round needs, beside ``found``."""
         return {"tree": self.tree, "pairs": self.pairs, "weights": self.weights}
 
-    def set_words(self, words: Vector, numbers: Vector) -> None:
-        """Set the word of each vertex to its tree, in the high half, and its number. The arguments
-        are those of ``join_least``.
+    def set_words(self, words: Vector, least: Vector, numbers: Vector) -> None:
+        """Set the word of each vertex, as spanning.set_words does. least: the ``words`` that
+        ``join_least`` was given last; zeros before the first round.
         """
 
-        def set_word(word: Any, number: Any) -> None:
-            word[:] = self.tree[number].astype(np.uint64) << _HALF | number
+        def set_some(word: Any, of_least: Any, number: Any) -> None:
+            set_words(word, of_least, number, self.tree)
 
-        self._each(set_word, words, reads=[numbers])
+        self._each(set_some, words, reads=[least, numbers])
 
     def join_least(self, words: Vector, numbers: Vector) -> None:
         """Add the least edge that leaves each tree, and join the trees at its ends.
