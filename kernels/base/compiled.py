@@ -27,8 +27,8 @@ import os
 import pickle
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
 from types import ModuleType
@@ -319,7 +319,8 @@ def compile_kernels(
     the kernels name, one dtype or some.
     """
     busy, missing = [], []
-    for dispatcher, signature in _wanted(kernels, leave_out, dtypes):
+    several = tuple((name, tuple(_each(dtype))) for name, dtype in sorted(dtypes.items()))
+    for dispatcher, signature in _wanted(kernels, frozenset(leave_out), several):
         if signature in dispatcher.overloads:
             continue
         if not load and (dispatcher, signature) in _wanted_so_far:
@@ -358,21 +359,25 @@ def _few_collections() -> Iterator[None]:
                 gc.set_threshold(*_thresholds)
 
 
+@lru_cache  # each question over an open graph asks for the kernels of its program
 def _wanted(
-    kernels: Sequence[ModuleType | Any], leave_out: Collection[type], dtypes: Mapping[str, Any]
-) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Yield functions, and the types to compile them for."""
-    several = {name: _each(dtype) for name, dtype in dtypes.items()}
+    kernels: tuple[ModuleType | Any, ...],
+    leave_out: frozenset[type],
+    dtypes: tuple[tuple[str, tuple[Any, ...]], ...],
+) -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return functions, and the types to compile them for."""
+    several, found = dict(dtypes), []
     for entry in kernels:
         whole = isinstance(entry, ModuleType)
         for dispatcher, arguments in _declared[entry.__name__ if whole else entry.__module__]:
             kinds = _kinds_in(arguments)
-            if not (whole or dispatcher is entry) or kinds & set(leave_out):
+            if not (whole or dispatcher is entry) or kinds & leave_out:
                 continue
             names = sorted({name for argument in arguments for name in _names_in(argument)})
             for chosen in product(*(several[name] for name in names)):
                 known = dict(zip(names, chosen, strict=True))
-                yield dispatcher, tuple(_type_of(argument, known) for argument in arguments)
+                found.append((dispatcher, tuple(_type_of(one, known) for one in arguments)))
+    return found
 
 
 def _kinds_in(arguments: Sequence[Any]) -> set[type]:

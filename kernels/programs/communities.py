@@ -135,6 +135,25 @@ def _fetch_ahead(rule, piece, label, listed, i):
     prefetch(rule.totals, np.intp(label[place]))
 
 
+@inlined
+def _pick_listed(
+    rule, amounts, piece, listed, first, last, label, communities, marked, picks, table
+):
+    """Pick a community for each vertex that is listed from ``first`` on, before ``last``, and take
+    its mark away. Returns how many edges it has looked at.
+    """
+    keys, sums, used = table
+    offsets = piece.offsets
+    edges = np.int64(0)
+    for i in range(first, last):
+        place = np.int64(listed[i])
+        _fetch_ahead(rule, piece, label, listed, i)
+        marked[place] = 0
+        edges += np.int64(offsets[place + 1]) - np.int64(offsets[place])
+        picks[i] = _pick(rule, amounts, piece, place, label, communities, keys, sums, used)
+    return edges
+
+
 @kernel(BEST_GAIN, UNIT_AMOUNTS, PIECE, u32s, u32s, u32s, u8s, u32s, TABLE, i64s)
 @kernel(BEST_GAIN, SCALED_WEIGHTS, PIECE, u32s, u32s, u32s, u8s, u32s, TABLE, i64s)
 @kernel(
@@ -158,20 +177,16 @@ def pick_moves(rule, amounts, piece, listed, label, communities, marked, picks, 
     marks of the listed vertices are taken away. picks: uint32, receives a label, or NO_LABEL, for
     each entry of ``listed``. table: of this thread.
     """
-    keys, sums, used = table
-    offsets = piece.offsets
     edges = np.int64(0)
     thread = come(taken)
     count = listed.shape[0]
     turns = (count + VERTICES_A_TURN - 1) // VERTICES_A_TURN
     turn = take(taken, thread, turns)
     while turn >= 0:
-        for i in range(turn * VERTICES_A_TURN, min((turn + 1) * VERTICES_A_TURN, count)):
-            place = np.int64(listed[i])
-            _fetch_ahead(rule, piece, label, listed, i)
-            marked[place] = 0
-            edges += np.int64(offsets[place + 1]) - np.int64(offsets[place])
-            picks[i] = _pick(rule, amounts, piece, place, label, communities, keys, sums, used)
+        first, last = turn * VERTICES_A_TURN, min((turn + 1) * VERTICES_A_TURN, count)
+        edges += _pick_listed(
+            rule, amounts, piece, listed, first, last, label, communities, marked, picks, table
+        )
         turn = take(taken, thread, turns)
     return edges
 
@@ -225,6 +240,21 @@ def add_by_label(label, values, sums):
         sums[label[i]] += values[i]
 
 
+@inlined
+def _move_listed(listed, picks, first, last, numbers, places_label, label, mass, totals):
+    moves = first
+    for i in range(first, last):
+        place = listed[i]
+        to = picks[i]
+        if to == NO_LABEL or to == places_label[place]:
+            continue
+        _move(numbers[place], to, label, mass, totals)
+        places_label[place] = to
+        picks[moves] = place
+        moves += 1
+    return moves - first
+
+
 @kernel(u32s, u32s, u32s, u32s, u32s, u64s, u64s)
 def move_picked(listed, picks, numbers, places_label, label, mass, totals):
     """Move the listed vertices to the communities that they have picked. Returns how many move.
@@ -234,17 +264,8 @@ def move_picked(listed, picks, numbers, places_label, label, mass, totals):
     array if places and numbers are the same. totals: uint64, the mass of each community, by its
     number, is changed.
     """
-    moves = np.int64(0)
-    for i in range(listed.shape[0]):
-        place = listed[i]
-        to = picks[i]
-        if to == NO_LABEL or to == places_label[place]:
-            continue
-        _move(numbers[place], to, label, mass, totals)
-        places_label[place] = to
-        picks[moves] = place
-        moves += 1
-    return moves
+    of = numbers, places_label, label, mass, totals
+    return _move_listed(listed, picks, np.int64(0), listed.shape[0], *of)
 
 
 @kernel(u32s, u64s, u64s, u64s, u32s, f64, booleans)
@@ -260,13 +281,10 @@ def find_alone(numbers, within, mass, totals, label, factor, alone):
         alone[v] = within[i] > 0 and np.float64(within[i]) >= expected
 
 
-@kernel(u32s, u32s, booleans, u32s)
-def choose_joining(listed, numbers, alone, groups):
-    """Take the listed vertices that are still alone out of their groups. Returns how many are.
-    groups: uint32, by number, the community of each vertex; receives NO_LABEL.
-    """
+@inlined
+def _choose_listed(listed, first, last, numbers, alone, groups):
     joining = np.int64(0)
-    for i in range(listed.shape[0]):
+    for i in range(first, last):
         v = numbers[listed[i]]
         if alone[v]:
             groups[v] = NO_LABEL
@@ -274,14 +292,20 @@ def choose_joining(listed, numbers, alone, groups):
     return joining
 
 
-@kernel(u32s, u32s, u32s, u32s, u32s, u64s, u64s, booleans, u32s, u32s)
-def join_picked(listed, picks, numbers, places_part, part, mass, totals, alone, label, groups):
-    """Have the vertices that ``choose_joining`` has chosen join the parts that they have picked,
-    and put them back into their groups. Returns how many join others. The first arguments are those
-    of ``move_picked``.
+@kernel(u32s, u32s, booleans, u32s)
+def choose_joining(listed, numbers, alone, groups):
+    """Take the listed vertices that are still alone out of their groups. Returns how many are.
+    groups: uint32, by number, the community of each vertex; receives NO_LABEL.
     """
-    joined = np.int64(0)
-    for i in range(listed.shape[0]):
+    return _choose_listed(listed, np.int64(0), listed.shape[0], numbers, alone, groups)
+
+
+@inlined
+def _join_listed(
+    listed, picks, first, last, numbers, places_part, part, mass, totals, alone, label, groups
+):
+    joined = first
+    for i in range(first, last):
         place = listed[i]
         v = numbers[place]
         if groups[v] != NO_LABEL:
@@ -294,11 +318,97 @@ def join_picked(listed, picks, numbers, places_part, part, mass, totals, alone, 
         places_part[place] = to
         picks[joined] = v
         joined += 1
-    for i in range(joined):
+    for i in range(first, joined):
         v = picks[i]
         alone[v] = False
         alone[part[v]] = False
-    return joined
+    return joined - first
+
+
+@kernel(u32s, u32s, u32s, u32s, u32s, u64s, u64s, booleans, u32s, u32s)
+def join_picked(listed, picks, numbers, places_part, part, mass, totals, alone, label, groups):
+    """Have the vertices that ``choose_joining`` has chosen join the parts that they have picked,
+    and put them back into their groups. Returns how many join others. The first arguments are those
+    of ``move_picked``.
+    """
+    of = numbers, places_part, part, mass, totals, alone, label, groups
+    return _join_listed(listed, picks, np.int64(0), listed.shape[0], *of)
+
+
+@inlined
+def _mark_listed(piece, moved, first, last, marked):
+    """Mark the neighbours of vertices. Returns how many edges these have."""
+    offsets, targets, _, _, _ = piece
+    edges = np.int64(0)
+    for i in range(first, last):
+        begin = np.uintp(offsets[moved[i]])
+        end = np.uintp(offsets[moved[i] + 1])
+        edges += np.int64(end - begin)
+        for e in range(begin, end):
+            marked[targets[e]] = 1
+    return edges
+
+
+_ROUND = u32s, i64s, u32s, u8s, u32s, TABLE
+
+
+@kernel(BEST_GAIN, UNIT_AMOUNTS, PIECE, *_ROUND)
+@kernel(BEST_GAIN, SCALED_WEIGHTS, PIECE, *_ROUND)
+@kernel(BEST_GAIN, LISTED_AMOUNTS, WIDE_PIECE, *_ROUND, allocates=False)
+def move_round(rule, amounts, piece, listed, bounds, label, marked, picks, table):
+    """Do a round of moves on one thread: class after class, listed vertices pick (pick_moves), move
+    (move_picked) and mark their neighbours. Returns how many move, and how many edges were looked
+    at.
+
+    listed, bounds: as list_by_class makes them. label: by place. picks: uint32, as long as
+    ``listed``.
+    """
+    none = label[:0]
+    by_number = rule.numbers, label, rule.mine, rule.mass, rule.totals
+    moves = np.int64(0)
+    edges = np.int64(0)
+    for i in range(bounds.shape[0] - 1):
+        first, last = bounds[i], bounds[i + 1]
+        edges += _pick_listed(
+            rule, amounts, piece, listed, first, last, label, none, marked, picks, table
+        )
+        moved = _move_listed(listed, picks, first, last, *by_number)
+        edges += _mark_listed(piece, picks, first, first + moved, marked)
+        moves += moved
+    return moves, edges
+
+
+@kernel(BEST_GAIN, UNIT_AMOUNTS, PIECE, *_ROUND, u32s, booleans)
+@kernel(BEST_GAIN, SCALED_WEIGHTS, PIECE, *_ROUND, u32s, booleans)
+@kernel(BEST_GAIN, LISTED_AMOUNTS, WIDE_PIECE, *_ROUND, u32s, booleans, allocates=False)
+def join_round(
+    rule, amounts, piece, listed, bounds, part, marked, picks, table, communities, alone
+):
+    """Do a round of joining on one thread, as ``move_round`` does one of moves: listed vertices are
+    chosen (choose_joining), pick, and join others (join_picked). part: by place. communities: as in
+    ``pick_moves``. alone: by number. The groups are the rule's.
+    """
+    by_number = (
+        rule.numbers,
+        part,
+        rule.mine,
+        rule.mass,
+        rule.totals,
+        alone,
+        rule.parts,
+        rule.groups,
+    )
+    joined = np.int64(0)
+    edges = np.int64(0)
+    for i in range(bounds.shape[0] - 1):
+        first, last = bounds[i], bounds[i + 1]
+        if not _choose_listed(listed, first, last, rule.numbers, alone, rule.groups):
+            continue
+        edges += _pick_listed(
+            rule, amounts, piece, listed, first, last, part, communities, marked, picks, table
+        )
+        joined += _join_listed(listed, picks, first, last, *by_number)
+    return joined, edges
 
 
 @kernel(PIECE, u32s, u8s, i64s, allocates=False)
@@ -306,19 +416,14 @@ def mark_neighbours(piece, moved, marked, taken):
     """Mark the neighbours of the listed vertices, by several threads at once. Returns how many
     edges the thread looked at.
     """
-    offsets, targets, _, _, _ = piece
     edges = np.int64(0)
     thread = come(taken)
     count = moved.shape[0]
     turns = (count + VERTICES_A_TURN - 1) // VERTICES_A_TURN
     turn = take(taken, thread, turns)
     while turn >= 0:
-        for i in range(turn * VERTICES_A_TURN, min((turn + 1) * VERTICES_A_TURN, count)):
-            begin = np.uintp(offsets[moved[i]])
-            end = np.uintp(offsets[moved[i] + 1])
-            edges += np.int64(end - begin)
-            for e in range(begin, end):
-                marked[targets[e]] = 1
+        first, last = turn * VERTICES_A_TURN, min((turn + 1) * VERTICES_A_TURN, count)
+        edges += _mark_listed(piece, moved, first, last, marked)
         turn = take(taken, thread, turns)
     return edges
 

@@ -74,7 +74,7 @@ class HostLevel(Level):
 
     def move(self, stamp: np.uint64) -> int:
         self._list(stamp, None)
-        moved = sum(self._move_class(i) for i in range(CLASSES))
+        moved = self._move_classes()
         self._end_marking()
         return moved
 
@@ -104,6 +104,12 @@ class HostLevel(Level):
     def join(self, stamp: np.uint64) -> int:
         groups = self.label.copy()
         self._list(stamp, self._alone)
+        return self._join_classes(groups)
+
+    def _move_classes(self) -> int:
+        return sum(self._move_class(i) for i in range(CLASSES))
+
+    def _join_classes(self, groups: NDArray[np.uint32]) -> int:
         return sum(self._join_class(i, groups) for i in range(CLASSES))
 
     def _rule(

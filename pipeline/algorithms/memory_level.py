@@ -21,10 +21,12 @@ from ...kernels.programs.communities import (
     count_contracted,
     fill_contracted,
     join_picked,
+    join_round,
     list_by_class,
     list_members,
     mark_neighbours,
     move_picked,
+    move_round,
     pick_moves,
 )
 from ..engines.operations.contract import Contracted, PairSums, add_pairs
@@ -205,13 +207,42 @@ class MemoryLevel(HostLevel):
         list_by_class(marked, self._numbers, stamp, self._bounds, self._listed)
         self._is_short = self._is_quick(self._listed[: self._bounds[-1]], CLASSES)
 
+    def _move_classes(self) -> int:
+        if not self._is_short:
+            return super()._move_classes()
+        rule = self._rule(self.label, NO_BOUNDS, NO_BOUNDS)
+        moves, edges = move_round(*self._round(rule))
+        self._note(edges)
+        return moves
+
+    def _join_classes(self, groups: NDArray[np.uint32]) -> int:
+        if not self._is_short:
+            return super()._join_classes(groups)
+        rule = self._rule(self.refined, self.label, groups)
+        joined, edges = join_round(*self._round(rule), self._communities, self._alone)
+        self._note(edges)
+        return joined
+
+    def _round(self, rule: BestGain) -> tuple[Any, ...]:
+        """Return what a round on one thread needs."""
+        listed = self._listed[: self._bounds[-1]]
+        rule = rule._replace(numbers=self._numbers)
+        rows = self._piece, listed, self._bounds, self._labels, self._marked
+        return rule, self.amounts, *rows, np.empty(len(listed), np.uint32), self._all_tables()[0]
+
+    def _all_tables(self) -> list[Table]:
+        """Return a table for each thread."""
+        if not self._tables:
+            self._tables = _make_tables(self.count, self._team.threads)
+        return self._tables
+
     def _move_class(self, i: int) -> int:
         places, picked = self._pick_each(i, self._rule(self.label, NO_BOUNDS, NO_BOUNDS))
         moves = move_picked(
             places, picked, self._numbers, self._labels, self.label, self.mass, self._totals
         )
         moved = picked[:moves]
-        team = _ALONE if self._is_short or self._is_quick(moved) else self._team
+        team = _ALONE if self._is_quick(moved) else self._team
         taken = no_turns(team.threads)
         edges = team.run(mark_neighbours, self._piece.unweighted, moved, self._marked, taken)
         self._note(sum(edges))
@@ -245,14 +276,11 @@ class MemoryLevel(HostLevel):
     def _pick_each(self, i: int, rule: BestGain) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Return the places of a class, and what each picks, or NO_LABEL."""
         places = self._class(i)
-        if not self._tables:
-            self._tables = _make_tables(self.count, self._team.threads)
-        tables = self._tables[:1] if self._is_short else self._tables
         picked = np.empty(len(places), np.uint32)
         rule = rule._replace(numbers=self._numbers)
         communities = self._communities if len(rule.parts) else self._communities[:0]
         rows = self._piece, places, self._labels, communities, self._marked, picked
-        self._note(self._run(tables, pick_moves, rule, self.amounts, *rows))
+        self._note(self._run(self._all_tables(), pick_moves, rule, self.amounts, *rows))
         return places, picked
 
     def _is_quick(self, places: NDArray[np.uint32], times: int = 1) -> bool:
