@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.compiled import booleans, f64, i64s, inlined, kernel, u8s, u32s, u64, u64s
+from ..base.compiled import booleans, f64, i64, i64s, inlined, kernel, u8s, u32s, u64, u64s
 from ..base.intrinsics import prefetch
 from ..base.turns import come, take
 from ..pieces.operators import BEST_GAIN, LISTED_AMOUNTS, SCALED_WEIGHTS, UNIT_AMOUNTS, amount
@@ -82,6 +82,17 @@ def list_by_class(marked, numbers, stamp, bounds, listed):
     for i in range(CLASSES, 0, -1):
         bounds[i] = bounds[i - 1]
     bounds[0] = 0
+
+
+@kernel(PIECE, u32s, i64, allocates=False)
+def has_more_edges(piece, places, most):
+    """Return whether some vertices, and their edges, are more than ``most`` in all."""
+    left = most - places.shape[0]
+    for i in range(places.shape[0]):
+        left -= np.int64(piece.offsets[places[i] + 1]) - np.int64(piece.offsets[places[i]])
+        if left < 0:
+            break
+    return left < 0
 
 
 @inlined

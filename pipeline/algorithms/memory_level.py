@@ -20,6 +20,7 @@ from ...kernels.programs.communities import (
     choose_joining,
     count_contracted,
     fill_contracted,
+    has_more_edges,
     join_picked,
     join_round,
     list_by_class,
@@ -287,14 +288,11 @@ class MemoryLevel(HostLevel):
         """Return whether one thread looks at all edges of some vertices sooner than several do.
         times: in how many parts it looks at them.
         """
-        threads, offsets = self._team.threads, self._piece.offsets
+        threads = self._team.threads
         if threads == 1:
             return True
         most = times * _EDGES_TO_BEGIN * threads // (threads - 1)
-        if 2 * len(places) > most:  # each of them has an edge
-            return False
-        edges = int((offsets[places + np.uint32(1)] - offsets[places]).sum())
-        return edges + len(places) <= most
+        return not has_more_edges(self._piece.unweighted, places, most)
 
     def _run(self, tables: list[Table], kernel: Any, *arguments: Any) -> int:
         """Run a kernel by as many threads as there are tables. Returns the sum of what it does."""
