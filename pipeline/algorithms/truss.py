@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...kernels.base.sort import radix_sort
+from ...kernels.base.sort import radix_sort, radix_sort_with
 from ...kernels.base.team import Team
 from ...kernels.base.turns import no_turns
 from ...kernels.gpu_pieces import truss as on_device
@@ -40,12 +40,14 @@ from ..engines.operations.saving import Saving
 from ..engines.operations.vectors import Counts, VectorType, vectors_bytes
 from ..questions.truss import TrussRecord
 from ..results.columns import Column
-from ..results.names import Names, numbers_by_id
+from ..results.names import Names, in_id_order
 from ..results.result import Option
 from ..results.rows import Pairs
 from .run import Answer
 
 _NUMBERS = VectorType(np.uint32, ghosts=True)
+
+_HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 _EDGE_BYTES = 8 + 2 * 8 + 4 + 1 + 3 * 4 + 16
 """Bytes for an edge while edges are removed: its key, two neighbours, its support and state, and
@@ -78,7 +80,7 @@ class TrussProgram:
             operations.communicator.check()
             tell(rounds.done, 0, _told(rounds.left, rounds.level))
         ends = np.argsort(positions).astype(np.uint32)
-        src, dst = ends[keys >> np.uint64(32)], ends[keys & np.uint64(0xFFFFFFFF)]
+        src, dst = ends[keys >> _HALF], ends[keys & _LOW]
         numbers = rounds.support.astype(np.int32) + 2
         record |= {"edges": record["edges"] + rounds.looked, "rounds": rounds.done}
         record["triangles"] = rounds.triangles
@@ -116,11 +118,15 @@ def _number_by_degree(
     degree = np.bincount(first, minlength=vertices) + np.bincount(other, minlength=vertices)
     positions = np.empty(vertices, np.uint32)
     positions[np.argsort(-degree, kind="stable")] = np.arange(vertices, dtype=np.uint32)
-    ends = positions[first], positions[other]
-    keys = np.minimum(*ends).astype(np.uint64) << np.uint64(32) | np.maximum(*ends)
+    keys = _edge_keys(positions[first], positions[other])
     bits = max(1, (vertices - 1).bit_length())
     keys = radix_sort(keys, np.empty_like(keys), bits, bits)
     return keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]], positions
+
+
+def _edge_keys(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """Return keys of edges: the lesser end in the high half, the other one in the low half."""
+    return np.minimum(one, other).astype(np.uint64) << _HALF | np.maximum(one, other)
 
 
 class _Rounds:
@@ -209,10 +215,7 @@ class Truss:
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         src, dst, number = (np.asarray(given.values[name]) for name in TrussProgram.columns)
-        by_id = numbers_by_id(names)
-        is_turned = by_id[src] > by_id[dst]
-        src, dst = np.where(is_turned, dst, src), np.where(is_turned, src, dst)
-        rows = np.lexsort((by_id[dst], by_id[src]))
+        pairs, number = _in_id_order(src, dst, number, in_id_order(names))
         largest = int(number.max(initial=0))
         record = TrussRecord(
             largest=largest,
@@ -224,8 +227,22 @@ class Truss:
             bytes_read=given.record["read"],
             bytes_sent=given.record["sent"],
         )
-        columns = (Column("truss", number[rows], repeats=True),)
-        return Answer(columns, {"truss": record}, pairs=Pairs(src[rows], dst[rows]))
+        return Answer((Column("truss", number, repeats=True),), {"truss": record}, pairs=pairs)
+
+
+def _in_id_order(
+    src: NDArray[np.uint32], dst: NDArray[np.uint32], number: NDArray, order: NDArray[np.uint32]
+) -> tuple[Pairs, NDArray]:
+    """Return edges by rising ids, each with its lesser end first, and their numbers. order: the
+    vertices by rising id.
+    """
+    by_id = np.empty_like(order)
+    by_id[order] = np.arange(len(order), dtype=np.uint32)
+    keys = _edge_keys(by_id[src], by_id[dst])
+    bits, kind = max(1, (len(order) - 1).bit_length()), number.dtype
+    scratch = np.empty_like(keys), np.empty_like(src)
+    keys, numbers = radix_sort_with(keys, number.view(np.uint32), *scratch, bits, bits)
+    return Pairs(order[keys >> _HALF], order[keys & _LOW]), numbers.view(kind)
 
 
 def planned(info: GraphInfo) -> TrussProgram:
