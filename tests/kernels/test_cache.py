@@ -23,6 +23,7 @@ from delegraph.kernels.base import compiled
 def cache(tmp_path, monkeypatch):
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(compiled, "notes", [])
+    compiled._wanted.cache_clear()  # tests declare other kernels in one module
     return tmp_path / "cache"
 
 
