@@ -505,7 +505,7 @@ def _condensed(
     """Return the edges between components, by rising ids. component: the name of each vertex's."""
     src, dst = (component[np.asarray(given.values[name])] for name in ("src", "dst"))
     number = numbers_by_id(names)
-    rows = np.lexsort((number[dst], number[src]))
+    rows = np.argsort(number[src].astype(np.uint64) << _HALF | number[dst])
     edges = np.asarray(given.values["edges"]).astype(np.int64)[rows]
     facts = CondensationRecord(**record, edges=len(edges))
     pairs = Pairs(src[rows], dst[rows])

@@ -75,7 +75,7 @@ coefficient and the transitivity. Weights do not count.
             tell=_tell,
             finding=("values", "clustering"),
             tell_verdict=_tell_verdict,
-            cost=Cost(60, 0.3),
+            cost=Cost(500, 3),
             on_several_gpus=False,
         ),
     ),

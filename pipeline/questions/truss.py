@@ -68,7 +68,7 @@ triangles or more. Each edge has one row, with its lesser end as ``src``, whatev
             judge="judging.truss:TRUSS",
             tell=_tell,
             tell_verdict=_tell_verdict,
-            cost=Cost(900, 10),
+            cost=Cost(6000, 20),
             on_several_gpus=False,
         ),
     ),

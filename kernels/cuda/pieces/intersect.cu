@@ -17,7 +17,8 @@ struct Earlier {
   const u32 *ways;
 };
 
-// Triangles at vertices, by position. edges: directed edges between neighbours. looked: at how many entries, in all.
+// What is counted: triangles at vertices, by position. edges: directed edges between neighbours. looked: at how many
+// entries. A corner, or an edge between two corners, is told of by the entry of a row that it stands in.
 template <bool WITH_EDGES>
 struct AtVertices {
   u64 *triangles;
@@ -34,14 +35,13 @@ struct AtVertices {
   __device__ void add_entry(const Rows &rows, u64 entry, u64 more_triangles, u64 more_edges) const {
     add(rows.targets[entry], more_triangles, more_edges);
   }
-  // What is found at the last corner, and at the edge between both other corners.
   __device__ void add_last(u32 vertex, u64 more_triangles, u64 more_edges) const {
     add(vertex, more_triangles, more_edges);
   }
-  __device__ void add_between(u64) const {}
+  __device__ void add_between(u64) const {}  // of the edge between both other corners
 };
 
-// Triangles at edges, by entry: the same at the edges that lead from the last corner to the others.
+// The same: triangles at edges, by entry.
 struct AtEdges {
   u32 *triangles;
   u64 *looked;

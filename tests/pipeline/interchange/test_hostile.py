@@ -88,14 +88,16 @@ def test_ids(tmp_path_factory, name, rows):
 @example([LONG, LONG, "1"], "general", [["1", "2"]])
 @example(["6", "6", "2"], "general", [["1", "2"], ["007", "1"]])
 @example(["4", "4", "1"], "general", [["001", "4"]])
+@example([], "general", [["1", "1", "00"]])
 def test_matrices(tmp_path_factory, sizes, symmetry, rows):
     path = tmp_path_factory.mktemp("mtx") / "a.mtx"
     lines = [f"{BANNER} pattern {symmetry}", " ".join(sizes), *map(" ".join, rows)]
     path.write_text("\n".join(lines))
-    size = integers(lines[1], 0, 2**63 - 1, False) or []
-    edges = [integers(line, 1, size[0] if size else 0, False) or [] for line in lines[2:]]
+    head, *rest = [line for line in lines[1:] if line.strip()] or [""]  # blank lines may be anywhere
+    size = integers(head, 0, 2**63 - 1, False) or []
+    edges = [integers(line, 1, size[0] if size else 0, False) or [] for line in rest]
     right = len(size) == 3 and size[0] == size[1] and size[2] == len(edges)
-    right = right and "-" not in lines[1] and all(len(edge) == 2 for edge in edges)
+    right = right and "-" not in head and all(len(edge) == 2 for edge in edges)
     wanted = None
     if right and 8 * size[0] <= 256 << 20 and (edges or size[0]):
         alone = sorted(set(range(1, size[0] + 1)) - {end for edge in edges for end in edge})
