@@ -93,7 +93,8 @@ def test_matrices(tmp_path_factory, sizes, symmetry, rows):
     path = tmp_path_factory.mktemp("mtx") / "a.mtx"
     lines = [f"{BANNER} pattern {symmetry}", " ".join(sizes), *map(" ".join, rows)]
     path.write_text("\n".join(lines))
-    head, *rest = [line for line in lines[1:] if line.strip()] or [""]  # blank lines may be anywhere
+    # Blank lines may stand anywhere.
+    head, *rest = [line for line in lines[1:] if line.strip()] or [""]
     size = integers(head, 0, 2**63 - 1, False) or []
     edges = [integers(line, 1, size[0] if size else 0, False) or [] for line in rest]
     right = len(size) == 3 and size[0] == size[1] and size[2] == len(edges)
