@@ -11,7 +11,7 @@ import numpy as np
 from ..gpu import prepare
 from ..gpu.device import pack, unsigned_name, without_fields
 from ..gpu.graph import Array, offsets_dtype
-from ..gpu_programs.rows import ProgramGraph, kernel_of
+from ..gpu_programs.rows import ProgramGraph, kernel_of, rows_at
 from ..pieces.intersect import Corners
 from ..prepare.weights import SUM, Combining
 
@@ -169,8 +169,8 @@ class Intersecting:
             begin, end = int(rows.offsets[first]), int(rows.offsets[last])
             twice = cupy.flatnonzero(cupy.equal(rows.ways[begin:end], np.uint32(2)))
             twice = cupy.add(twice, begin)
-            above = cupy.searchsorted(rows.offsets, twice.astype(rows.offsets.dtype), "right")
-            neighbours, later = self.corners.neighbours, cupy.subtract(above, 1)
+            neighbours = self.corners.neighbours
+            later = rows_at(cupy, rows.offsets, twice)
             for ends in (later, rows.targets[twice].astype(np.int64)):
                 counts = cupy.bincount(ends, minlength=len(neighbours))
                 cupy.subtract(neighbours, counts.astype(np.int64), out=neighbours)
@@ -212,8 +212,8 @@ def _keys(graph: ProgramGraph, positions: Array) -> Array:
     """Return a key for each edge, in any order."""
     cupy, edges = graph.device.cupy, graph.cut.rows.edges
     keys = cupy.empty(edges // 2 if graph.twice else edges, np.uint64)
-    of = graph.cut.packed(), positions if len(positions) else np.uint64(0)
-    _listing(graph)(*of, keys, cupy.zeros(1, np.uint64))
+    position, listed = positions if len(positions) else np.uint64(0), cupy.zeros(1, np.uint64)
+    _listing(graph)(graph.cut.packed(), position, keys, listed)
     return keys
 
 

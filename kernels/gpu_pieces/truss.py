@@ -9,7 +9,7 @@ import numpy as np
 
 from ..gpu.device import Device, pack, unsigned_name, without_fields
 from ..gpu.graph import Array, offsets_dtype
-from ..gpu_programs.rows import TIME, ProgramGraph, kernel_of
+from ..gpu_programs.rows import TIME, ProgramGraph, kernel_of, rows_at
 from .intersect import EarlierRows, count_supports, earlier_bytes
 from .intersect import warm_up as warm_up_intersect
 
@@ -47,10 +47,9 @@ class Peeling:
         rows = self._rows
         with graph.device.use() as cupy:
             self.triangles = int(self.support.sum(dtype=np.uint64)) // 3
-            ends = cupy.arange(edges, dtype=rows.offsets.dtype)
-            above = cupy.searchsorted(rows.offsets, ends, "right")
-            self._later = cupy.subtract(above, 1).astype(np.uint32)
-            del above, ends
+            every = cupy.arange(edges, dtype=rows.offsets.dtype)
+            self._later = rows_at(cupy, rows.offsets, every).astype(np.uint32)
+            del every
             self._by_earlier = cupy.argsort(rows.targets, kind="stable").astype(np.uint32)
             self._begins = cupy.zeros(n + 1, rows.offsets.dtype)
             counts = cupy.bincount(rows.targets, minlength=n)

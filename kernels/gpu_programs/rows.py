@@ -239,6 +239,12 @@ def degrees_of(
         return sums
 
 
+def rows_at(cupy: Any, offsets: Array, entries: Array) -> Array:
+    """Return the row that each entry stands in: int64. entries: their numbers."""
+    above = cupy.searchsorted(offsets, entries.astype(offsets.dtype, copy=False), "right")
+    return cupy.subtract(above, 1).astype(np.int64, copy=False)
+
+
 def c_name(kind: str) -> str:
     """Return the name in C++ of a type of weights, or of shares."""
     return {"float32": "float", "float64": "double", "uint32": "u32"}[kind]

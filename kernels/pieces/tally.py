@@ -48,6 +48,9 @@ MOST_SLOTS = 1 << 16
 _FEW_EDGES = 6
 """Most edges of a row that is compared edge by edge, without a table."""
 
+_EDGES_AHEAD = 48
+"""Number of edges by which labels are fetched ahead of rows of few edges, across these rows."""
+
 _AHEAD = np.uintp(8)
 """Labels are at random places in memory: so many of them are fetched ahead."""
 
@@ -362,7 +365,7 @@ def _pick_of_few(rule, amounts, targets, weights, first, stop, x, place):
     best = worth(rule, vertex, NO_LABEL, _EMPTY)
     picked = NO_LABEL
     for e in range(first, stop):
-        prefetch(x, np.uintp(targets[min(e + 48, targets.shape[0] - 1)]))
+        prefetch(x, np.uintp(targets[min(e + _EDGES_AHEAD, targets.shape[0] - 1)]))
         other = x[targets[e]]
         is_first = True
         for before in range(first, e):

@@ -275,8 +275,10 @@ def move_picked(listed, picks, numbers, places_label, label, mass, totals):
     array if places and numbers are the same. totals: uint64, the mass of each community, by its
     number, is changed.
     """
-    of = numbers, places_label, label, mass, totals
-    return _move_listed(listed, picks, np.int64(0), listed.shape[0], *of)
+    last = listed.shape[0]
+    return _move_listed(
+        listed, picks, np.int64(0), last, numbers, places_label, label, mass, totals
+    )
 
 
 @kernel(u32s, u64s, u64s, u64s, u32s, f64, booleans)
@@ -342,8 +344,20 @@ def join_picked(listed, picks, numbers, places_part, part, mass, totals, alone, 
     and put them back into their groups. Returns how many join others. The first arguments are those
     of ``move_picked``.
     """
-    of = numbers, places_part, part, mass, totals, alone, label, groups
-    return _join_listed(listed, picks, np.int64(0), listed.shape[0], *of)
+    return _join_listed(
+        listed,
+        picks,
+        np.int64(0),
+        listed.shape[0],
+        numbers,
+        places_part,
+        part,
+        mass,
+        totals,
+        alone,
+        label,
+        groups,
+    )
 
 
 @inlined

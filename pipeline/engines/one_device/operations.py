@@ -35,7 +35,7 @@ from ....kernels.gpu_pieces.vertices import fill_places, list_once, list_others
 from ....kernels.gpu_programs import components, gather
 from ....kernels.gpu_programs.gather import Gathering, gathering_bytes
 from ....kernels.gpu_programs.ranks import Ranks
-from ....kernels.gpu_programs.rows import CutRows, ProgramGraph
+from ....kernels.gpu_programs.rows import CutRows, ProgramGraph, rows_at
 from ....kernels.pieces import contract as contract_kernels
 from ....kernels.pieces import intersect as intersect_kernels
 from ....kernels.pieces.operators import (
@@ -56,6 +56,7 @@ from ..operations.marks import VertexPlaces
 from ..operations.operations import Calls
 from ..operations.program import EdgeOperations, ProgramResult, ReadRows, Tell
 from ..operations.saving import DeviceSaving, SavedSteps, Saving, Values
+from ..operations.spill import Pairs
 from ..operations.vectors import Counts, Vector, VectorType, vectors_bytes
 
 TEMPORARIES = 3
@@ -328,18 +329,14 @@ class DeviceOperations:
         others, sums = made.cut.rows, made.weights
         assert sums is not None
         with graph.device.use() as cupy:
-            ends = cupy.arange(others.edges, dtype=others.offsets.dtype)
-            above = cupy.searchsorted(others.offsets, ends, "right")
-            first = cupy.subtract(above, 1).astype(np.uint32)
+            every = cupy.arange(others.edges, dtype=others.offsets.dtype)
+            first = rows_at(cupy, others.offsets, every).astype(np.uint32)
             if self._ranks is None:
                 return Contracted(first, others.near, sums)
             keys = first.astype(np.uint64) << np.uint64(32) | others.near
             came = self._ranks.to_first([keys, sums])
             pairs = [cupy.concatenate([cupy.asarray(part) for part in parts]) for parts in came]
-            keys, sums = added_up(cupy, *pairs)
-            return Contracted(
-                (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32), sums
-            )
+            return Contracted.of(Pairs(*added_up(cupy, *pairs)))
 
     def join(self) -> NDArray[np.uint32]:
         self._edges += self.graph.cut.rows.edges
