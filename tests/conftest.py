@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -200,9 +201,15 @@ def device(pytestconfig) -> Device:
     return devices(1, pytestconfig)[0]
 
 
-@pytest.fixture(scope="module")
-def two_devices(pytestconfig) -> list[Device]:
-    return devices(2, pytestconfig)
+@pytest.fixture
+def two_devices(pytestconfig) -> Iterator[list[Device]]:
+    """Yield two devices. Neither reads the other's memory at first, whatever tests before did."""
+    both = devices(2, pytestconfig)
+    yield both
+    for one, other in (both, reversed(both)):
+        runtime = one.cupy.cuda.runtime
+        with one.use(), contextlib.suppress(runtime.CUDARuntimeError):
+            runtime.deviceDisablePeerAccess(other.number)
 
 
 @pytest.fixture(scope="module")

@@ -87,15 +87,14 @@ class GpuPaths:
             self._queued_in: Array = cupy.zeros(n, np.uint32)
             self._queues: list[Array] = [cupy.empty(items, np.uint64) for _ in range(2)]
             self._piles: list[Array] = [cupy.empty(n, np.uint32) for _ in range(2)]
-        begun, pile = 0.0, np.array([source], np.uint32)
-        if saved is None:
-            self._distance[source] = 0.0
-        else:
-            distance, begun = saved
-            self._distance.set(distance)
-            pile = np.flatnonzero(np.isfinite(distance) & (distance >= begun)).astype(np.uint32)
-        # All begins in a pile, that of the first, even bucket.
-        with graph.device.use():
+            begun, pile = 0.0, np.array([source], np.uint32)
+            if saved is None:
+                self._distance[source] = 0.0
+            else:
+                distance, begun = saved
+                self._distance.set(distance)
+                pile = np.flatnonzero(np.isfinite(distance) & (distance >= begun)).astype(np.uint32)
+            # All begins in a pile, that of the first, even bucket.
             self._piles[0][: len(pile)].set(pile)
             self._control = self._control_of(width=width / 2, limit=begun, piled=len(pile))
             self._read()

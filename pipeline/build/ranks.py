@@ -131,7 +131,7 @@ class BuildJob:
     def run(self, communicator: Communicator, team: Team) -> Share:
         device = open_device(0, self.device_limit)
         try:
-            with device.use(), device_arrays(communicator, device) as communicator:
+            with device_arrays(communicator, device) as communicator:
                 share = self._run(device, communicator)
                 barrier(communicator)  # no rank leaves while others write: it would seem lost
                 return share

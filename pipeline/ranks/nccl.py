@@ -268,10 +268,12 @@ class NcclCommunicator:
 
 @contextlib.contextmanager
 def device_arrays(communicator: Communicator, device: Device) -> Iterator[NcclCommunicator]:
-    """Yield a communicator of this rank that also carries device arrays."""
+    """Yield a communicator of this rank that also carries device arrays. ``device`` is the current
+    one meanwhile: ranks that are threads of one process must not use each other's.
+    """
     ours = NcclCommunicator(communicator, device)
     try:
-        with telling_others(communicator.rank, communicator), device_errors():
+        with telling_others(communicator.rank, communicator), device_errors(), device.use():
             yield ours
     finally:
         ours.close()

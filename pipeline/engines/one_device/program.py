@@ -127,7 +127,8 @@ class DeviceProgramEngine:
         degrees = unread_degrees_bytes(self._loaded_for, asked, self.rows.info.vertices)
         left = self.device.memory_bytes - self.rows.device_bytes(asked, degrees)
         graph = replace(self.graph, extra_bytes=left)
-        return asked.run_on(graph, DeviceSaving(checkpoint), tell)
+        with self.device.use():
+            return asked.run_on(graph, DeviceSaving(checkpoint), tell)
 
     def take_over(self, other: Engine) -> bool:
         """Take the loaded graph of another engine, if it serves this engine's program. Devices are
