@@ -11,9 +11,11 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from threading import Barrier
+from concurrent.futures import Future, wait
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, TypeVar
+from weakref import finalize
 
 T = TypeVar("T")
 
@@ -25,78 +27,39 @@ class Team:
         if threads < 1:
             raise ValueError(f"threads must be positive, not {threads}")
         self.threads = threads
-        self._pool = os.getpid(), ThreadPoolExecutor(max(1, threads - 1))
-
-    @property
-    def _others(self) -> ThreadPoolExecutor | None:
-        """Return the other threads, made in this process: a forked process has none of its parent's
-        threads.
-        """
-        if self.threads == 1:
-            return None
-        if self._pool[0] != os.getpid():
-            self._pool = os.getpid(), ThreadPoolExecutor(self.threads - 1)
-        return self._pool[1]
+        self._helpers: tuple[int, _Helpers] | None = None
 
     def start(self) -> Team:
         """Begin the threads. Otherwise the first call begins them, within its time."""
-        pool = self._others
-        if pool is not None:
-            there = Barrier(self.threads)  # each of them takes one, as none is done before all are
-            try:
-                futures = [pool.submit(there.wait) for _ in range(self.threads - 1)]
-            except BaseException:  # there are not to be so many
-                there.abort()
-                raise
-            there.wait()
-            wait(futures)
+        if self.threads > 1:
+            self._begun()
         return self
 
     def run(self, kernel: Callable, *args) -> list:
-        """Call ``kernel(*args)`` once on each thread. Returns the results, in no order.
+        """Call ``kernel(*args)`` on each thread. Returns the results, in no order.
 
-        If a call fails, the first error is raised once all threads are done: until then they use
-        what the caller closes.
+        A call must take a share of the work that no other call takes, until none is left: a thread
+        that comes once the calling thread is done is not waited for, and does not call. If a call
+        fails, the first error is raised once all threads are done: until then they use what the
+        caller closes.
         """
-        pool = self._others
-        if pool is None:
+        if self.threads == 1:
             return [kernel(*args)]
-        errors: list[BaseException] = []
-
-        def call() -> Any:
-            try:
-                return kernel(*args)
-            except BaseException as error:
-                errors.append(error)
-
-        futures: list[Future] = []
-        try:
-            for _ in range(self.threads - 1):
-                futures.append(pool.submit(call))
-        except BaseException:  # there are not to be so many
-            wait(futures)
-            raise
-        results = [call(), *(future.result() for future in futures)]
-        try:
-            if errors:
-                raise errors[0]
-        finally:
-            errors.clear()  # an error holds its frames, and they hold the list: no ring
-        return results
+        return self._together(self.threads - 1, kernel, args)
 
     def stream(self, function: Callable[..., T], items: Iterable) -> Iterator[T]:
         """Yield the result of ``function`` for each item, in order. While the caller uses one
         result, the threads work on others, as many as there are threads. The calling thread is one
         of these, and takes the items.
         """
-        pool = self._others
-        if pool is None:
+        if self.threads == 1:
             yield from map(function, items)
             return
+        helpers = self._begun()
         waiting: deque[Future[T]] = deque()
         try:
             for item in items:
-                waiting.append(pool.submit(function, item))
+                waiting.append(helpers.submit(function, item))
                 if len(waiting) == self.threads:
                     yield waiting.popleft().result()
             while waiting:
@@ -122,5 +85,84 @@ class Team:
                     pass
                 raise
 
-        self.run(take)
+        self._together(min(self.threads, len(items)) - 1, take, ())
         return results
+
+    def _begun(self) -> _Helpers:
+        """Return the other threads, made in this process: a forked process has none of its parent's
+        threads.
+        """
+        process = os.getpid()
+        if self._helpers is None or self._helpers[0] != process:
+            self._helpers = process, _Helpers(self.threads - 1)
+        return self._helpers[1]
+
+    def _together(self, others: int, kernel: Callable, args: Sequence[Any]) -> list:
+        """Call ``kernel(*args)`` on this thread and on ``others`` more."""
+        calls = self._begun().calls
+        results: list[Any] = []
+        errors: list[BaseException] = []
+        left = iter(range(others))  # calls that no thread has begun
+        done: SimpleQueue[None] = SimpleQueue()
+
+        def call() -> None:
+            try:
+                results.append(kernel(*args))
+            except BaseException as error:
+                errors.append(error)
+
+        def help_out() -> None:
+            for _ in left:
+                call()
+                done.put(None)
+                return
+
+        for _ in range(others):
+            calls.put(help_out)
+        call()
+        begun = others - sum(1 for _ in left)
+        for _ in range(begun):
+            done.get()
+        try:
+            if errors:
+                raise errors[0]
+        finally:
+            errors.clear()  # an error holds its frames, and they hold the list: no ring
+        return results
+
+
+class _Helpers:
+    """Threads that make the calls that are put into ``calls``, until this object is gone.
+
+    A call of a team takes 4 us beside its kernel, where an executor of ``concurrent.futures`` takes
+    90: a future has locks of its own, and the caller waits until each thread has come.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.calls: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
+        finalize(self, _end, self.calls, threads)
+        for _ in range(threads):
+            Thread(target=_serve, args=(self.calls,), daemon=True).start()
+
+    def submit(self, function: Callable[..., T], item: Any) -> Future[T]:
+        given: Future[T] = Future()
+
+        def call() -> None:
+            try:
+                given.set_result(function(item))
+            except BaseException as error:
+                given.set_exception(error)
+
+        self.calls.put(call)
+        return given
+
+
+def _serve(calls: SimpleQueue[Callable[[], Any] | None]) -> None:
+    while (call := calls.get()) is not None:
+        call()
+        del call  # holds what it works on
+
+
+def _end(calls: SimpleQueue[Callable[[], Any] | None], threads: int) -> None:
+    for _ in range(threads):
+        calls.put(None)

@@ -89,9 +89,11 @@ def test_an_error_keeps_nothing_that_the_kernel_held():
         pass
 
     refs: list[weakref.ref[Held]] = []
+    both = threading.Barrier(2)
 
     def kernel() -> None:
         value = Held()
+        both.wait(10)
         refs.append(weakref.ref(value))
         raise ValueError("no")
 
@@ -140,9 +142,31 @@ def test_a_stream_that_fails_leaves_nothing_running():
 
 
 def test_a_process_that_is_forked_off_has_threads_of_its_own():
-    team = Team(2).start()
+    team, both = Team(2).start(), threading.Barrier(2)
     child = os.fork()
     if not child:
-        os._exit(len(team.run(lambda: None)) if team.map(abs, [-1, -2]) == [1, 2] else 9)
+        os._exit(len(team.run(both.wait, 10)) if team.map(abs, [-1, -2]) == [1, 2] else 9)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
-    assert len(team.run(lambda: None)) == 2
+    assert len(team.run(both.wait, 10)) == 2
+
+
+def test_a_thread_that_comes_late_does_not_call():
+    team, busy, go_on = Team(2).start(), threading.Event(), threading.Event()
+    held = team.stream(lambda _: busy.set() or go_on.wait(10), [0, 1])
+    reader = threading.Thread(target=list, args=(held,))
+    reader.start()
+    busy.wait(10)  # the other thread works at something else
+    assert team.run(threading.get_ident) == [threading.get_ident()]
+    go_on.set()
+    reader.join(10)
+    assert not reader.is_alive()
+
+
+def test_threads_end_with_their_team():
+    before = set(threading.enumerate())
+    team = Team(THREADS).start()
+    started = set(threading.enumerate()) - before
+    del team
+    for thread in started:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in started)
