@@ -12,7 +12,7 @@ from ..gpu.device import pack, without_fields
 from ..gpu.graph import Array
 from ..gpu_programs.rows import CutRows, ProgramGraph, kernel_of
 from ..gpu_programs.shortest_paths import items_of
-from ..pieces.operators import IntegerSum, Spread
+from ..pieces.operators import Spread, WholeSum
 
 PUSHED_FOR_PULLED = 8
 """Number of edges that a pull, which stops early, passes in the time that a push follows one
@@ -25,7 +25,10 @@ PUSHED_FOR_SUMMED = 2
 ALL_FOR_LISTED = 8
 """Number of values that are visited in order in the time that one is picked by a list of places."""
 
-WORDS = np.dtype([("unit", "u8"), ("full", "u8")], align=True)
+WORDS = {
+    dtype: np.dtype([("unit", dtype), ("full", dtype)], align=True)
+    for dtype in (np.dtype(np.uint32), np.dtype(np.uint64))
+}
 COUNTS = np.dtype([("edges", "u8"), ("items", "u4"), ("changed", "u4")], align=True)
 
 _SOURCE = "pieces/spread.cu"
@@ -52,7 +55,8 @@ class Spreading:
     def run(
         self, operator: Spread, x: Array, y: Array, along: bool, places: Array
     ) -> tuple[Array | None, int]:
-        """Combine ``x[u]`` of every edge u -> v into ``y[v]``: uint64 (n,), by vertex.
+        """Combine ``x[u]`` of every edge u -> v into ``y[v]``: (n,), words of the operator, by
+        vertex.
 
         along: whether edges are followed in their direction, or against it. places: uint32, all
         vertices whose ``x`` is not the unit. Returns the vertices whose ``y`` has changed, in any
@@ -64,7 +68,7 @@ class Spreading:
                 return places, 0
             pulls, pushes = self._ways(along)
             packed = _words(operator)
-            paid = PUSHED_FOR_SUMMED if isinstance(operator, IntegerSum) else PUSHED_FOR_PULLED
+            paid = PUSHED_FOR_SUMMED if isinstance(operator, WholeSum) else PUSHED_FOR_PULLED
             most = max(0, -(-pulls.rows.edges // paid) - 1) if paid else (1 << 64) - 1
             counts, changed = self._push(pushes, operator, packed, places, x, y, most)
             edges, count = int(counts["edges"]), int(counts["changed"])
@@ -116,7 +120,7 @@ class Spreading:
 def _words(operator: Spread) -> np.ndarray:
     """Return the operator's structure. (Operators that are equal may be of several types.)"""
     full = getattr(operator, "full", operator.unit)
-    return without_fields(pack(WORDS, unit=operator.unit, full=full))
+    return without_fields(pack(WORDS[operator.unit.dtype], unit=operator.unit, full=full))
 
 
 def _push_name(rows: CutRows, operator: type) -> str:

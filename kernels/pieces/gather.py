@@ -16,6 +16,7 @@ from ..base.numbering import NUMBERING, is_identity, renumber
 from ..base.turns import come, take
 from .operators import (
     BYTE_OR,
+    COUNT_SUM,
     INTEGER_SUM,
     MIN,
     OR,
@@ -160,6 +161,7 @@ def _gather(operator, piece, first, last, x_places, x, y_places, y, cuts, slot):
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
 @kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
 @kernel(INTEGER_SUM, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
+@kernel(COUNT_SUM, PIECE, NUMBERING, u32s, NUMBERING, u32s, i64s, u32s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
 @kernel(BYTE_OR, PIECE, NUMBERING, u8s, NUMBERING, u8s, i64s, u8s)
 @kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
@@ -199,6 +201,7 @@ def gather_turn(operator, piece, turn, x_places, x, y_places, y, rows, values):
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
 @kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
 @kernel(INTEGER_SUM, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
+@kernel(COUNT_SUM, PIECE, NUMBERING, u32s, NUMBERING, u32s, i64s, u32s, i64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
 @kernel(BYTE_OR, PIECE, NUMBERING, u8s, NUMBERING, u8s, i64s, u8s, i64s)
 @kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
@@ -236,6 +239,7 @@ def gather_listed(operator, piece, queue, first, last, x_places, x, y_places, y)
 @kernel(SUM, f64s, i64s, f64s)
 @kernel(WEIGHTED_SUM, f64s, i64s, f64s)
 @kernel(INTEGER_SUM, u64s, i64s, u64s)
+@kernel(COUNT_SUM, u32s, i64s, u32s)
 @kernel(OR, u64s, i64s, u64s)
 @kernel(BYTE_OR, u8s, i64s, u8s)
 @kernel(MIN, u64s, i64s, u64s)
@@ -251,6 +255,7 @@ def join_cuts(operator, y, rows, values):
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s)
 @kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s)
 @kernel(INTEGER_SUM, PIECE, NUMBERING, u64s, NUMBERING, u64s)
+@kernel(COUNT_SUM, PIECE, NUMBERING, u32s, NUMBERING, u32s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s)
 @kernel(BYTE_OR, PIECE, NUMBERING, u8s, NUMBERING, u8s)
 @kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s)
@@ -285,6 +290,7 @@ def count_targets(piece, places, counts):
 
 
 @kernel(INTEGER_SUM, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
+@kernel(COUNT_SUM, PIECE, u32s, i64, i64, NUMBERING, u32s, NUMBERING, u32s, u64s)
 @kernel(OR, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
 @kernel(BYTE_OR, PIECE, u32s, i64, i64, NUMBERING, u8s, NUMBERING, u8s, u64s)
 @kernel(MIN, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)

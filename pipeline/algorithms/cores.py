@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...kernels.pieces.operators import IntegerSum
+from ...kernels.pieces.operators import CountSum, IntegerSum
 from ...kernels.programs import cores as core_kernels
 from ...kernels.programs.cores import Peeling, peel
 from ...partition.store.manifest import GraphInfo
 from ..engines.one_device.operations import SharedOperationsProgram
 from ..engines.operations.marks import VertexPlaces
-from ..engines.operations.operations import Calls
+from ..engines.operations.operations import ALL_FOR_LISTED, Calls
 from ..engines.operations.program import EdgeOperations, ProgramResult, ReadRows, Tell
 from ..engines.operations.vectors import Counts, Vector, VectorType, vectors_bytes
 from ..engines.ranks.edges import Rows
@@ -38,28 +38,45 @@ from .searches import lists_bytes
 _EDGES_AT_ONCE = 1 << 24
 """Number of edges after which a call of the kernel ends with its round."""
 
-_COUNTS = VectorType(np.uint64, ghosts=True)
-_STATE = {"degree": VectorType(np.uint64), "removed": _COUNTS, "core": VectorType(np.int32)}
-"""The types of the vectors that are saved."""
-
 
 @dataclass(frozen=True)
 class CoresProgram(SharedOperationsProgram):
-    """The program."""
+    """The program. wide: whether a degree may need more than 32 bits."""
 
+    wide: bool = False
     columns = ("core",)
     rows = ReadRows.BOTH
     weighted = False
-    calls = Calls((IntegerSum,), (core_kernels,), whole=())
+
+    @classmethod
+    def of(cls, info: GraphInfo) -> CoresProgram:
+        return cls(wide=info.directed and info.vertices > 1 << 31)
+
+    @property
+    def calls(self) -> Calls:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return Calls((IntegerSum if self.wide else CountSum,), (core_kernels,), whole=())
+
+    @property
+    def counts(self) -> VectorType:
+        """Return the type of the vectors between whose vertices edges are counted."""
+        return VectorType(np.uint64 if self.wide else np.uint32, ghosts=True)
+
+    @property
+    def state(self) -> Mapping[str, VectorType]:
+        """Return the types of the vectors that are saved."""
+        return {"degree": self.counts._replace(ghosts=False), "removed": self.counts}
 
     def vector_types(self) -> Sequence[VectorType]:
-        return (*_STATE.values(), _COUNTS)
+        return *self.state.values(), self.counts
 
     def held_bytes(self, counts: Counts) -> int:
-        return cores_bytes(counts)
+        lists_of_left = 2 * 4 * (counts.own + counts.shared) // ALL_FOR_LISTED
+        shared_sums = self.counts._replace(ghosts=False).bytes(counts._replace(own=0))
+        vectors = vectors_bytes(counts, self.vector_types())
+        return vectors + lists_bytes(counts) + lists_of_left + shared_sums
 
     def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
-        rounds = _KernelRounds.of(operations) or _Rounds(operations)
+        rounds = _KernelRounds.of(self, operations) or _Rounds(self, operations)
         while rounds.go_on():
             tell(rounds.done, 0, f"core number {rounds.k}")
             if operations.due():
@@ -70,17 +87,19 @@ class CoresProgram(SharedOperationsProgram):
 
 class _Rounds:
     """Rounds by operations. k: of vertices that are removed. done: the number of rounds that have
-    removed vertices. core: of vertices that are removed.
+    removed vertices.
 
-    degree: the degrees of vertices that are left, among these; 0 for all others. removed: 1 for
-    vertices that the last round has removed, else 0. came: counts of removed neighbours.
+    degree: the degrees of vertices that are left, among these, which are greater than k; the core
+    numbers of all others. removed: 1 for vertices that the last round has removed, else 0. came:
+    counts of removed neighbours.
     """
 
-    def __init__(self, operations: EdgeOperations) -> None:
+    def __init__(self, program: CoresProgram, operations: EdgeOperations) -> None:
         self._operations = operations
-        self._came = operations.vector(_COUNTS)
-        self._state = {name: operations.vector(kind) for name, kind in _STATE.items()}
-        self._degree, self._removed, self.core = self._state.values()
+        self._operator = IntegerSum() if program.wide else CountSum()
+        self._came = operations.vector(program.counts)
+        self._state = {name: operations.vector(kind) for name, kind in program.state.items()}
+        self._degree, self._removed = self._state.values()
         self.k = self.done = 0
         saved = operations.load(self._state)
         if saved is not None:
@@ -92,14 +111,19 @@ class _Rounds:
             self._removed.fill(0)
         else:
             operations.each(_copy, self._degree, reads=[operations.degrees()])
-        self._left = operations.where(self._degree)
+        self._left: VertexPlaces | None = None  # all vertices, as long as a list does not pay
         self._last = operations.where(self._removed)
-        self._left_count, self._last_count = operations.sum_each(
-            _count, reads=[self._degree, self._removed]
+        count = partial(_count, self.k)
+        self._all_count, self._left_count, self._last_count = operations.sum_each(
+            count, reads=[self._degree, self._removed]
         )
 
     def state(self) -> Mapping[str, Vector]:
         return self._state
+
+    @property
+    def core(self) -> Vector:
+        return _core(self._degree)
 
     def go_on(self) -> bool:
         """Do a round, unless all vertices are removed. Returns whether it did."""
@@ -108,14 +132,11 @@ class _Rounds:
         if self._last_count:
             changed = self._spread(self._last)
             self._removed.fill(0, self._last)
-            self._remove(self._left if changed is None else changed)
+            places = self._left if changed is None else changed
+            vectors = self._degree, self._came, self._removed
+            self._remove(_remove, vectors, (), places)
         if not self._last_count:
-            self._left = self._operations.where(self._degree, among=self._left)
-            (least,) = self._operations.max_each(
-                _negative_least, reads=[self._degree], places=self._left
-            )
-            self.k = -int(least)
-            self._remove(self._left)
+            self._raise_k()
         return True
 
     def _spread(self, places: VertexPlaces) -> VertexPlaces | None:
@@ -124,17 +145,37 @@ class _Rounds:
         """
         operations = self._operations
         ways = (True, False) if operations.directed else (True,)
-        counts = IntegerSum(), self._removed, self._came
+        counts = self._operator, self._removed, self._came
         return operations.union([operations.spread(*counts, along, places) for along in ways])
 
-    def _remove(self, places: VertexPlaces) -> None:
-        """Take away what came, and remove vertices with degrees of at most k. places: of all
-        vertices that may be concerned.
+    def _raise_k(self) -> None:
+        """Make k the least degree that is left, and remove the vertices that have it."""
+        operations, degree = self._operations, self._degree
+        least = partial(_negative_least, self.k)
+        (negative,) = operations.max_each(least, reads=[degree], places=self._left)
+        self.k = -int(negative)
+        self._remove(_remove_least, (self._removed,), (degree,), self._left)
+        if self._left_count * ALL_FOR_LISTED < self._all_count:
+            mark = partial(_mark_left, self.k)
+            operations.each(mark, self._came, reads=[degree], places=self._left)
+            self._left = operations.where(self._came, among=self._left)
+            self._came.fill(0, self._left)
+
+    def _remove(
+        self,
+        function: Any,
+        vectors: Sequence[Vector],
+        reads: Sequence[Vector],
+        places: VertexPlaces | None,
+    ) -> None:
+        """Remove vertices by a function of k and of vectors, which returns how many. places: of all
+        vertices that may be concerned; None for all.
         """
-        vectors = self._degree, self._came, self.core, self._removed
-        remove = partial(_remove, self.k)
-        (count,) = self._operations.sum_each(remove, *vectors, places=places)
-        self._last, self._last_count = self._operations.where(self._removed, among=places), count
+        operations = self._operations
+        (count,) = operations.sum_each(
+            partial(function, self.k), *vectors, reads=reads, places=places
+        )
+        self._last, self._last_count = operations.where(self._removed, among=places), count
         self._left_count -= count
         self.done += int(count > 0)
 
@@ -144,34 +185,33 @@ class _KernelRounds:
     ``_Rounds``, and it saves the same.
     """
 
-    def __init__(self, operations: EdgeOperations, rows: Rows, other_rows: Rows) -> None:
+    def __init__(
+        self, program: CoresProgram, operations: EdgeOperations, rows: Rows, other_rows: Rows
+    ) -> None:
         self._operations = operations
         self._rows = rows.piece, other_rows.piece, operations.directed
         n = len(rows.offsets) - 1
         self._queue, self._near = np.empty(n, np.uint32), np.empty(n, np.uint32)
-        state = {name: operations.vector(kind) for name, kind in _STATE.items()}
+        state = {name: operations.vector(kind) for name, kind in program.state.items()}
+        self._degree, removed = (vector.own for vector in state.values())
         saved = operations.load(state)
         if saved is None:
-            self._degree = _lengths(rows)
+            self._degree += _lengths(rows)
             if operations.directed:
                 self._degree += _lengths(other_rows)
             self._peeling = Peeling(0, 0, 0, 0, 0, int(np.count_nonzero(self._degree)), 0)
             return
-        degree, removed, core = (vector.own for vector in state.values())
-        self._degree = np.where(degree, degree, core).astype(np.uint32)
-        last, left = np.flatnonzero(removed), int(np.count_nonzero(degree))
+        last, left = np.flatnonzero(removed), int(np.count_nonzero(self._degree > saved.facts))
         self._queue[: len(last)] = last
         self._peeling = Peeling(saved.facts, 0, 0, len(last), 0, left, saved.done)
 
     @classmethod
-    def of(cls, operations: EdgeOperations) -> _KernelRounds | None:
+    def of(cls, program: CoresProgram, operations: EdgeOperations) -> _KernelRounds | None:
         """Return None if the graph has no such edges, or if 32 bits might not hold a degree."""
         rows, other_rows = operations.rows_along(True), operations.rows_along(False)
-        if rows is None or other_rows is None:
+        if rows is None or other_rows is None or program.wide:
             return None
-        if (len(rows.offsets) - 1) * (2 if operations.directed else 1) >= 1 << 32:
-            return None
-        return cls(operations, rows, other_rows)
+        return cls(program, operations, rows, other_rows)
 
     @property
     def k(self) -> int:
@@ -183,15 +223,12 @@ class _KernelRounds:
 
     @property
     def core(self) -> Vector:
-        return _vector(self._degree.view(np.int32))
+        return _core(_vector(self._degree))
 
     def state(self) -> Mapping[str, Vector]:
-        removed = np.zeros(len(self._degree), np.uint64)
+        removed = np.zeros_like(self._degree)
         removed[self._queue[self._peeling.first : self._peeling.last]] = 1
-        is_left = self._degree > self.k
-        degree = np.where(is_left, self._degree, 0).astype(np.uint64)
-        core = np.where(is_left, 0, self._degree).astype(np.int32)
-        return {"degree": _vector(degree), "removed": _vector(removed), "core": _vector(core)}
+        return {"degree": _vector(self._degree), "removed": _vector(removed)}
 
     def go_on(self) -> bool:
         """Do some rounds, unless all vertices are removed. Returns whether it did."""
@@ -205,6 +242,15 @@ class _KernelRounds:
 
 def _vector(values: NDArray) -> Vector:
     return Vector(values, np.empty(0, values.dtype))
+
+
+def _core(degree: Vector) -> Vector:
+    """Return the core numbers as int32. degree: of vertices that are all removed."""
+    own, shared = (
+        values.view(np.int32) if values.itemsize == 4 else values.astype(np.int32)
+        for values in (degree.own, degree.shared)
+    )
+    return Vector(own, shared)
 
 
 def _lengths(rows: Rows) -> NDArray[np.uint32]:
@@ -223,32 +269,42 @@ def _take(degree: Any, came: Any) -> None:
     came[:] = 0
 
 
-def _count(counted: Any, degree: Any, removed: Any) -> Any:
-    """Return how many vertices are left, and how many the last round has removed."""
-    return np.stack([((degree > 0) & counted).sum(), ((removed > 0) & counted).sum()])
+def _count(k: int, counted: Any, degree: Any, removed: Any) -> Any:
+    """Return how many vertices there are, are left, and were removed by the last round."""
+    groups = degree >= 0, degree > k, removed > 0
+    return np.stack([(group & counted).sum() for group in groups])
 
 
-def _negative_least(degree: Any) -> float:
-    return -float(degree.min()) if degree.size else -math.inf
+def _negative_least(k: int, degree: Any) -> float:
+    """Return minus the least degree that is greater than k. (Others are greatest, as unsigned
+    integers, once k and one more is taken away.)
+    """
+    if not degree.size:
+        return -math.inf
+    beyond = degree - degree.dtype.type(k + 1)
+    return -float(beyond.min()) - (k + 1)
 
 
-def _remove(k: int, counted: Any, degree: Any, came: Any, core: Any, removed: Any) -> Any:
+def _remove(k: int, counted: Any, degree: Any, came: Any, removed: Any) -> Any:
     """Remove vertices whose degrees, without what came, are at most k. Returns how many."""
-    left = degree > 0
+    left = degree > k
     degree -= came * left
     came[:] = 0
     leave = left & (degree <= k)
-    degree[leave] = 0
-    core[leave] = k
+    degree[leave] = k
     removed[leave] = 1
     return (leave & counted).sum()
 
 
-def cores_bytes(counts: Counts) -> int:
-    lists_of_left = 2 * 4 * (counts.own + counts.shared)
-    shared_sums = 8 * counts.shared
-    vectors = vectors_bytes(counts, CoresProgram().vector_types())
-    return vectors + lists_bytes(counts) + lists_of_left + shared_sums
+def _remove_least(k: int, counted: Any, removed: Any, degree: Any) -> Any:
+    """Remove vertices whose degrees are k, which no core number is yet. Returns how many."""
+    leave = degree == k
+    removed[leave] = 1
+    return (leave & counted).sum()
+
+
+def _mark_left(k: int, marks: Any, degree: Any) -> None:
+    marks[:] = degree > k
 
 
 @dataclass(frozen=True)
@@ -264,13 +320,13 @@ class Cores:
         return {"min": self.min}
 
     def program(self, names: Names, info: GraphInfo) -> CoresProgram:
-        return CoresProgram()
+        return CoresProgram.of(info)
 
     def calls(self, weighted: bool) -> Calls:
-        return CoresProgram.calls
+        return CoresProgram().calls
 
     def held_bytes(self, counts: Counts) -> int:
-        return cores_bytes(counts)
+        return CoresProgram(wide=counts.vertices > 1 << 31).held_bytes(counts)
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         core = np.asarray(given.values["core"])
@@ -290,4 +346,4 @@ class Cores:
 
 def planned(info: GraphInfo) -> CoresProgram:
     """Return the program for a plan."""
-    return CoresProgram()
+    return CoresProgram.of(info)

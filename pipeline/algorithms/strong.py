@@ -52,7 +52,7 @@ from ..results.findings import SIZE
 from ..results.names import Names, numbers_by_id
 from ..results.result import Option
 from ..results.rows import Pairs
-from .components import name_components
+from .components import ComponentsProgram, name_components
 from .run import Answer
 from .searches import lists_bytes
 
@@ -71,18 +71,28 @@ _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 @dataclass(frozen=True)
 class StrongProgram(SharedOperationsProgram):
-    """The program."""
+    """The program. directed: whether the graph is; else its components are wanted, which take one
+    scan of the edges.
+    """
 
+    directed: bool
     columns = ("component",)
     rows = ReadRows.BOTH
     weighted = False
-    calls = Calls((IntegerSum, Min), (strong_kernels, forest), whole=())
+
+    @property
+    def calls(self) -> Calls:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if not self.directed:
+            return ComponentsProgram.calls
+        return Calls((IntegerSum, Min), (strong_kernels, forest), whole=())
 
     def vector_types(self) -> Sequence[VectorType]:
-        return _NUMBERS, _WORDS, *_STATE.values()
+        return (_NUMBERS, _WORDS, *_STATE.values()) if self.directed else ()
 
     def held_bytes(self, counts: Counts) -> int:
-        return strong_bytes(counts)
+        if not self.directed:
+            return ComponentsProgram().held_bytes(counts)
+        return rounds_bytes(counts)
 
     def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
         if not operations.directed:
@@ -104,19 +114,31 @@ class CondensationProgram(SharedOperationsProgram):
     these: ``src``, ``dst``, and the number of ``edges``.
     """
 
+    directed: bool
     columns = ("component", "src", "dst", "edges")
     rows = ReadRows.BOTH
     weighted = False
-    calls = StrongProgram.calls._replace(kernels=(*StrongProgram.calls.kernels, *CONTRACTING))
+
+    @property
+    def calls(self) -> Calls:  # pyright: ignore[reportIncompatibleVariableOverride]
+        calls = self._components.calls
+        return calls._replace(kernels=(*calls.kernels, *CONTRACTING)) if self.directed else calls
 
     def vector_types(self) -> Sequence[VectorType]:
-        return *StrongProgram().vector_types(), _LABELS
+        return (*self._components.vector_types(), _LABELS) if self.directed else ()
 
     def held_bytes(self, counts: Counts) -> int:
-        return strong_bytes(counts) + vectors_bytes(counts, (_LABELS,)) + contraction_bytes()
+        held = self._components.held_bytes(counts)
+        if self.directed:
+            held += vectors_bytes(counts, (_LABELS,)) + contraction_bytes()
+        return held
+
+    @property
+    def _components(self) -> StrongProgram:
+        return StrongProgram(self.directed)
 
     def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
-        values, record = StrongProgram().run(operations, tell)
+        values, record = self._components.run(operations, tell)
         between = np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, np.uint64)
         component = values["component"]
         if isinstance(component, Vector):  # of a directed graph: others have no such edges
@@ -444,7 +466,7 @@ def _copy(labels: Any, component: Any) -> None:
     labels[:] = component
 
 
-def strong_bytes(counts: Counts) -> int:
+def rounds_bytes(counts: Counts) -> int:
     """Return the bytes of ``_Rounds``, which are more than those of ``_DepthFirst``."""
     lists_of_reached = 2 * 4 * (counts.own + counts.shared)
     shared_sums = 8 * counts.shared
@@ -468,13 +490,20 @@ class Strong:
         return {}
 
     def program(self, names: Names, info: GraphInfo) -> StrongProgram | CondensationProgram:
-        return CondensationProgram() if self.condense else StrongProgram()
+        return self.planned(info)
+
+    def planned(self, info: GraphInfo) -> StrongProgram | CondensationProgram:
+        return self._kind(info.directed)
+
+    @property
+    def _kind(self) -> type[StrongProgram | CondensationProgram]:
+        return CondensationProgram if self.condense else StrongProgram
 
     def calls(self, weighted: bool) -> Calls:
-        return CondensationProgram.calls if self.condense else StrongProgram.calls
+        return self._kind(directed=True).calls
 
     def held_bytes(self, counts: Counts) -> int:
-        return (CondensationProgram() if self.condense else StrongProgram()).held_bytes(counts)
+        return self._kind(directed=True).held_bytes(counts)  # which may be
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         component = given.values["component"]
@@ -514,9 +543,9 @@ def _condensed(
 
 def planned(info: GraphInfo) -> StrongProgram:
     """Return the program for a plan."""
-    return StrongProgram()
+    return Strong().planned(info)
 
 
 def condensing(info: GraphInfo) -> CondensationProgram:
     """Return the program of a condensation for a plan."""
-    return CondensationProgram()
+    return Strong(condense=True).planned(info)

@@ -49,7 +49,7 @@ OFFSETS = ("u32", "u64")
 DISTANCES = ("u8", "int")
 BOOLS = ("false", "true")
 KINDS = tuple(tracing.TYPES.values())
-WORDS = ("IntegerSum", "Or", "Min")
+WORDS = ("IntegerSum", "CountSum", "Or", "Min")
 
 
 def instances(architecture: int) -> dict[str, list[str]]:

@@ -30,12 +30,12 @@ __global__ void queue_places(const Offset *offsets, const u32 *places, u32 count
 // are listed in `changed`, each once: `marks` has a bit for each.
 template <class Offset, bool TIERED, class Monoid>
 __global__ void push_words(const __grid_constant__ Rows<Offset> rows, const Monoid monoid, const Item *queue,
-                           const u64 *x, u64 *y, u32 *marks, u32 *changed, Counts *counts,
-                           u64 most) {
+                           const typename Monoid::Word *x, typename Monoid::Word *y, u32 *marks, u32 *changed,
+                           Counts *counts, u64 most) {
   if (counts->edges > most) return;
   auto begin = [&](u32 vertex) { return x[vertex]; };
   auto look = [&](u64 edge) { return entry_once<TIERED>(rows.targets, edge); };
-  auto visit = [&](u64 word, u32 target, bool any) {
+  auto visit = [&](typename Monoid::Word word, u32 target, bool any) {
     const u32 bit = 1u << target % 32;
     const bool is_new = any && monoid.merge(y + target, word) && !has_bit(marks, target) &&
                         !(atomicOr(marks + target / 32, bit) & bit);
@@ -47,9 +47,10 @@ __global__ void push_words(const __grid_constant__ Rows<Offset> rows, const Mono
 // Combine, into y[v] of each vertex v, the words of all neighbours in its row.
 template <class Offset, bool TIERED, class Monoid, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    pull_words(const __grid_constant__ Rows<Offset> rows, const Monoid monoid, const u64 *x, u64 *y) {
+    pull_words(const __grid_constant__ Rows<Offset> rows, const Monoid monoid, const typename Monoid::Word *x,
+               typename Monoid::Word *y) {
   visit_rows(rows, whole_grid(), [&](u32 row, Entries whole, Entries some, u32 lane, u32 width) {
-    u64 came = monoid.unit;
+    typename Monoid::Word came = monoid.unit;
     if (row != NONE && !monoid.finished(y[row])) {
       for (u64 e = some.begin + lane; e < some.end && !monoid.finished(came); e += (u64)TOGETHER * width) {
         u32 target[TOGETHER];

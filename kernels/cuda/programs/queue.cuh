@@ -76,7 +76,7 @@ __device__ inline u32 items_found(const Offset *offsets, u32 vertex) {
 }
 
 // Call `visit(own, seen, any)` with each entry of some items, by all lanes of a warp together; any: whether
-// a lane has one. own: what `begin(vertex)` gave of the row's vertex, 8 bytes. seen: what `look(edge)` gave,
+// a lane has one. own: what `begin(vertex)` gave of the row's vertex, 4 or 8 bytes. seen: what `look(edge)` gave,
 // of several entries before any is visited. A warp takes so many items at a time that all have some; its
 // lanes find theirs among the entries by a prefix sum (Merrill, Garland, Grimshaw: Scalable GPU Graph
 // Traversal, PPoPP 2012, section 5.2).

@@ -525,7 +525,7 @@ class OperationsProgram(ABC):
             held += intersecting_bytes(vertices, entries)
         if self._contracts:
             held += contracting_bytes(vertices, entries) + (8 + 4) * entries  # these: the result
-        return held
+        return max(held, components.device_bytes(vertices)) if self._joins_all else held
 
     def compile_on(self, graph: ProgramGraph) -> None:
         if self._gathers:

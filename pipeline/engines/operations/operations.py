@@ -41,11 +41,11 @@ from ....kernels.pieces.operators import (
     Across,
     Amounts,
     AnySum,
-    IntegerSum,
     Operator,
     Or,
     Rule,
     Spread,
+    WholeSum,
     reads_weights,
 )
 from ....kernels.pieces.piece import Piece
@@ -208,6 +208,7 @@ class Operations:
         self.directed = directed
         self.extra_bytes = extra_bytes
         self._by_place = _is_by_place(graph)
+        self._sums: dict[np.dtype, NDArray] = {}
         self._edges = self._read = self._sent = 0
         self._labels_sent = 0
         self._counted: NDArray[np.bool_] | bool = True
@@ -256,12 +257,14 @@ class Operations:
         """
         return np.argsort(self.graph.delegates)
 
-    @cached_property
-    def _shared_sums(self) -> NDArray[np.uint64]:
+    def _shared_sums(self, dtype: np.dtype) -> NDArray:
         """Return this rank's sums for shared vertices, apart from values that all ranks have; zeros
         except during a push.
         """
-        return np.zeros(0 if self.graph.shared is None else self.graph.shared.count, np.uint64)
+        if dtype not in self._sums:
+            count = 0 if self.graph.shared is None else self.graph.shared.count
+            self._sums[dtype] = np.zeros(count, dtype)
+        return self._sums[dtype]
 
     @cached_property
     def loops(self) -> Loops | None:
@@ -698,7 +701,7 @@ class Operations:
         """Push along the edges of the vertices in ``places``, if that takes less time than a pull.
         Returns whether it did; ``_changed`` then marks the vertices whose ``y`` has changed.
         """
-        sums = isinstance(operator, IntegerSum)
+        sums = isinstance(operator, WholeSum)
         pushes = self._pushes(along)
         if not all(how == "scatter" for _, how in pushes):
             return False
@@ -709,7 +712,7 @@ class Operations:
         few, all_edges = self.total(np.sum(edges, axis=0))
         pays = few * (PUSHED_FOR_SUMMED if sums else PUSHED_FOR_PULLED) < all_edges
         if pays:
-            into = replace(y, shared=self._shared_sums) if sums else y
+            into = replace(y, shared=self._shared_sums(y.shared.dtype)) if sums else y
             for adjacency in adjacencies:  # a list of rows at a time
                 self._push(operator, adjacency, self._active(adjacency, places), x, into)
             came = self._changed.ghost_places()
@@ -779,7 +782,7 @@ class Operations:
         """
         for values in y.ghosts.values():
             values[:] = operator.unit
-        if self.communicator.rank and isinstance(operator, AnySum | IntegerSum):
+        if self.communicator.rank and isinstance(operator, AnySum | WholeSum):
             y.shared[:] = operator.unit  # earlier values of shared vertices count on rank 0 only
         for adjacency, how in ways:
             self.communicator.check()

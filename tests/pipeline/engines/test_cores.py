@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import delegraph
 from delegraph.kernels import reference
-from delegraph.kernels.pieces.operators import IntegerSum
+from delegraph.kernels.pieces.operators import CountSum, IntegerSum, WholeSum
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms import cores
 from delegraph.pipeline.algorithms.cores import CoresProgram
@@ -37,33 +37,37 @@ from support.marks import mostly_nightly, mostly_slow, nightly, slow
 from support.programs import run_program, stored
 from support.wanted import wanted_cores
 
-_WORDS = VectorType(np.uint64, ghosts=True)
-
 
 @dataclass(frozen=True)
 class SpreadSums:
-    """A program that adds up integers along edges. start: what vertices have before. steps: for
-    each spread, the vertices that have a value, by rising global id, and the values.
+    """A program that adds up integers along edges, by ``operator``. start: what vertices have
+    before. steps: for each spread, the vertices that have a value, by rising global id, and the
+    values.
     """
 
     start: np.ndarray
     steps: Sequence[tuple[np.ndarray, np.ndarray]]
     along: bool
+    operator: WholeSum
     columns = ("sum",)
     weighted = scans_once = False
-    calls = Calls((IntegerSum,))
+
+    @property
+    def calls(self) -> Calls:
+        return Calls((type(self.operator),))
 
     def held_bytes(self, counts: Counts) -> int:
         return 0
 
     def run(self, operations: Operations, tell: Tell) -> ProgramResult:
-        x, y = operations.vector(_WORDS), operations.vector(_WORDS)
+        words = VectorType(self.operator.unit.dtype, ghosts=True)
+        x, y = operations.vector(words), operations.vector(words)
         operations.put(y, np.arange(len(self.start), dtype=np.uint32), self.start)
         listed = 0
         for vertices, values in self.steps:
             operations.put(x, vertices, values)
             places, before = operations.where(x), Vector(y.own.copy(), y.shared.copy())
-            changed = operations.spread(IntegerSum(), x, y, self.along, places)
+            changed = operations.spread(self.operator, x, y, self.along, places)
             if changed is not None:
                 listed += 1
                 assert (np.flatnonzero(y.own != before.own) == changed.own).all()
@@ -73,20 +77,23 @@ class SpreadSums:
         return ProgramResult({"sum": y}, {"listed": listed})
 
 
-def check_sums(store: Store, folder: Path, seed: int, along: bool, **how: Any) -> None:
-    """Check two spreads of numbers whose sums need 64 bits, of few and of more vertices."""
-    n, rng = store.info.vertices, np.random.default_rng(seed)
-    start = rng.integers(0, 1 << 62, n, np.uint64)
+def check_sums(
+    store: Store, folder: Path, seed: int, along: bool, operator: WholeSum, **how: Any
+) -> None:
+    """Check two spreads of numbers whose sums need all bits, of few and of more vertices."""
+    n, rng, kind = store.info.vertices, np.random.default_rng(seed), operator.unit.dtype
+    bits = 8 * kind.itemsize
+    start = rng.integers(0, 1 << bits - 2, n, kind)
     u, v = edges_of(store)
     wanted, steps = start.copy(), []
     for share in (0.1, 0.6):
         vertices = np.flatnonzero(rng.random(n) < share).astype(np.uint32)
-        values = rng.integers(1, 1 << 50, len(vertices), np.uint64)
-        x = np.zeros(n, np.uint64)
+        values = rng.integers(1, 1 << bits - 14, len(vertices), kind)
+        x = np.zeros(n, kind)
         x[vertices] = values
-        wanted += reference.sums(*((u, v) if along else (v, u)), x)
+        wanted += reference.sums(*((u, v) if along else (v, u)), x).astype(kind)
         steps.append((vertices, values))
-    columns, _ = run_program(store, SpreadSums(start, steps, along), folder, **how)
+    columns, _ = run_program(store, SpreadSums(start, steps, along, operator), folder, **how)
     assert (columns["sum"] == wanted).all()
 
 
@@ -99,13 +106,16 @@ def test_threads_count_at_a_hub(tmp_path, monkeypatch, ranks, layout):
     n = 150_000
     options = BuildOptions(partitions=ranks, layout=layout)
     store = stored(tmp_path, np.zeros(n, int), np.arange(1, n + 1), options)
-    check_sums(store, tmp_path / "out", 1, True, ranks=ranks, threads=4)
+    for operator in (IntegerSum(), CountSum()):
+        folder = tmp_path / type(operator).__name__
+        check_sums(store, folder, 1, True, operator, ranks=ranks, threads=4)
 
 
 def test_few_changes_are_listed(tmp_path):
     store = stored(tmp_path, np.arange(600), np.arange(1, 601), BuildOptions(partitions=3))
     one = [(np.array([7], np.uint32), np.array([1], np.uint64))] * 5
-    program = SpreadSums(np.zeros(store.info.vertices, np.uint64), one, True)
+    start = np.zeros(store.info.vertices, np.uint64)
+    program = SpreadSums(start, one, True, IntegerSum())
     for ranks in (1, 3):
         columns, results = run_program(store, program, tmp_path / f"{ranks}", ranks)
         assert columns["sum"].sum() == 5 * 2
@@ -127,9 +137,9 @@ def test_the_union_of_places():
 # Core numbers
 
 
-def check_cores(store: Store, folder: Path, **how: Any) -> None:
+def check_cores(store: Store, folder: Path, wide: bool = False, **how: Any) -> None:
     wanted, rounds = wanted_cores(store)
-    columns, results = run_program(store, CoresProgram(), folder, **how)
+    columns, results = run_program(store, CoresProgram(wide), folder, **how)
     assert (columns["core"] == wanted).all()
     assert results[0].record["rounds"] == rounds
 
@@ -144,10 +154,13 @@ def check_cores(store: Store, folder: Path, **how: Any) -> None:
     pulled=st.sampled_from([0, 2, 10**9]),
     listed=st.sampled_from([0, 8]),
     at_once=st.sampled_from([1, 1 << 24]),
+    wide=st.booleans(),
 )
-def test_against_the_definitions(graph, options, ranks, on_disk, along, pulled, listed, at_once):
-    """pulled: pull never, by default, always. listed: list all that a spread has changed, or few.
-    at_once: edges of a call of the kernel.
+def test_against_the_definitions(
+    graph, options, ranks, on_disk, along, pulled, listed, at_once, wide
+):
+    """pulled: pull never, by default, always. listed: list all that a spread has changed, and all
+    that are left, or few. at_once: edges of a call of the kernel. wide: count by 64 bits.
     """
     src, dst, seed, _ = graph
     if not len(src):
@@ -155,11 +168,13 @@ def test_against_the_definitions(graph, options, ranks, on_disk, along, pulled, 
     with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patched:
         patched.setattr(host, "PUSHED_FOR_SUMMED", pulled)
         patched.setattr(host, "ALL_FOR_LISTED", listed)
+        patched.setattr(cores, "ALL_FOR_LISTED", listed)
         patched.setattr(cores, "_EDGES_AT_ONCE", at_once)
         store = stored(Path(place), src, dst, options)
         how = {"ranks": min(ranks, store.info.partitions), "on_disk": on_disk}
-        check_sums(store, Path(place) / "sums", seed, along, **how)
-        check_cores(store, Path(place) / "cores", **how)
+        operator = IntegerSum() if wide else CountSum()
+        check_sums(store, Path(place) / "sums", seed, along, operator, **how)
+        check_cores(store, Path(place) / "cores", wide, **how)
 
 
 LARGE = ["star", "lollipop", "random", "hubs"]

@@ -21,7 +21,7 @@ from delegraph.kernels import reference
 from delegraph.kernels.gpu.device import Device
 from delegraph.kernels.gpu_pieces import intersect, spread, tally, tracing
 from delegraph.kernels.gpu_programs import rows as cut_rows
-from delegraph.kernels.pieces.operators import IntegerSum, Min, Or, Spread
+from delegraph.kernels.pieces.operators import CountSum, IntegerSum, Min, Or, Spread
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms import cores, labels, strong
 from delegraph.pipeline.algorithms.clustering import ClusteringProgram
@@ -57,8 +57,6 @@ from support.wanted import (
 )
 
 Stores = Callable[..., Store]
-
-_WORDS = VectorType(np.uint64, ghosts=True)
 
 
 @pytest.fixture(scope="module")
@@ -97,13 +95,17 @@ class Spreads(SharedOperationsProgram):
         return Calls((type(self.operator),))
 
     def vector_types(self) -> Sequence[VectorType]:
-        return _WORDS, _WORDS
+        return self._words, self._words
+
+    @property
+    def _words(self) -> VectorType:
+        return VectorType(self.operator.unit.dtype, ghosts=True)
 
     def held_bytes(self, counts: Counts) -> int:
         return 0
 
     def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
-        x, y = (operations.vector(_WORDS, self.operator.unit) for _ in range(2))
+        x, y = (operations.vector(self._words, self.operator.unit) for _ in range(2))
         operations.put(y, np.arange(len(self.start), dtype=np.uint32), self.start)
         listed = 0
         for vertices, words in self.steps:
@@ -122,6 +124,7 @@ class Spreads(SharedOperationsProgram):
 _ALL = np.uint64((1 << 64) - 1)
 OPERATORS: dict[str, tuple[Spread, Any]] = {
     "sum": (IntegerSum(), np.add),
+    "count": (CountSum(), np.add),
     "or": (Or(np.uint64(0), np.uint64(0xFFFF)), np.bitwise_or),
     "min": (Min(_ALL, np.uint64(2)), np.minimum),
 }
@@ -132,15 +135,15 @@ def check_spread(store: Store, device: Device, name: str, along: bool) -> int:
     what they have changed.
     """
     operator, fold = OPERATORS[name]
-    n, rng = store.info.vertices, np.random.default_rng(1)
-    most = 1 << (62 if name == "sum" else 16)
-    start = rng.integers(0, most, n, np.uint64)
+    n, rng, kind = store.info.vertices, np.random.default_rng(1), operator.unit.dtype
+    most = 1 << {"sum": 62, "count": 31}.get(name, 16)
+    start = rng.integers(0, most, n, kind)
     u, v = edges_of(store)
     ends = (u, v) if along else (v, u)
     wanted, steps = start.copy(), []
     for share in (0, 0.01, 0.1, 0.6):
         vertices = np.flatnonzero(rng.random(n) < share).astype(np.uint32)
-        words = rng.integers(1, min(most, 1 << 50), len(vertices), np.uint64)
+        words = rng.integers(1, min(most, 1 << 50), len(vertices), kind)
         x = np.full(n, operator.unit)
         x[vertices] = words
         fold.at(wanted, ends[1], x[ends[0]])
@@ -188,9 +191,12 @@ def test_spread(device, stores, monkeypatch, way, shape, operator, directed, alo
 
 FUNCTIONS: dict[str, tuple[Any, str, int]] = {
     "copy": (cores._copy, "uint64 uint32", 1),
-    "take counts": (cores._take, "uint64 uint64", 2),
-    "count": (partial(cores._count, True), "uint64 uint64", 0),
-    "remove": (partial(cores._remove, 2, True), "uint64 uint64 int32 uint64", 4),
+    "take counts": (cores._take, "uint32 uint32", 2),
+    "count": (partial(cores._count, 2, True), "uint32 uint32", 0),
+    "remove": (partial(cores._remove, 2, True), "uint32 uint32 uint32", 3),
+    "remove of words": (partial(cores._remove, 2, True), "uint64 uint64 uint64", 3),
+    "remove least": (partial(cores._remove_least, 2, True), "uint32 uint32", 1),
+    "mark left": (partial(cores._mark_left, 2), "uint32 uint32", 1),
     "count left": (partial(strong._count_left, True), "uint32", 0),
     "set left": (strong._set_left, "uint64 uint32", 1),
     "trim": (partial(strong._take, True), "uint32 uint64 uint64 uint64 uint32", 4),
@@ -299,7 +305,7 @@ def check_cores(store: Store, device: Device, checkpoint: Checkpoint | None = No
 def check_strong(store: Store, device: Device, checkpoint: Checkpoint | None = None) -> ProgramRun:
     u, v = edges_of(store)
     find = reference.strong_components if store.info.directed else reference.components
-    found = run(store, StrongProgram(), device, checkpoint)
+    found = run(store, StrongProgram(store.info.directed), device, checkpoint)
     assert (least_of(found.columns["component"]) == find(u, v, store.info.vertices)).all()
     return found
 
@@ -307,7 +313,7 @@ def check_strong(store: Store, device: Device, checkpoint: Checkpoint | None = N
 def check_condensation(
     store: Store, device: Device, checkpoint: Checkpoint | None = None
 ) -> ProgramRun:
-    found = run(store, CondensationProgram(), device, checkpoint)
+    found = run(store, CondensationProgram(store.info.directed), device, checkpoint)
     component = found.columns["component"]
     wanted = reference.contract(*edges_of(store), component, store.info.directed, False)
     for name, values in zip(("src", "dst", "edges"), wanted, strict=True):
@@ -349,11 +355,11 @@ CHECKS = {
 }
 PROGRAMS: dict[str, Callable[[Store], DeviceProgram]] = {
     "cores": lambda store: CoresProgram(),
-    "strong": lambda store: StrongProgram(),
+    "strong": lambda store: StrongProgram(store.info.directed),
     "labels": lambda store: Labels(5).planned(store.info),
     "clustering": lambda store: ClusteringProgram(),
     "truss": lambda store: TrussProgram(store.info.edges),
-    "condensation": lambda store: CondensationProgram(),
+    "condensation": lambda store: CondensationProgram(store.info.directed),
 }
 
 

@@ -249,7 +249,7 @@ def check_strong(
     store: Store, devices: Sequence[Device], ranks: int, kind: str = "threads"
 ) -> None:
     u, v = edges_of(store)
-    results = run(store, CondensationProgram(), devices, ranks, kind)
+    results = run(store, CondensationProgram(store.info.directed), devices, ranks, kind)
     found = columns(results)
     find = reference.strong_components if store.info.directed else reference.components
     assert (least_of(found["component"]) == find(u, v, store.info.vertices)).all()

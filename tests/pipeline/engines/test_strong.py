@@ -34,7 +34,7 @@ from support.wanted import least_of
 
 def check(store: Store, folder: Path, **how: Any) -> int:
     """Check the components of a store by the definition. Returns the number of rounds."""
-    program = CondensationProgram()
+    program = CondensationProgram(store.info.directed)
     columns, results = run_program(store, program, folder, extra_bytes=1 << 30, **how)
     u, v = edges_of(store)
     wanted = reference.strong_components(u, v, store.info.vertices)
@@ -224,7 +224,13 @@ def test_engines_go_on_from_each_other(tmp_path, monkeypatch, first, then, saves
     cut = CutOff(tmp_path / "saved", 0, "this")
     cut.left = saves
     with pytest.raises(RankError, match="KeyboardInterrupt"):
-        run_program(store, StrongProgram(), tmp_path / "some", **PLACES[first], checkpoint=cut)
+        run_program(
+            store,
+            StrongProgram(store.info.directed),
+            tmp_path / "some",
+            **PLACES[first],
+            checkpoint=cut,
+        )
     done: list[int] = []
     saved = Checkpoint(tmp_path / "saved", 1000, "this", loaded=done.append)
     check(store, tmp_path / "rest", **PLACES[then], checkpoint=saved)
@@ -244,7 +250,7 @@ def test_every_round_can_be_gone_on_from(tmp_path):
         cut.left = after
         how = {"on_disk": True, "checkpoint": cut}
         with pytest.raises(RankError, match="KeyboardInterrupt"):
-            run_program(store, StrongProgram(), tmp_path / "some", **how)
+            run_program(store, StrongProgram(store.info.directed), tmp_path / "some", **how)
         for on_disk in (False, True):
             saved = Checkpoint(folder, 1000, "this")
             check(store, tmp_path / "rest", on_disk=on_disk, checkpoint=saved)
