@@ -339,6 +339,42 @@ def graphblas_pagerank(matrix):
     return rank.to_dense(), iterations
 
 
+def graphblas_weighted(src, dst, weight, n: int):
+    """Both ways."""
+    import graphblas as gb
+    import numpy as np
+
+    rows, columns = np.concatenate([src, dst]), np.concatenate([dst, src])
+    both = np.concatenate([weight, weight]).astype(np.float64)
+    return gb.Matrix.from_coo(rows, columns, both, nrows=n, ncols=n)
+
+
+def graphblas_degree(matrix):
+    import graphblas as gb
+
+    return matrix.reduce_rowwise(gb.monoid.plus).new().to_dense(0)
+
+
+def graphblas_clustering(matrix):
+    """Each triangle is found at each of its corners once, by masked products of halves."""
+    import graphblas as gb
+    import numpy as np
+
+    lower, upper = gb.select.tril(matrix, -1).new(), gb.select.triu(matrix, 1).new()
+    plus, pair = gb.monoid.plus, gb.semiring.plus_pair[np.int64]
+    below = pair(lower @ lower.T).new(mask=lower.S)
+    across = pair(upper @ lower.T).new(mask=upper.S)
+    found = np.zeros(matrix.nrows)
+    for corners in (
+        below.reduce_rowwise(plus),
+        below.reduce_columnwise(plus),
+        across.reduce_rowwise(plus),
+    ):
+        found += corners.new().to_dense(0)
+    degree = matrix.reduce_rowwise(gb.agg.count).new().to_dense(0)
+    return found / np.maximum(degree * (degree - 1) / 2, 1)
+
+
 def igraph_simple(src, dst, n: int):
     return igraph_graph(src, dst, n).simplify()
 
@@ -579,7 +615,13 @@ LIBRARIES: dict[str, Library] = {
         louvain=networkit_louvain,
     ),
     "python-graphblas": Library(
-        graphblas_matrix, graphblas_simple, graphblas_components, graphblas_pagerank
+        graphblas_matrix,
+        graphblas_simple,
+        graphblas_components,
+        graphblas_pagerank,
+        graphblas_weighted,
+        degree=graphblas_degree,
+        clustering=graphblas_clustering,
     ),
     "igraph": Library(
         igraph_graph,

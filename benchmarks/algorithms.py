@@ -95,7 +95,7 @@ ALONE = {
         "leiden",
         "louvain",
     ),
-    "python-graphblas": ("components", "pagerank"),
+    "python-graphblas": ("components", "pagerank", "degree", "clustering"),
     "igraph": (
         "betweenness",
         "cores",

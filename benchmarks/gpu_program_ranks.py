@@ -1,15 +1,18 @@
 """Programs on several GPUs of one machine: shares of the edges, or of the sources.
 
     python benchmarks/gpu_program_ranks.py [--ranks 2] [--weak kron25,kron26] [--strong kron26]
-        [--algorithms components,pagerank,sssp,betweenness,closeness] [--sources 16] [--data FOLDER]
+        [--algorithms components,pagerank,sssp,betweenness,closeness,hits,cores,forest]
+        [--sources 16] [--data FOLDER]
 
 weak: of graphs, the first by one GPU, the next by twice as many, and so on; strong: each graph by
 1, 2, 4, ... GPUs. Efficiency is the rate (entries a second) of k over k times that of one, of the
 first graph, or of the same. Ranks are processes; rank r has the rows of the vertices v with
 v mod ranks = r, as in the layout 1d, or of betweenness and closeness all rows and a share of the
-sources. A time is from a meeting of all ranks to the next, the median of several; of PageRank an
-iteration's. Every result is compared with that of one GPU; components and shortest paths of one are
-checked as in gpu_algorithms.py. Keeps the figures in benchmarks/results/gpu_program_ranks.json.
+sources. A time is from a meeting of all ranks to the next, the median of several; of PageRank and
+HITS an iteration's. hits, cores and forest are operations' programs: gathers of sums, spreads of
+counts, gathers by both ends. Every result is compared with that of one GPU; components and shortest
+paths of one are checked as in gpu_algorithms.py. Keeps the figures in
+benchmarks/results/gpu_program_ranks.json.
 """
 
 from __future__ import annotations
@@ -43,6 +46,15 @@ from delegraph.kernels.gpu_programs import (
 from delegraph.kernels.gpu_programs import shortest_paths as paths
 from delegraph.kernels.gpu_programs.ranks import Ranks
 from delegraph.kernels.gpu_programs.rows import ProgramGraph, cut
+from delegraph.pipeline.algorithms.cores import CoresProgram
+from delegraph.pipeline.algorithms.forest import ForestProgram
+from delegraph.pipeline.algorithms.hits import HitsProgram
+from delegraph.pipeline.algorithms.iterations import Stop
+from delegraph.pipeline.engines.one_device.operations import (
+    DeviceOperations,
+    SharedOperationsProgram,
+)
+from delegraph.pipeline.engines.operations.saving import DeviceSaving, SharedSaving
 from delegraph.pipeline.ranks.communicator import barrier, telling_others
 from delegraph.pipeline.ranks.nccl import NcclCommunicator
 from delegraph.pipeline.ranks.tcp import TcpCommunicator
@@ -291,12 +303,44 @@ def of_closeness(subject: Subject) -> tuple[Work, Check]:
     return work, lambda total: None
 
 
+def of_operations(
+    program_of: Callable[[Subject], SharedOperationsProgram], column: str, steps: int = 1
+) -> Callable[[Subject], tuple[Work, Check]]:
+    """A program of operations. steps: those that a time is divided by."""
+
+    def of(subject: Subject) -> tuple[Work, Check]:
+        program = program_of(subject)
+        order = np.arange(subject.vertices, dtype=np.uint32)
+
+        def work(graph: ProgramGraph, ranks: Ranks) -> Any:
+            graph = replace(graph if program.weighted else plain(graph), id_order=lambda: order)
+            began = time.perf_counter()
+            if ranks.size == 1:
+                operations = DeviceOperations(graph, DeviceSaving(None))
+            else:
+                operations = DeviceOperations(graph, SharedSaving(ranks, None), ranks)
+            found = program.run(operations, lambda *_: None).values[column]
+            graph.device.cupy.cuda.Device().synchronize()
+            return (time.perf_counter() - began) / steps, getattr(found, "own", found)
+
+        return work, lambda found: None
+
+    return of
+
+
+def of_hits(subject: Subject) -> HitsProgram:
+    return HitsProgram(subject.vertices, Stop(ITERATIONS, None), None)
+
+
 ALGORITHMS: dict[str, Callable[[Subject], tuple[Work, Check]]] = {
     "components": of_components,
     "pagerank": of_pagerank,
     "sssp": of_paths,
     "betweenness": of_betweenness,
     "closeness": of_closeness,
+    "hits": of_operations(of_hits, "authority", ITERATIONS),
+    "cores": of_operations(lambda subject: CoresProgram(), "core"),
+    "forest": of_operations(lambda subject: ForestProgram("uint32"), "weight"),
 }
 DEALT = "betweenness", "closeness"
 SAME: dict[str, Callable[[Any, Any], None]] = {
@@ -305,6 +349,9 @@ SAME: dict[str, Callable[[Any, Any], None]] = {
     "sssp": np.testing.assert_array_equal,
     "betweenness": partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-9),
     "closeness": np.testing.assert_array_equal,
+    "hits": partial(np.testing.assert_allclose, rtol=1e-12),
+    "cores": np.testing.assert_array_equal,
+    "forest": np.testing.assert_array_equal,
 }
 """Raise where results are not the same."""
 

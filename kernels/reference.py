@@ -314,31 +314,6 @@ def sums(src: NDArray, dst: NDArray, x: NDArray, weight: NDArray | None = None) 
     return came
 
 
-def least_leaving(
-    src: NDArray, dst: NDArray, x: NDArray[np.uint64], weight: NDArray[np.uint32] | None = None
-) -> NDArray[np.uint64]:
-    """Return, for each vertex v, the least word of the edges u -> v that come from another group;
-    the greatest word where there is none, or where ``x[v]`` is that.
-
-    x: the group of each vertex in the high half, its number in the low half. weight: the bits of
-    weights, which are an edge's high half; None for zeros. The low half is the number of u.
-
-    >>> x = np.array([0 << 32 | 0, 0 << 32 | 1, 2 << 32 | 2], np.uint64)
-    >>> word = least_leaving(np.array([0, 2]), np.array([1, 1]), x, np.array([3, 7], np.uint32))[1]
-    >>> int(word >> np.uint64(32)), int(word & np.uint64(0xFFFFFFFF))
-    (7, 2)
-    """
-    half, low = np.uint64(32), np.uint64((1 << 32) - 1)
-    none = ~np.uint64(0)
-    least = np.full(len(x), none)
-    given = x[src] & low
-    if weight is not None:
-        given |= weight.astype(np.uint64) << half
-    counts = (x[src] >> half != x[dst] >> half) & (x[dst] != none)
-    np.minimum.at(least, dst[counts], given[counts])
-    return least
-
-
 def spanning_forest(
     src: NDArray, dst: NDArray, vertices: int, weight: NDArray | None = None
 ) -> tuple[NDArray, NDArray, NDArray]:

@@ -1,4 +1,4 @@
-"""The operation ``gather_across`` on a device (cuda/pieces/across.cu)."""
+"""The least edges that leave trees, of each vertex, on a device (cuda/pieces/across.cu)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from ..gpu.device import pack, without_fields
 from ..gpu.graph import Array
 from ..gpu_programs.rows import CutRows, ProgramGraph, kernel_of
-from ..pieces.operators import LeastLeaving
+from ..programs.spanning import NO_PAIR
 
 LEAST_LEAVING = np.dtype([("unit", "u8"), ("full", "u8"), ("weights", "u8")], align=True)
 
 _SOURCE = "pieces/across.cu"
+_OPERATOR = "LeastLeaving"
 
 
 class GatheringAcross:
-    """The operation by ``LeastLeaving`` along the edges of a graph, or against them. edges: that it
-    looks at.
+    """A search along the edges of a graph, or against them. edges: that it looks at.
 
     back: whether to go through ``graph.back``.
     """
@@ -27,23 +27,23 @@ class GatheringAcross:
     def __init__(self, graph: ProgramGraph, back: bool) -> None:
         cut, weights = (graph.back, graph.back_weights) if back else (graph.cut, graph.weights)
         assert cut is not None
-        unit = LeastLeaving().unit
         self.edges = cut.rows.edges
         self._graph, self._kernel = graph, _kernel(graph, cut)
         self._rows = without_fields(cut.packed())
-        packed = pack(LEAST_LEAVING, unit=unit, full=np.uint64(0), weights=weights)
+        packed = pack(LEAST_LEAVING, unit=NO_PAIR, full=np.uint64(0), weights=weights)
         self._operator = without_fields(packed)
 
     def run(self, x: Array, y: Array) -> None:
-        """Combine what every edge u -> v gives to v, by ``x[v]``, ``x[u]`` and its weight, into
-        ``y[v]``: uint64 (n,), by vertex.
+        """Put, into ``y[v]``, the least edge u -> v that leads to another tree, if it is less than
+        what is there. x, y: uint64 (n,), by vertex: words, and edges as spanning.least_of_rows has
+        them.
         """
         with self._graph.device.use():
             self._kernel(self._rows, self._operator, x, y)
 
 
 def _kernel(graph: ProgramGraph, cut: CutRows) -> Callable[..., Any]:
-    kinds = cut.rows.offset_type, cut.tiered, LeastLeaving.__name__
+    kinds = cut.rows.offset_type, cut.tiered, _OPERATOR
     return kernel_of(graph.device, _SOURCE, "gather_across", kinds)
 
 

@@ -18,7 +18,8 @@ FUNCTIONS = (
     "flatten_trees",
 )
 
-_BYTES = 4 + 8 + 4 + 4 + 8  # of a vertex: tree; pair and weight of an edge; least weight and pair
+# Of a vertex: tree; pair and weight of an edge; least weight and pair; its least edge.
+_BYTES = 4 + 8 + 4 + 4 + 8 + 8
 _SORTED = 2 * 8 + 2 * (8 + 4) + 2 * 4  # of an edge, when they are put in order
 
 
@@ -40,7 +41,8 @@ class DeviceTrees:
             self._found = cupy.zeros(1, np.uint32)
 
     def set_words(self, words: Array, least: Array, numbers: Array) -> None:
-        """Set the word of each vertex, as spanning.set_words does. least: the ``words`` that
+        """Set the word of each vertex: its tree in the high half, its number in the low half;
+        2^32 - 1 if no edge left its tree in the last round. least: the ``words`` that
         ``join_least`` was given last; zeros before the first round.
         """
         n = len(words)
@@ -52,8 +54,8 @@ class DeviceTrees:
         number of edges that are there.
 
         words: uint64 (n,), of each vertex its least edge that leaves its tree, as
-        spanning.take_least has them. numbers: uint32 (n,), of the vertices. found: the number of
-        edges before.
+        spanning.least_of_rows has them; NO_PAIR where there is none. numbers: uint32 (n,), of the
+        vertices. found: the number of edges before.
         """
         n = len(words)
         least = self._least_weights, self._least_pairs

@@ -11,7 +11,6 @@ import numpy as np
 from ..base.compiled import kernel, u64s
 from ..base.numbering import NUMBERING, renumber
 from .operators import (
-    LEAST_LEAVING,
     LISTED_WITHIN,
     WEIGHTED_WITHIN,
     WITHIN,
@@ -26,7 +25,6 @@ from .piece import PIECE, WIDE_PIECE, row_of
 @kernel(WITHIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, u64s)
 @kernel(WEIGHTED_WITHIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, u64s)
 @kernel(LISTED_WITHIN, WIDE_PIECE, NUMBERING, u64s, NUMBERING, u64s, u64s)
-@kernel(LEAST_LEAVING, PIECE, NUMBERING, u64s, NUMBERING, u64s, u64s)
 def gather_across(operator, piece, row_places, x_rows, target_places, x_targets, y):
     """Combine ``y[row]`` with what each edge at hand gives to its row, on several pieces at once.
 
@@ -51,7 +49,6 @@ def gather_across(operator, piece, row_places, x_rows, target_places, x_targets,
 
 @kernel(WITHIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, u64s)
 @kernel(WEIGHTED_WITHIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, u64s)
-@kernel(LEAST_LEAVING, PIECE, NUMBERING, u64s, NUMBERING, u64s, u64s)
 def scatter_across(operator, piece, row_places, x_rows, target_places, x_targets, y):
     """Combine ``y[target]`` with what each edge at hand gives to its target: ``gather_across`` the
     other way. y: by place of the targets.

@@ -70,20 +70,6 @@ class Min(NamedTuple):
     full: np.uint64
 
 
-class LeastLeaving(NamedTuple):
-    """The least edge that leaves a group of vertices, among the edges of a vertex.
-
-    A vertex has its group in the high half of its word, and its own number in the low half. An edge
-    to a vertex of another group gives the bits of its weight, which rise with the weight, and below
-    them the number of the neighbour. So the least word is that of the edge with the least weight,
-    and of several the one to the least neighbour. If edges have no weights, all are alike. A vertex
-    whose number is 2^32 - 1 takes no part: none of its edges leaves its group. unit: the greatest
-    word: no edge.
-    """
-
-    unit: np.uint64 = np.uint64((1 << 64) - 1)
-
-
 class AmountsWithin(NamedTuple):
     """The sum of what a vertex's edges to vertices with the same value amount to. unit: zero, the
     value of vertices that take no part.
@@ -100,7 +86,6 @@ COUNT_SUM = Struct(CountSum, (types.uint32,))
 OR = Struct(Or, (types.uint64, types.uint64))
 BYTE_OR = Struct(ByteOr, (types.uint8, types.uint8))
 MIN = Struct(Min, (types.uint64, types.uint64))
-LEAST_LEAVING = Struct(LeastLeaving, (types.uint64,))
 
 
 class UnitAmounts(NamedTuple):
@@ -179,7 +164,7 @@ WITHIN = Struct(AmountsWithin, (UNIT_AMOUNTS, types.uint64))
 WEIGHTED_WITHIN = Struct(AmountsWithin, (SCALED_WEIGHTS, types.uint64))
 LISTED_WITHIN = Struct(AmountsWithin, (LISTED_AMOUNTS, types.uint64))
 
-Across = LeastLeaving | AmountsWithin
+Across = AmountsWithin
 """The operators whose values depend on both ends of an edge. Threads can combine them at once."""
 
 FOLDS = {
@@ -190,7 +175,6 @@ FOLDS = {
     Or: np.bitwise_or,
     ByteOr: np.bitwise_or,
     Min: np.minimum,
-    LeastLeaving: np.minimum,
     AmountsWithin: np.add,
 }
 """The NumPy function by which each operator combines arrays of values."""
@@ -203,7 +187,7 @@ TALLIED = {MostCommon, BestGain, UnitAmounts, ScaledWeights, ListedAmounts}
 def reads_weights(operator: Any) -> bool:
     """Return whether what an edge gives depends on its weight."""
     amounts = getattr(operator, "amounts", None)
-    weighted = WeightedSum | LeastLeaving | ScaledWeights | ListedAmounts
+    weighted = WeightedSum | ScaledWeights | ListedAmounts
     return isinstance(operator, weighted) or isinstance(amounts, weighted)
 
 
@@ -297,7 +281,7 @@ def outranks(picker: Any, label: Any, label_worth: Any, other: Any, other_worth:
 def _combine(operator, left, right):
     if operator.instance_class in (Or, ByteOr):
         return lambda operator, left, right: left | right
-    if operator.instance_class in (Min, LeastLeaving):
+    if operator.instance_class is Min:
         return lambda operator, left, right: min(left, right)
     return lambda operator, left, right: left + right
 
@@ -313,22 +297,13 @@ def _along(operator, value, weights, edge):
 
 @overload(across)
 def _across(operator, here, there, weights, edge):
-    def leaving(operator, here, there, weights, edge):
-        if here >> _HALF == there >> _HALF:
-            return operator.unit
-        bits = np.uint64(weights[edge]) if weights.shape[0] else np.uint64(0)
-        return bits << _HALF | there & _LOW
-
-    def within(operator, here, there, weights, edge):
-        return amount(operator.amounts, weights, edge) if here == there else operator.unit
-
-    return leaving if operator.instance_class is LeastLeaving else within
+    return lambda operator, here, there, weights, edge: (
+        amount(operator.amounts, weights, edge) if here == there else operator.unit
+    )
 
 
 @overload(takes_part)
 def _takes_part(operator, here):
-    if operator.instance_class is LeastLeaving:
-        return lambda operator, here: here & np.uint64(0xFFFFFFFF) != np.uint64(0xFFFFFFFF)
     return lambda operator, here: here != operator.unit
 
 
@@ -343,7 +318,7 @@ def _finished(operator, value):
 
 @overload(merge)
 def _merge(operator, values, place, value):
-    if operator.instance_class in (Min, LeastLeaving):
+    if operator.instance_class is Min:
 
         def least(operator, values, place, value):
             return value < values[place] and value < fetch_min(values, place, value)

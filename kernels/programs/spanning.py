@@ -1,14 +1,21 @@
 """The least edges that leave trees, and what they join: rounds of minimum spanning forests.
 
-Vertices have numbers. An edge is a *pair*: the lesser number in the high half, the other one in the
-low half. Edges are compared by the bits of their weights, which rise with the weights as these are
-not negative, and then by their pairs. So no two are alike, and a forest is the same whatever the
-order in which edges come.
+Vertices have numbers, and a tree is named by one of its own. An edge is a *pair*: the lesser number
+in the high half, the other one in the low half. Edges are compared by the bits of their weights,
+which rise with the weights as these are not negative, and then by their pairs. So no two are alike,
+and a forest is the same whatever the order in which edges come.
+
+The *slot* of a tree, by its name, holds the least edge that leaves it. When trees are joined, each
+but one of them brings an edge to the forest, which stays in its slot; the tree that they become is
+named by the one. So a slot holds an edge of the forest, or is that of a tree.
 """
 
 import numpy as np
 
-from ..base.compiled import i64, kernel, u32s, u64s
+from ..base.bitmap import contains, mask
+from ..base.compiled import boolean, compiled, i64, kernel, u32s, u64s
+from ..base.numbering import NUMBERING, renumber
+from ..pieces.piece import PIECE, row_of
 from .forest import join
 
 NO_PAIR = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -16,77 +23,180 @@ NO_PAIR = np.uint64(0xFFFFFFFFFFFFFFFF)
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
-@kernel(u64s, u64s, u32s, u32s, allocates=False)
-def set_words(words, least, numbers, tree):
-    """Set the word of each vertex to its tree, in the high half, and its number, by which the
-    vertex takes part in LeastLeaving; no number if none of its edges has left its tree before.
+@kernel(u64s, u32s, u32s, boolean, allocates=False)
+def set_words(words, numbers, tree, begin):
+    """Set the word of each vertex: its tree in the high half, its number in the low half. The low
+    half stays 2^32 - 1 if a round has found that no edge leaves the tree there, unless ``begin``.
 
-    words, least: uint64, of some vertices; least: as ``words`` of take_least, of the last round.
-    numbers: uint32, of these vertices. tree: uint32 (n,), of each number.
+    words: uint64, of some vertices. numbers: uint32, of these. tree: uint32 (n,), of each number.
     """
     for i in range(words.shape[0]):
-        number = np.uint64(numbers[i]) if least[i] != NO_PAIR else _LOW
-        words[i] = np.uint64(tree[numbers[i]]) << _HALF | number
+        low = words[i] & _LOW
+        if begin or low != _LOW:
+            low = np.uint64(numbers[i])
+        words[i] = np.uint64(tree[numbers[i]]) << _HALF | low
 
 
-@kernel(u64s, u32s, u32s, u32s, u64s)
-def take_least(words, numbers, tree, least_weights, least_pairs):
-    """Take, for each tree, the least of the edges that leave its vertices.
+@kernel(PIECE, NUMBERING, u64s, NUMBERING, u64s, boolean, u64s, u64s, allocates=False)
+def least_of_rows(piece, row_places, row_words, places, words, every, heres, edges):
+    """Find, of each row at hand, the least edge that leaves its tree, if one does. Returns how many
+    rows have one.
 
-    words: uint64, of each vertex its least edge that leaves its tree: the weight in the high half,
-    the number of the other end in the low half; NO_PAIR where there is none. numbers: uint32, of
-    these vertices. tree: uint32 (n,), of each number. least_weights: uint32 (n,), and least_pairs:
-    uint64 (n,), by tree: the least edge so far, NO_PAIR where there is none.
+    row_places, row_words: of the subgraph's rows; ``places``, ``words`` of its targets. every:
+    whether the rows have all edges of their vertices: a vertex that no edge leaves the tree from
+    takes no part from then on, as no later one does (set_words). heres, edges: uint64, room for all
+    rows at hand that have edges: the word of the row, and its edge: the bits of the weight in the
+    high half, the number of the other end in the low half.
     """
-    for i in range(words.shape[0]):
-        word = words[i]
-        if word == NO_PAIR:
-            continue
-        here = np.uint64(numbers[i])
-        there = word & _LOW
+    offsets, targets, begin, end, weights = piece
+    weighted = weights.shape[0] > 0
+    count = 0
+    row = row_of(offsets, begin)
+    edge = begin
+    while edge < end:
+        upto = min(np.int64(offsets[row + 1]), end)
+        place = renumber(row_places, row)
+        here = row_words[place]
+        if here & _LOW != _LOW:
+            least = NO_PAIR
+            for e in range(np.uintp(edge - begin), np.uintp(upto - begin)):
+                there = words[renumber(places, targets[e])]
+                found = there & _LOW
+                if weighted:
+                    found |= np.uint64(weights[e]) << _HALF
+                if there >> _HALF == here >> _HALF:
+                    found = NO_PAIR
+                least = min(least, found)
+            if least != NO_PAIR:
+                heres[count] = here
+                edges[count] = least
+                count += 1
+            elif every and edge == np.int64(offsets[row]) and upto == np.int64(offsets[row + 1]):
+                # (Others that read this word now have its tree, and no edge of theirs leads here.)
+                row_words[place] = here | _LOW
+        edge = upto
+        row += 1
+    return count
+
+
+@compiled
+def _offer(slot, weight, pair, weights, pairs):
+    """Put an edge into a slot if it is less than the one there."""
+    if (
+        pairs[slot] == NO_PAIR
+        or weight < weights[slot]
+        or (weight == weights[slot] and pair < pairs[slot])
+    ):
+        weights[slot] = weight
+        pairs[slot] = pair
+
+
+@kernel(u64s, u64s, i64, u32s, u64s, allocates=False)
+def take_least(heres, edges, count, weights, pairs):
+    """Put the first ``count`` edges of ``least_of_rows`` into the slots of their rows' trees, where
+    they are less than what is there. weights: uint32 (n,), and pairs: uint64 (n,), the slots.
+    """
+    for i in range(count):
+        here = heres[i] & _LOW
+        there = edges[i] & _LOW
         pair = min(here, there) << _HALF | max(here, there)
-        weight = np.uint32(word >> _HALF)
-        t = tree[numbers[i]]
-        if least_pairs[t] == NO_PAIR or weight < least_weights[t]:
-            least_weights[t] = weight
-            least_pairs[t] = pair
-        elif weight == least_weights[t] and pair < least_pairs[t]:
-            least_pairs[t] = pair
+        _offer(heres[i] >> _HALF, np.uint32(edges[i] >> _HALF), pair, weights, pairs)
 
 
-@kernel(u32s, u32s, u64s, u32s, u64s)
-def merge_least(trees, weights, pairs, least_weights, least_pairs):
-    """Take the least edges of some trees, that another rank has found."""
-    for i in range(trees.shape[0]):
-        t = trees[i]
-        if least_pairs[t] == NO_PAIR or weights[i] < least_weights[t]:
-            least_weights[t] = weights[i]
-            least_pairs[t] = pairs[i]
-        elif weights[i] == least_weights[t] and pairs[i] < least_pairs[t]:
-            least_pairs[t] = pairs[i]
-
-
-@kernel(u32s, u32s, u64s, u32s, u64s, i64)
-def join_least(tree, least_weights, least_pairs, weights, pairs, found):
-    """Append the least edges to the forest, each once, and join the trees at their ends. Returns
-    the number of edges of the forest.
-
-    tree: changes; not all vertices know their tree afterwards. weights, pairs: of the forest, which
-    has ``found`` edges. least_pairs: NO_PAIR everywhere afterwards.
+@kernel(PIECE, NUMBERING, u64s, NUMBERING, u64s, u32s, u64s, allocates=False)
+def take_of_targets(piece, row_places, row_words, places, words, weights, pairs):
+    """Put each edge at hand that leaves its target's tree into this tree's slot, where it is less
+    than what is there: where there are no rows of the targets.
     """
-    first = found
+    offsets, targets, begin, end, bits = piece
+    row = row_of(offsets, begin)
+    edge = begin
+    while edge < end:
+        upto = min(np.int64(offsets[row + 1]), end)
+        there = row_words[renumber(row_places, row)]
+        for e in range(np.uintp(edge - begin), np.uintp(upto - begin)):
+            here = words[renumber(places, targets[e])]
+            if there >> _HALF != here >> _HALF:
+                low = min(here & _LOW, there & _LOW)
+                pair = low << _HALF | max(here & _LOW, there & _LOW)
+                weight = bits[e] if bits.shape[0] else np.uint32(0)
+                _offer(here >> _HALF, weight, pair, weights, pairs)
+        edge = upto
+        row += 1
+
+
+@kernel(u32s, u32s, u64s, u32s, u64s, allocates=False)
+def merge_least(trees, edge_weights, edge_pairs, weights, pairs):
+    """Put edges, that another rank has found, into the slots of ``trees``, where they are less."""
+    for i in range(trees.shape[0]):
+        _offer(trees[i], edge_weights[i], edge_pairs[i], weights, pairs)
+
+
+@kernel(u32s, u32s, u64s, u64s, allocates=False)
+def join_least(tree, weights, pairs, joined):
+    """Add the edges in the slots of trees to the forest, each once, and join the trees at their
+    ends. Returns how many edges are added.
+
+    tree: uint32 (n,), of each number its tree; not all numbers know it afterwards. joined: uint64,
+    a bitmap of n numbers, zeros before and after.
+    """
+    added = 0
     for t in range(tree.shape[0]):
-        pair = least_pairs[t]
-        if pair == NO_PAIR:
+        pair = pairs[t]
+        if tree[t] != t or pair == NO_PAIR:
             continue
         low = tree[pair >> _HALF]
         other = tree[pair & _LOW] if low == t else low
-        if other < t and least_pairs[other] == pair:
-            continue  # both trees take it
-        weights[found] = least_weights[t]
-        pairs[found] = pair
-        found += 1
-    for e in range(first, found):
-        join(tree, np.uint32(pairs[e] >> _HALF), np.uint32(pairs[e] & _LOW))
-    least_pairs[:] = NO_PAIR
-    return found
+        if other < t and pairs[other] == pair:  # both trees take it: this one brings none
+            pairs[t] = NO_PAIR
+            continue
+        joined[t >> 6] |= mask(np.uint32(t))
+        added += 1
+    for t in range(tree.shape[0]):
+        if joined[t >> 6] == 0:
+            continue
+        if contains(joined, np.uint32(t)):
+            join(tree, np.uint32(pairs[t] >> _HALF), np.uint32(pairs[t] & _LOW))
+    joined[:] = 0
+    for t in range(tree.shape[0]):
+        if pairs[t] != NO_PAIR or tree[t] == t:
+            continue
+        # The tree that brings no edge has the others' name: their slots change places.
+        root = tree[t]
+        while tree[root] != root:
+            root = tree[root]
+        weights[t] = weights[root]
+        pairs[t] = pairs[root]
+        pairs[root] = NO_PAIR
+    return added
+
+
+@kernel(u32s, u32s, u64s, allocates=False)
+def pack_edges(tree, weights, pairs):
+    """Move the edges of the forest to the first slots, in any order. Returns how many there are."""
+    count = 0
+    for t in range(tree.shape[0]):
+        if tree[t] != t:
+            weights[count] = weights[t]
+            pairs[count] = pairs[t]
+            count += 1
+    return count
+
+
+@kernel(u32s, i64, u32s, u64s, allocates=False)
+def unpack_edges(tree, count, weights, pairs):
+    """Move the edges of the forest, which are in the first ``count`` slots, to slots that are not
+    those of trees. These are empty afterwards.
+    """
+    free = count
+    for t in range(count):
+        if tree[t] != t:
+            continue
+        while tree[free] == free:
+            free += 1
+        weights[free] = weights[t]
+        pairs[free] = pairs[t]
+        free += 1
+    for t in range(tree.shape[0]):
+        if tree[t] == t:
+            pairs[t] = NO_PAIR

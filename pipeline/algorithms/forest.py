@@ -19,9 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...kernels.pieces.operators import LeastLeaving
 from ...kernels.programs import forest, spanning
-from ...kernels.programs.spanning import NO_PAIR
 from ...partition.store.manifest import GraphInfo
 from ..engines.one_device.operations import SharedOperationsProgram
 from ..engines.operations.operations import Calls
@@ -32,21 +30,28 @@ from ..engines.operations.program import (
     SpanningTrees,
     Tell,
 )
-from ..engines.operations.trees import trees_bytes
-from ..engines.operations.vectors import Counts, VectorType, links_bytes, vectors_bytes
+from ..engines.operations.trees import sorting_bytes, trees_bytes
+from ..engines.operations.vectors import (
+    Counts,
+    Vector,
+    VectorType,
+    links_bytes,
+    vectors_bytes,
+)
 from ..questions.forest import ForestRecord
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
 from ..results.rows import Pairs
-from .iterations import total
 from .run import Answer
 
-_WORDS = VectorType(np.uint64, ghosts=True)
-_VECTORS = (VectorType(np.uint32), _WORDS, _WORDS)
-"""The types of numbers, of words by which vertices look at edges, and of least edges."""
+_VECTORS = (VectorType(np.uint32), VectorType(np.uint64, ghosts=True))
+"""The types of numbers, and of words by which vertices look at edges."""
 
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+
+_SUMMED = 1 << 16
+"""Number of weights that are Python's floats at once."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class ForestProgram(SharedOperationsProgram):
 
     weights: str | None
     rows = ReadRows.BOTH
-    calls = Calls((LeastLeaving,), (forest, spanning))
+    calls = Calls(kernels=(forest, spanning))
 
     @property
     def weighted(self) -> bool:
@@ -76,58 +81,53 @@ class ForestProgram(SharedOperationsProgram):
 
     def run(self, operations: EdgeOperations, tell: Tell) -> ProgramResult:
         order = operations.id_order()
-        trees, done = _grow(operations, order, tell)
-        pairs, bits = trees.pairs[: trees.found], trees.weights[: trees.found]
+        number = operations.vector(_VECTORS[0])
+        operations.put_numbers(number, order)
+        if order.nbytes > operations.extra_bytes:
+            order = None  # it is read again when the rounds' vectors are gone
+        trees, done = _grow(operations, number, tell)
+        del number
+        pairs, bits = trees.edges()
         del trees
-        rising = pairs.argsort()
-        pairs, bits = pairs[rising], bits[rising]
+        order = operations.id_order() if order is None else order
         values: dict[str, Any] = {"src": order[pairs >> _HALF], "dst": order[pairs & _LOW]}
+        del pairs, order
         if self.weights is not None:
             is_float = self.weights == "float32"
             values["weight"] = bits.view(np.float32) if is_float else bits.astype(np.int64)
         return ProgramResult(values, {**operations.edge_counts()._asdict(), "rounds": done})
 
 
-def _grow(operations: EdgeOperations, order: Any, tell: Tell) -> tuple[SpanningTrees, int]:
-    """Join trees until no edge leaves any. Returns the trees, and the number of rounds. order: the
-    vertices by rising user id.
+def _grow(operations: EdgeOperations, number: Vector, tell: Tell) -> tuple[SpanningTrees, int]:
+    """Join trees until no edge leaves any. Returns the trees, and the number of rounds. number: of
+    each vertex, by rising user id.
     """
-    number, word, least = (operations.vector(kind) for kind in _VECTORS)
-    operations.put_numbers(number, order)
-    trees = operations.trees()
-    saved = operations.load(trees.saved)
+    trees, word = operations.trees(), operations.vector(_VECTORS[1])
+    with trees.packed() as arrays:
+        saved = operations.load(arrays)
+        trees.found = 0 if saved is None else saved.facts
     done = 0 if saved is None else saved.done
-    trees.found = 0 if saved is None else saved.facts
-
     while True:
-        trees.set_words(word, least, number)
-        least.fill(NO_PAIR)
-        for along in (True, False) if operations.directed else (False,):
-            operations.gather_across(LeastLeaving(), word, least, along)
-        (leaving,) = operations.sum_each(_count_leaving, reads=[least]).tolist()
-        if leaving:
-            trees.join_least(least, number)
+        trees.find_least(word, number)
+        added = trees.join()
         done += 1
         tell(done, 0, f"edges {trees.found}")
-        if not leaving:
+        if not added:
             return trees, done
+        operations.end_round(is_alone=False)
         if operations.due():
-            operations.save(done, trees.saved, trees.found)
-
-
-def _count_leaving(counted: Any, least: Any) -> Any:
-    """Return the number of vertices that count and have an edge that leaves their tree."""
-    return total(counted, least != NO_PAIR)
+            with trees.packed() as arrays:
+                operations.save(done, arrays, trees.found)
 
 
 def forest_bytes(counts: Counts) -> int:
-    """Return the bytes that a rank holds: vectors, trees with their edges, and messages. When the
-    edges are put in order, the vectors and the least edges are gone.
+    """Return the bytes that a rank holds: vectors, trees with their edges, and messages; or the
+    edges, when they are put in order and named, without vectors.
     """
-    number_order, in_order = 4, 2 * (8 + 4) + 8 + 4 + 2 * 4 + 8
-    held = number_order * counts.vertices + trees_bytes(counts)
-    held += vectors_bytes(counts, _VECTORS)
-    return links_bytes(counts.ghosts) + max(held, (number_order + in_order) * counts.vertices)
+    held = links_bytes(counts.ghosts) + vectors_bytes(counts, _VECTORS) + trees_bytes(counts)
+    order, ends, weights = 4, 2 * 4, 4 + 8
+    named = order + ends + weights
+    return max(held, sorting_bytes(counts), named * counts.vertices)
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,10 @@ class Forest:
 
 def _total(weights: NDArray) -> int | float:
     """Return the sum of weights: exact, or the float next to it."""
-    return math.fsum(weights.tolist()) if weights.dtype.kind == "f" else int(weights.sum())
+    if weights.dtype.kind != "f":
+        return int(weights.sum())
+    firsts = range(0, len(weights), _SUMMED)
+    return math.fsum(w for first in firsts for w in weights[first : first + _SUMMED].tolist())
 
 
 def planned(info: GraphInfo) -> ForestProgram:

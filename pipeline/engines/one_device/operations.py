@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any, get_args
 
@@ -41,7 +42,6 @@ from ....kernels.pieces import intersect as intersect_kernels
 from ....kernels.pieces.operators import (
     FOLDS,
     AnySum,
-    LeastLeaving,
     MostCommon,
     ScaledWeights,
     Spread,
@@ -49,6 +49,8 @@ from ....kernels.pieces.operators import (
     reads_weights,
 )
 from ....kernels.programs import forest as forest_kernels
+from ....kernels.programs import spanning
+from ....kernels.programs.spanning import NO_PAIR
 from ...ranks.communicator import Message
 from ..operations.contract import Contracted
 from ..operations.forests import EdgeCounts
@@ -80,19 +82,39 @@ class DeviceVector(Vector):
 
 
 class DeviceSpanningTrees:
-    """The trees of a spanning forest on a device: SpanningTrees."""
+    """The trees of a spanning forest on a device: SpanningTrees. take: puts, into an array by
+    vertex, the least edge of each vertex to another tree, by the words of all.
+    """
 
-    def __init__(self, device: Device, vertices: int) -> None:
-        self._trees = made = DeviceTrees(device, vertices)
-        self.pairs, self.weights = made.pairs, made.weights
-        self.saved: Values = {"tree": made.tree, "pairs": made.pairs, "weights": made.weights}
+    def __init__(self, device: Device, vertices: int, take: Callable[[Array, Array], None]) -> None:
+        self._trees, self._take = DeviceTrees(device, vertices), take
+        self._device = device
+        with device.use() as cupy:
+            self._least = cupy.zeros(vertices, np.uint64)
         self.found = 0
 
-    def set_words(self, words: Vector, least: Vector, numbers: Vector) -> None:
-        self._trees.set_words(words.own, least.own, numbers.own)
+    @contextmanager
+    def packed(self) -> Iterator[Values]:
+        trees = self._trees
+        yield {"tree": trees.tree, "pairs": trees.pairs, "weights": trees.weights}
 
-    def join_least(self, words: Vector, numbers: Vector) -> None:
-        self.found = self._trees.join_least(words.own, numbers.own, self.found)
+    def find_least(self, words: Vector, numbers: Vector) -> None:
+        self._trees.set_words(words.own, self._least, numbers.own)
+        self._numbers = numbers.own
+        with self._device.use():
+            self._least.fill(NO_PAIR)
+        self._take(words.own, self._least)
+
+    def join(self) -> int:
+        before = self.found
+        self.found = self._trees.join_least(self._least, self._numbers, before)
+        return self.found - before
+
+    def edges(self) -> tuple[Array, Array]:
+        with self._device.use():
+            pairs, weights = self._trees.pairs[: self.found], self._trees.weights[: self.found]
+            rising = pairs.argsort()
+            return pairs[rising], weights[rising]
 
 
 class DeviceIntersections:
@@ -288,21 +310,21 @@ class DeviceOperations:
                 return None
             return None if changed is None else _places(changed)
 
-    def gather_across(
-        self, operator: LeastLeaving, x: Vector, y: Vector, along: bool = True
-    ) -> None:
-        assert isinstance(operator, LeastLeaving)
-        back = not along and self.graph.back is not None
-        if back not in self._across:
-            self._across[back] = GatheringAcross(self.graph, back)
-        across = self._across[back]
-        self._edges += across.edges
-        across.run(x.own, y.own)
-        if self._ranks is not None:  # the other way is folded once more, which changes nothing
-            self._ranks.fold_whole(y.own, self.graph.device.cupy.minimum)
-
     def trees(self) -> DeviceSpanningTrees:
-        return DeviceSpanningTrees(self.graph.device, self.graph.vertices)
+        return DeviceSpanningTrees(self.graph.device, self.graph.vertices, self._take_least_across)
+
+    def _take_least_across(self, words: Array, least: Array) -> None:
+        for back in (False, True) if self.directed else (False,):
+            if back not in self._across:
+                self._across[back] = GatheringAcross(self.graph, back)
+            self._edges += self._across[back].edges
+            self._across[back].run(words, least)
+        if self._ranks is not None:
+            self._ranks.fold_whole(least, self.graph.device.cupy.minimum)
+
+    @property
+    def extra_bytes(self) -> int:
+        return self.graph.room
 
     def tally(
         self, rule: MostCommon, amounts: UnitAmounts | ScaledWeights, x: Vector, y: Vector
@@ -417,7 +439,9 @@ class DeviceOperations:
         return self.graph.loops and self.graph.loops()
 
     def end_round(self, is_alone: bool) -> None:
-        """Do nothing: no other rank waits."""
+        """End a round of all ranks, which then know whether to save."""
+        if self._ranks is not None:
+            self._agreed(())
 
     def saved_facts(self) -> Any:
         assert isinstance(self._saving, DeviceSaving)
@@ -490,7 +514,7 @@ class OperationsProgram(ABC):
 
     @property
     def _joins(self) -> bool:
-        return LeastLeaving in self.calls.operators
+        return spanning in self.calls.kernels
 
     @property
     def _joins_all(self) -> bool:

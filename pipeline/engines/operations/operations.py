@@ -648,7 +648,7 @@ class Operations:
         for adjacency, how in self._pulls(along):
             self.communicator.check()
             source, target = adjacency.source, adjacency.target
-            ends = *self._values(x, source), *self._values(x, target)
+            ends = self.ends(adjacency, x)
             kernel, entered = (
                 (gather_across, source) if how == "gather" else (scatter_across, target)
             )
@@ -881,8 +881,7 @@ class Operations:
 
     def trees(self) -> Trees:
         """Return the trees of a spanning forest: each vertex is one."""
-        place = self.graph.vertices, self.communicator, self.team
-        return Trees(*place, self.each, self.note_sent)
+        return Trees(self, self._all_ways(), self._note)
 
     def edge_counts(self) -> EdgeCounts:
         """Return the counts of all ranks since the last call."""
@@ -893,6 +892,10 @@ class Operations:
         self._edges = self._read = 0
         self._sent = sent
         return EdgeCounts(*(int(count) for count in done))
+
+    def ends(self, adjacency: Adjacency, values: Vector) -> tuple[Any, NDArray, Any, NDArray]:
+        """Return the places of a subgraph's rows and values by place, and those of its targets."""
+        return *self._values(values, adjacency.source), *self._values(values, adjacency.target)
 
     # Helpers of the operations
 

@@ -4,95 +4,161 @@ and joins these trees (kernels/programs/spanning.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.base.team import Team
 from ....kernels.base.turns import no_turns
+from ....kernels.pieces.piece import Piece, row_of
 from ....kernels.programs import forest
-from ....kernels.programs.spanning import NO_PAIR, join_least, merge_least, set_words, take_least
-from ...ranks.communicator import Communicator
+from ....kernels.programs.spanning import (
+    NO_PAIR,
+    join_least,
+    least_of_rows,
+    merge_least,
+    pack_edges,
+    set_words,
+    take_least,
+    take_of_targets,
+    unpack_edges,
+)
+from ..ranks.graph import Adjacency
+from .tally import How
 from .vectors import Counts, Vector
+
+if TYPE_CHECKING:
+    from .operations import Operations
 
 _AT_ONCE = 1 << 18
 """Number of trees whose least edges ranks tell each other at once."""
+
+_EDGES_AT_ONCE = 1 << 16
+"""The most edges that a thread looks at before it takes the least ones of their rows."""
 
 
 class Trees:
     """The trees of a forest, and its edges so far, the same on all ranks. Vertices are numbered.
 
-    tree: uint32 (n,), by number, the least vertex of each vertex's tree. pairs, weights: uint64 and
-    uint32 (n,): room for edges, of which ``found`` are there, in any order: pairs of numbers, and
-    the bits of weights. each: of the operations. note_sent: called with the bytes that this rank
-    sends.
+    tree: uint32 (n,), by number, the name of each vertex's tree. pairs, weights: uint64 and uint32
+    (n,), the slots of trees and edges (spanning.py): pairs of numbers, and the bits of weights.
+    found: the number of edges. ways: all edges, as values would travel along them to each end.
     """
 
     def __init__(
         self,
-        vertices: int,
-        communicator: Communicator,
-        team: Team,
-        each: Callable[..., None],
-        note_sent: Callable[[int], None],
+        operations: Operations,
+        ways: Iterable[tuple[Adjacency, How]],
+        note: Callable[[int, int], None],
     ) -> None:
-        self._communicator, self._team = communicator, team
-        self._each, self._note_sent = each, note_sent
-        self.tree = np.arange(vertices, dtype=np.uint32)
-        self.pairs, self.weights = np.zeros(vertices, np.uint64), np.zeros(vertices, np.uint32)
-        self._least_weights = np.zeros(vertices, np.uint32)
-        self._least_pairs = np.full(vertices, NO_PAIR)
+        self._operations, self._ways, self._note = operations, list(ways), note
+        n = operations.graph.vertices
+        self.tree = np.arange(n, dtype=np.uint32)
+        self.pairs, self.weights = np.full(n, NO_PAIR), np.zeros(n, np.uint32)
+        self._joined = np.zeros(-(-n // 64), np.uint64)
+        self._begin, self._taking = True, Lock()
         self.found = 0
 
-    @property
-    def saved(self) -> dict[str, NDArray]:
-        """Return what the next round needs, beside ``found``."""
-        return {"tree": self.tree, "pairs": self.pairs, "weights": self.weights}
-
-    def set_words(self, words: Vector, least: Vector, numbers: Vector) -> None:
-        """Set the word of each vertex, as spanning.set_words does. least: the ``words`` that
-        ``join_least`` was given last; zeros before the first round.
+    @contextmanager
+    def packed(self) -> Iterator[dict[str, NDArray]]:
+        """Give what the next round needs, beside ``found``, to be saved or filled. Meanwhile the
+        first ``found`` pairs and weights are the edges.
         """
+        pack_edges(self.tree, self.weights, self.pairs)
+        yield {"tree": self.tree, "pairs": self.pairs, "weights": self.weights}
+        unpack_edges(self.tree, self.found, self.weights, self.pairs)
 
-        def set_some(word: Any, of_least: Any, number: Any) -> None:
-            set_words(word, of_least, number, self.tree)
+    def find_least(self, words: Vector, numbers: Vector) -> None:
+        """Find the least edge that leaves each tree.
 
-        self._each(set_some, words, reads=[least, numbers])
-
-    def join_least(self, words: Vector, numbers: Vector) -> None:
-        """Add the least edge that leaves each tree, and join the trees at its ends.
-
-        words: uint64, of each vertex its least edge that leaves its tree, as spanning.take_least
-        has them. numbers: uint32, of the vertices.
+        words: uint64, with ghosts, of the vertices; they receive their trees (set_words). numbers:
+        uint32.
         """
-        least = self._least_weights, self._least_pairs
-        take_least(words.own, numbers.own, self.tree, *least)
-        if self._communicator.rank == 0:  # all ranks have the same values of delegates
-            take_least(words.shared, numbers.shared, self.tree, *least)
-        if self._communicator.size > 1:
+        operations, begin = self._operations, self._begin
+
+        def set_some(word: Any, number: Any) -> None:
+            set_words(word, number, self.tree, begin)
+
+        operations.each(set_some, words, reads=[numbers])
+        operations.links.expand(words)
+        self._begin = False
+        every = len(self._ways) == 1 and operations.communicator.size == 1
+        for adjacency, how in self._ways:
+            operations.communicator.check()
+            ends = operations.ends(adjacency, words)
+            visit = self._visit_rows(ends, every) if how == "gather" else self._visit_targets(ends)
+            visits = adjacency.rows.every(operations.team, visit)
+            self._note(int(adjacency.rows.offsets[-1]), visits.read)
+        if operations.communicator.size > 1:
             self._tell_least()
-        self.found = join_least(self.tree, *least, self.weights, self.pairs, self.found)
-        self._team.run(forest.flatten, self.tree, no_turns(self._team.threads))
+
+    def _visit_rows(self, ends: tuple[Any, ...], every: bool) -> Callable[..., None]:
+        def visit(piece: Piece, *_: Any) -> None:
+            for part in piece.parts(_EDGES_AT_ONCE):
+                first, last = (row_of(part.offsets, e) for e in (part.begin, part.end - 1))
+                room = min(last - first + 1, len(part.targets))
+                least = np.empty(room, np.uint64), np.empty(room, np.uint64)
+                count = least_of_rows(part, *ends, every, *least)
+                with self._taking:
+                    take_least(*least, count, self.weights, self.pairs)
+
+        return visit
+
+    def _visit_targets(self, ends: tuple[Any, ...]) -> Callable[..., None]:
+        def visit(piece: Piece, *_: Any) -> None:
+            with self._taking:
+                take_of_targets(piece, *ends, self.weights, self.pairs)
+
+        return visit
 
     def _tell_least(self) -> None:
         """Tell all ranks the least edges of trees, and take theirs."""
-        communicator = self._communicator
-        weights, pairs = self._least_weights, self._least_pairs
-        for first in range(0, len(pairs), _AT_ONCE):
-            some = first + np.flatnonzero(pairs[first : first + _AT_ONCE] != NO_PAIR)
-            message = [some.astype(np.uint32), weights[some], pairs[some]]
+        communicator, n = self._operations.communicator, len(self.tree)
+        for first in range(0, n, _AT_ONCE):
+            some = slice(first, min(first + _AT_ONCE, n))
+            is_tree = self.tree[some] == np.arange(some.start, some.stop, dtype=np.uint32)
+            trees = first + np.flatnonzero(is_tree & (self.pairs[some] != NO_PAIR))
+            message = [trees.astype(np.uint32), self.weights[trees], self.pairs[trees]]
             came = communicator.exchange([message] * communicator.size)
             sent = sum(part.nbytes for part in message)
-            self._note_sent((communicator.size - 1) * sent)
+            self._operations.note_sent((communicator.size - 1) * sent)
             for rank, theirs in enumerate(came):
                 if rank != communicator.rank:
-                    merge_least(*theirs, weights, pairs)
+                    merge_least(*theirs, self.weights, self.pairs)
+
+    def join(self) -> int:
+        """Add the edges that were found to the forest, and join trees. Returns how many edges are
+        added.
+        """
+        added = join_least(self.tree, self.weights, self.pairs, self._joined)
+        team = self._operations.team
+        team.run(forest.flatten, self.tree, no_turns(team.threads))
+        self.found += added
+        return added
+
+    def edges(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+        """Return the pairs of the forest, rising, and the bits of their weights. Everything else is
+        freed: no round can follow.
+        """
+        pack_edges(self.tree, self.weights, self.pairs)
+        pairs, weights = self.pairs[: self.found], self.weights[: self.found]
+        del self.tree, self.pairs, self.weights
+        rising = pairs.argsort()
+        pairs = pairs[rising]
+        return pairs, weights[rising]
 
 
 def trees_bytes(counts: Counts) -> int:
-    """Return the bytes that trees hold on a rank, and messages."""
-    trees, edges, least = 4, 8 + 4, 4 + 8
+    """Return the bytes that trees hold on a rank, messages, and what threads look at."""
+    tree, slots = 4, 8 + 4
     messages = 2 * (counts.ranks if counts.ranks > 1 else 0) * (4 + 4 + 8) * _AT_ONCE
-    return counts.vertices * (trees + edges + least) + messages
+    return counts.vertices * (tree + slots) + counts.vertices // 8 + messages
+
+
+def sorting_bytes(counts: Counts) -> int:
+    """Return the bytes that ``Trees.edges`` holds."""
+    order, slots, sorted_pairs = 8, 8 + 4, 8
+    return (order + slots + sorted_pairs) * counts.vertices

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delegraph.kernels import reference
-from delegraph.kernels.pieces.operators import LeastLeaving
+from delegraph.kernels.pieces.operators import AmountsWithin, ScaledWeights, UnitAmounts
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations.operations import Calls, Operations
@@ -23,57 +22,63 @@ from support.graphs import edges_of, graphs, random_edges, store_options
 from support.paths import entries_of
 from support.programs import run_program, stored
 
-NONE = np.uint64((1 << 64) - 1)
 WORDS = VectorType(np.uint64, ghosts=True)
 
 
 @dataclass(frozen=True)
-class Leaving:
-    """A program that finds the least edge of each vertex that leaves its group. x: by global id.
-    before: what entries hold at first.
+class Within:
+    """A program that adds up what the edges of each vertex to others of its group amount to. x: the
+    groups by global id; 0 for vertices that take no part. before: what sums are at first.
     """
 
     x: np.ndarray
     along: bool
-    weighted: bool
-    before: int = int(NONE)
-    columns = ("least",)
+    amounts: UnitAmounts | ScaledWeights
+    before: int
+    columns = ("amount",)
     scans_once = False
-    calls = Calls((LeastLeaving,))
+
+    @property
+    def calls(self) -> Calls:
+        return Calls((AmountsWithin, type(self.amounts)))
+
+    @property
+    def weighted(self) -> bool:
+        return isinstance(self.amounts, ScaledWeights)
 
     def held_bytes(self, counts: Counts) -> int:
         return 0
 
     def run(self, operations: Operations, tell: Any) -> ProgramResult:
-        x, y = operations.vector(WORDS), operations.vector(WORDS, np.uint64(self.before))
-        operations.put(x, np.arange(len(self.x), dtype=np.uint32), self.x)
-        operations.gather_across(LeastLeaving(), x, y, self.along)
-        return ProgramResult({"least": y}, operations.edge_counts()._asdict())
-
-
-def words(vertices: int, groups: int) -> np.ndarray:
-    """Return the words of vertices in random groups, numbered in a random order; every fifth takes
-    no part.
-    """
-    rng = np.random.default_rng(vertices)
-    group = rng.integers(0, groups, vertices).astype(np.uint64)
-    x = group << np.uint64(32) | rng.permutation(vertices).astype(np.uint64)
-    x[::5] = NONE
-    return x
+        x, y = operations.vector(WORDS), operations.vector(WORDS)
+        every = np.arange(len(self.x), dtype=np.uint32)
+        operations.put(x, every, self.x)
+        if operations.communicator.rank == 0:  # sums of delegates are added up over all ranks
+            operations.put(y, every, np.full(len(self.x), self.before, np.uint64))
+        else:
+            y.own[:] = self.before
+        operations.gather_across(AmountsWithin(self.amounts), x, y, self.along)
+        return ProgramResult({"amount": y}, operations.edge_counts()._asdict())
 
 
 def check(
     store: Store, folder: Path, along: bool, before: int, ranks: int = 1, on_disk: bool = False
 ) -> None:
-    weighted = store.info.weights is not None
-    u, v, *weight = entries_of(store) if weighted else edges_of(store)
-    x = words(store.info.vertices, 3)
-    bits = np.ascontiguousarray(weight[0]).view(np.uint32) if weighted else None
+    weights, n = store.info.weights, store.info.vertices
+    u, v, *weight = entries_of(store) if weights else edges_of(store)
+    x = np.random.default_rng(n).integers(0, 4, n, np.uint64)
+    amounts: UnitAmounts | ScaledWeights = UnitAmounts()
+    amount = np.ones(len(u), np.uint64)
+    if weights:
+        amounts = ScaledWeights(0.5, weights.kind == "float32")
+        amount = np.rint(weight[0].astype(np.float64) * 0.5).astype(np.uint64)
     src, dst = (u, v) if along else (v, u)
-    wanted = np.minimum(reference.least_leaving(src, dst, x, bits), np.uint64(before))
-    program = Leaving(x, along, weighted, before)
+    inside = (x[src] == x[dst]) & (x[src] != 0)
+    wanted = np.full(n, before, np.uint64)
+    np.add.at(wanted, dst[inside], amount[inside])
+    program = Within(x, along, amounts, before)
     found, results = run_program(store, program, folder, ranks, on_disk)
-    assert np.array_equal(found["least"], wanted)
+    assert np.array_equal(found["amount"], wanted)
     assert results[0].record["edges"] == len(u)
 
 
@@ -84,7 +89,7 @@ CASES: dict[str, Any] = {
     "on_disk": st.booleans(),
     "along": st.booleans(),
     "weights": st.sampled_from([None, np.uint32, np.float32]),
-    "before": st.sampled_from([int(NONE), 1 << 33]),
+    "before": st.sampled_from([0, 1 << 33]),
 }
 
 
@@ -95,7 +100,7 @@ def check_case(graph, options, ranks, on_disk, along, weights, before) -> None:
         return
     weight = None
     if weights is not None:
-        most = (1 << 32) - 1 if weights is np.uint32 else np.finfo(np.float32).max
+        most = (1 << 32) - 1
         rng = np.random.default_rng(1)
         weight = rng.choice(np.array([0, 1, 7, most], weights), len(src))
     with tempfile.TemporaryDirectory() as place:
@@ -124,4 +129,4 @@ def test_rows_that_pieces_cut(tmp_path, on_disk):
     src[:50_000] = 0
     weight = np.random.default_rng(2).integers(1, 1 << 32, len(src)).astype(np.uint32)
     store = stored(tmp_path, src, dst, BuildOptions(partitions=1), weight)
-    check(store, tmp_path / "out", True, int(NONE), 1, on_disk)
+    check(store, tmp_path / "out", True, 0, 1, on_disk)
