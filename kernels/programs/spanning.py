@@ -12,8 +12,9 @@ named by the one. So a slot holds an edge of the forest, or is that of a tree.
 
 import numpy as np
 
-from ..base.bitmap import contains, mask
+from ..base.bitmap import mask
 from ..base.compiled import boolean, compiled, i64, kernel, u32s, u64s
+from ..base.intrinsics import trailing_zeros
 from ..base.numbering import NUMBERING, renumber
 from ..pieces.piece import PIECE, row_of
 from .forest import join
@@ -132,15 +133,14 @@ def merge_least(trees, edge_weights, edge_pairs, weights, pairs):
         _offer(trees[i], edge_weights[i], edge_pairs[i], weights, pairs)
 
 
-@kernel(u32s, u32s, u64s, u64s, allocates=False)
-def join_least(tree, weights, pairs, joined):
+@kernel(u32s, u32s, u64s, u64s, u64s, allocates=False)
+def join_least(tree, weights, pairs, bringing, idle):
     """Add the edges in the slots of trees to the forest, each once, and join the trees at their
     ends. Returns how many edges are added.
 
-    tree: uint32 (n,), of each number its tree; not all numbers know it afterwards. joined: uint64,
-    a bitmap of n numbers, zeros before and after.
+    tree: uint32 (n,), of each number its tree; not all numbers know it afterwards. bringing, idle:
+    uint64, bitmaps of n numbers, zeros before and after.
     """
-    added = 0
     for t in range(tree.shape[0]):
         pair = pairs[t]
         if tree[t] != t or pair == NO_PAIR:
@@ -148,26 +148,31 @@ def join_least(tree, weights, pairs, joined):
         low = tree[pair >> _HALF]
         other = tree[pair & _LOW] if low == t else low
         if other < t and pairs[other] == pair:  # both trees take it: this one brings none
-            pairs[t] = NO_PAIR
-            continue
-        joined[t >> 6] |= mask(np.uint32(t))
-        added += 1
-    for t in range(tree.shape[0]):
-        if joined[t >> 6] == 0:
-            continue
-        if contains(joined, np.uint32(t)):
-            join(tree, np.uint32(pairs[t] >> _HALF), np.uint32(pairs[t] & _LOW))
-    joined[:] = 0
-    for t in range(tree.shape[0]):
-        if pairs[t] != NO_PAIR or tree[t] == t:
-            continue
-        # The tree that brings no edge has the others' name: their slots change places.
-        root = tree[t]
-        while tree[root] != root:
-            root = tree[root]
-        weights[t] = weights[root]
-        pairs[t] = pairs[root]
-        pairs[root] = NO_PAIR
+            idle[t >> 6] |= mask(np.uint32(t))
+        else:
+            bringing[t >> 6] |= mask(np.uint32(t))
+    added = 0
+    for w in range(bringing.shape[0]):  # (No list of them is made: there may be n.)
+        word = bringing[w]
+        bringing[w] = 0
+        while word:
+            pair = pairs[64 * w + np.int64(trailing_zeros(word))]
+            join(tree, np.uint32(pair >> _HALF), np.uint32(pair & _LOW))
+            added += 1
+            word &= word - np.uint64(1)
+    for w in range(idle.shape[0]):
+        word = idle[w]
+        idle[w] = 0
+        while word:
+            t = 64 * w + np.int64(trailing_zeros(word))
+            word &= word - np.uint64(1)
+            # The others have another one's name, whose slot is to be free: its edge moves.
+            root = tree[t]
+            while tree[root] != root:
+                root = tree[root]
+            weights[t] = weights[root]
+            pairs[t] = pairs[root]
+            pairs[root] = NO_PAIR
     return added
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....kernels.base.bitmap import WORD
 from ....kernels.base.turns import no_turns
 from ....kernels.pieces.piece import Piece, row_of
 from ....kernels.programs import forest
@@ -58,7 +59,7 @@ class Trees:
         n = operations.graph.vertices
         self.tree = np.arange(n, dtype=np.uint32)
         self.pairs, self.weights = np.full(n, NO_PAIR), np.zeros(n, np.uint32)
-        self._joined = np.zeros(-(-n // 64), np.uint64)
+        self._bits = np.zeros((2, -(-n // WORD)), np.uint64)
         self._begin, self._taking = True, Lock()
         self.found = 0
 
@@ -133,7 +134,7 @@ class Trees:
         """Add the edges that were found to the forest, and join trees. Returns how many edges are
         added.
         """
-        added = join_least(self.tree, self.weights, self.pairs, self._joined)
+        added = join_least(self.tree, self.weights, self.pairs, *self._bits)
         team = self._operations.team
         team.run(forest.flatten, self.tree, no_turns(team.threads))
         self.found += added
