@@ -313,7 +313,8 @@ def of_operations(
         order = np.arange(subject.vertices, dtype=np.uint32)
 
         def work(graph: ProgramGraph, ranks: Ranks) -> Any:
-            graph = replace(graph if program.weighted else plain(graph), id_order=lambda: order)
+            weighted = isinstance(program, ForestProgram)
+            graph = replace(graph if weighted else plain(graph), id_order=lambda: order)
             began = time.perf_counter()
             if ranks.size == 1:
                 operations = DeviceOperations(graph, DeviceSaving(None))

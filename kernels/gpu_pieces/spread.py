@@ -25,9 +25,9 @@ PUSHED_FOR_SUMMED = 2
 ALL_FOR_LISTED = 8
 """Number of values that are visited in order in the time that one is picked by a list of places."""
 
-WORDS = {
-    dtype: np.dtype([("unit", dtype), ("full", dtype)], align=True)
-    for dtype in (np.dtype(np.uint32), np.dtype(np.uint64))
+WORDS: dict[np.dtype, np.dtype] = {
+    np.dtype(word): np.dtype([("unit", word), ("full", word)], align=True)
+    for word in (np.uint32, np.uint64)
 }
 COUNTS = np.dtype([("edges", "u8"), ("items", "u4"), ("changed", "u4")], align=True)
 

@@ -41,7 +41,7 @@ from .piece import PIECE, WIDE_PIECE, row_of
 
 NO_LABEL = UNREACHED
 
-EDGES_A_TURN = 1 << 16
+EDGES_A_TURN = 1 << 13
 MOST_SLOTS = 1 << 16
 """The most slots of a hashed table: they fit a core's cache."""
 

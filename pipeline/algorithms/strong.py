@@ -490,9 +490,6 @@ class Strong:
         return {}
 
     def program(self, names: Names, info: GraphInfo) -> StrongProgram | CondensationProgram:
-        return self.planned(info)
-
-    def planned(self, info: GraphInfo) -> StrongProgram | CondensationProgram:
         return self._kind(info.directed)
 
     @property
@@ -543,9 +540,9 @@ def _condensed(
 
 def planned(info: GraphInfo) -> StrongProgram:
     """Return the program for a plan."""
-    return Strong().planned(info)
+    return StrongProgram(info.directed)
 
 
 def condensing(info: GraphInfo) -> CondensationProgram:
     """Return the program of a condensation for a plan."""
-    return Strong(condense=True).planned(info)
+    return CondensationProgram(info.directed)

@@ -4,15 +4,16 @@ and joins these trees (kernels/programs/spanning.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.base.bitmap import WORD
+from ....kernels.base.team import Team
 from ....kernels.base.turns import no_turns
 from ....kernels.pieces.piece import Piece, row_of
 from ....kernels.programs import forest
@@ -27,18 +28,34 @@ from ....kernels.programs.spanning import (
     take_of_targets,
     unpack_edges,
 )
-from ..ranks.graph import Adjacency
+from ...ranks.communicator import Communicator
+from ..ranks.graph import Adjacency, RankGraph
 from .tally import How
-from .vectors import Counts, Vector
-
-if TYPE_CHECKING:
-    from .operations import Operations
+from .vectors import Counts, Links, Vector
 
 _AT_ONCE = 1 << 18
 """Number of trees whose least edges ranks tell each other at once."""
 
 _EDGES_AT_ONCE = 1 << 16
 """The most edges that a thread looks at before it takes the least ones of their rows."""
+
+
+class TreeOperations(Protocol):
+    """What trees need of the operations of a rank (operations.py)."""
+
+    @property
+    def graph(self) -> RankGraph: ...
+    @property
+    def communicator(self) -> Communicator: ...
+    @property
+    def team(self) -> Team: ...
+    @property
+    def links(self) -> Links: ...
+    def each(
+        self, function: Callable[..., None], *vectors: Vector, reads: Sequence[Vector]
+    ) -> None: ...
+    def ends(self, adjacency: Adjacency, values: Vector) -> tuple[Any, NDArray, Any, NDArray]: ...
+    def note_sent(self, sent: int) -> None: ...
 
 
 class Trees:
@@ -51,7 +68,7 @@ class Trees:
 
     def __init__(
         self,
-        operations: Operations,
+        operations: TreeOperations,
         ways: Iterable[tuple[Adjacency, How]],
         note: Callable[[int, int], None],
     ) -> None:

@@ -39,6 +39,10 @@ from .packing import NONE, joined
 EDGES_A_TURN = 1 << 16
 """Number of edges that a thread follows at once, about."""
 
+_FEWEST_EDGES_A_TURN = 1 << 13
+_TURNS_A_THREAD = 4
+"""Where edges are few, a thread follows fewer at once: each has so many turns, about."""
+
 ROWS_A_TURN = 1 << 14
 """Number of rows that a thread pulls at once. On disk, a thread marks pages for _ROWS_TO_MARK rows
 at once.
@@ -206,15 +210,19 @@ class Rows(NamedTuple):
         return Visits(team.map(turn, range(0, count, ROWS_A_TURN)))
 
     def every(self, team: Team, visit: Visit) -> Visits:
-        """Visit all edges in pieces, which may cut a row."""
+        """Visit all edges in pieces, which may cut a row: several for each thread, so that none
+        waits long for another one.
+        """
         edges = len(self.targets)
+        at_once = edges // (_TURNS_A_THREAD * team.threads)
+        at_once = min(EDGES_A_TURN, max(_FEWEST_EDGES_A_TURN, at_once))
 
         def turn(begin: int) -> Any:
-            end = min(begin + EDGES_A_TURN, edges)
+            end = min(begin + at_once, edges)
             targets, weights = self.targets[begin:end], self.weights[begin:end]
             return visit(Piece(self.offsets, targets, begin, end, weights), NONE, 0, 0, end - begin)
 
-        return Visits(team.map(turn, range(0, edges, EDGES_A_TURN)))
+        return Visits(team.map(turn, range(0, edges, at_once)))
 
 
 class RowsOnDisk(NamedTuple):
