@@ -44,6 +44,7 @@ from delegraph.kernels.gpu_programs import (
     shared_walks,
 )
 from delegraph.kernels.gpu_programs import shortest_paths as paths
+from delegraph.kernels.gpu_programs.meeting import closed_by_all
 from delegraph.kernels.gpu_programs.ranks import Ranks
 from delegraph.kernels.gpu_programs.rows import ProgramGraph, cut
 from delegraph.pipeline.algorithms.cores import CoresProgram
@@ -316,13 +317,13 @@ def of_operations(
             weighted = isinstance(program, ForestProgram)
             graph = replace(graph if weighted else plain(graph), id_order=lambda: order)
             began = time.perf_counter()
-            if ranks.size == 1:
-                operations = DeviceOperations(graph, DeviceSaving(None))
-            else:
-                operations = DeviceOperations(graph, SharedSaving(ranks, None), ranks)
-            found = program.run(operations, lambda *_: None).values[column]
-            graph.device.cupy.cuda.Device().synchronize()
-            return (time.perf_counter() - began) / steps, getattr(found, "own", found)
+            alone = ranks.size == 1
+            saving = DeviceSaving(None) if alone else SharedSaving(ranks, None)
+            operations = DeviceOperations(graph, saving, None if alone else ranks)
+            with closed_by_all(operations, ranks):
+                found = program.run(operations, lambda *_: None).values[column]
+                graph.device.cupy.cuda.Device().synchronize()
+                return (time.perf_counter() - began) / steps, getattr(found, "own", found)
 
         return work, lambda found: None
 

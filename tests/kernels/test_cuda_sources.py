@@ -20,10 +20,10 @@ from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu import search as gpu_search
 from delegraph.kernels.gpu import slices as gpu_slices
 from delegraph.kernels.gpu_pieces import communities as gpu_communities
+from delegraph.kernels.gpu_pieces import folding, tracing
 from delegraph.kernels.gpu_pieces import intersect as gpu_intersect
 from delegraph.kernels.gpu_pieces import labelling as gpu_labelling
 from delegraph.kernels.gpu_pieces import tally as gpu_tally
-from delegraph.kernels.gpu_pieces import tracing
 from delegraph.kernels.gpu_pieces import trees as gpu_trees
 from delegraph.kernels.gpu_programs import betweenness as gpu_betweenness
 from delegraph.kernels.gpu_programs import gather as gpu_gather
@@ -229,6 +229,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset, tiered in itertools.product(OFFSETS, BOOLS)
         ],
         "pieces/trees.cu": list(gpu_trees.FUNCTIONS),
+        "pieces/folding.cu": list(folding.FUNCTIONS),
         "pieces/labels.cu": list(gpu_labelling.FUNCTIONS),
         "pieces/communities.cu": [
             "find_tied",

@@ -76,3 +76,24 @@ def wanted_truss(store: Store) -> tuple[dict[tuple[int, int], int], int]:
     if len(numbers) <= _FEW_EDGES:
         assert numbers == reference.truss_numbers(*edges_of(store))
     return numbers, results[0].record["rounds"]
+
+
+def check_forest(
+    store: Store, found: Mapping[str, np.ndarray], weighted: bool | None = None
+) -> None:
+    """Check the columns of a forest by the definition. weighted: whether weights count; None: if
+    there are any.
+    """
+    n = store.info.vertices
+    weighted = store.info.weights is not None if weighted is None else weighted
+    order = store.id_order(Team(1))
+    number = np.argsort(order)
+    u, v, *weight = entries_of(store) if weighted else edges_of(store)
+    bits = np.ascontiguousarray(weight[0]).view(np.uint32) if weighted else None
+    src, dst, wanted = reference.spanning_forest(number[u], number[v], n, bits)
+    assert np.array_equal(found["src"], order[src])
+    assert np.array_equal(found["dst"], order[dst])
+    if weighted:
+        weights = found["weight"]
+        bits = weights.view(np.uint32) if weights.dtype.kind == "f" else weights
+        assert np.array_equal(bits, wanted)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ....kernels.gpu.device import Device
 from ....kernels.gpu.graph import Array
-from ....kernels.gpu_pieces import across, intersect, spread, tally, trees
+from ....kernels.gpu_pieces import across, folding, intersect, spread, tally, trees
 from ....kernels.gpu_pieces.across import GatheringAcross
 from ....kernels.gpu_pieces.communities import (
     WeighedRows,
@@ -27,6 +27,7 @@ from ....kernels.gpu_pieces.communities import (
     contracting_bytes,
     warm_up_contract,
 )
+from ....kernels.gpu_pieces.folding import Folding
 from ....kernels.gpu_pieces.intersect import Intersecting, intersecting_bytes
 from ....kernels.gpu_pieces.spread import Spreading, spreading_bytes
 from ....kernels.gpu_pieces.tally import Tallying, tallying_bytes
@@ -35,6 +36,7 @@ from ....kernels.gpu_pieces.trees import DeviceTrees, trees_bytes
 from ....kernels.gpu_pieces.vertices import fill_places, list_once, list_others
 from ....kernels.gpu_programs import components, gather
 from ....kernels.gpu_programs.gather import Gathering, gathering_bytes
+from ....kernels.gpu_programs.meeting import closed_by_all
 from ....kernels.gpu_programs.ranks import Ranks
 from ....kernels.gpu_programs.rows import CutRows, ProgramGraph, rows_at
 from ....kernels.pieces import contract as contract_kernels
@@ -165,6 +167,7 @@ class DeviceOperations:
         self._across: dict[bool, GatheringAcross] = {}
         self._spreading: Spreading | None = None
         self._tallying: Tallying | None = None
+        self._folding: Folding | None = None
         self._edges = self._sent = 0
         self._due = False
 
@@ -200,7 +203,7 @@ class DeviceOperations:
         places: VertexPlaces | None = None,
     ) -> NDArray[np.float64]:
         with self.graph.device.use():
-            return self._agreed(self._call_plain(function, vectors, reads, places))
+            return self._agreed(self._call_plain(function, vectors, reads, places), exact=True)
 
     def _call(
         self,
@@ -236,14 +239,17 @@ class DeviceOperations:
             array[places.own] = values
         return given
 
-    def _agreed(self, given: Any) -> NDArray[np.float64]:
+    def _agreed(self, given: Any, exact: bool = False) -> NDArray[np.float64]:
         """Return the numbers that a function of vectors gave, on all ranks those of rank 0: devices
         of several kinds may add up in several orders. They bring along whether to save.
+
+        exact: whether the order makes no difference, as for whole numbers. Then ranks that fold in
+        memory, by which they know whether to save, tell each other nothing.
         """
         with self.graph.device.use():
-            numbers = [float(x) for x in given] if isinstance(given, tuple) else _plain(given)
-        if self._ranks is None:
-            return np.array(numbers)
+            numbers, whole = _plain(given)
+        if self._ranks is None or ((exact or whole) and self._folds_in_memory):
+            return np.array(numbers, np.float64)
         (told,) = self._ranks.from_first([np.array([*numbers, self._saving.due()])])
         self._due = bool(told[-1])
         return told[:-1]
@@ -252,11 +258,11 @@ class DeviceOperations:
         back = not along and self.graph.back is not None
         cut = self.graph.back if back else self.graph.cut
         assert cut is not None
-        with self.graph.device.use() as cupy:
+        with self.graph.device.use():
             offsets = cut.rows.offsets
             degree = (offsets[1:] - offsets[:-1]).astype(np.uint32)
             if self._ranks is not None:
-                self._ranks.fold_whole(degree, cupy.add)
+                self._fold(degree, "add")
             return DeviceVector(degree, self.graph.device)
 
     def gather(
@@ -273,7 +279,7 @@ class DeviceOperations:
             else:
                 came = cupy.zeros_like(y.own)
                 gathering.run(operator, x.own, came)
-                self._ranks.fold_whole(came, cupy.add)
+                self._fold(came, "add")
                 y.own += came
             if loops and self._loops is not None:
                 places, weights = self._loops
@@ -304,9 +310,9 @@ class DeviceOperations:
             changed, edges = self._spreading.run(operator, x.own, into, along, places.own)
             self._edges += edges
             if self._ranks is not None:
-                fold = getattr(cupy, FOLDS[type(operator)].__name__)
-                self._ranks.fold_whole(into, fold)
-                fold(y.own, into, out=y.own)
+                fold = FOLDS[type(operator)].__name__
+                self._fold(into, fold)
+                getattr(cupy, fold)(y.own, into, out=y.own)
                 return None
             return None if changed is None else _places(changed)
 
@@ -320,7 +326,7 @@ class DeviceOperations:
             self._edges += self._across[back].edges
             self._across[back].run(words, least)
         if self._ranks is not None:
-            self._ranks.fold_whole(least, self.graph.device.cupy.minimum)
+            self._fold(least, "minimum")
 
     @property
     def extra_bytes(self) -> int:
@@ -441,7 +447,25 @@ class DeviceOperations:
     def end_round(self, is_alone: bool) -> None:
         """End a round of all ranks, which then know whether to save."""
         if self._ranks is not None:
-            self._agreed(())
+            self._agreed((), exact=True)
+
+    def _fold(self, values: Array, fold: str) -> None:
+        """Combine values by vertex over all ranks, on all of them (Folding)."""
+        assert self._ranks is not None
+        if self._folding is None:
+            self._folding = Folding(self._ranks, self.graph.vertices, self._saving.due)
+        self._folding.run(values, fold)
+        if self._folding.in_memory:
+            self._due = self._folding.due
+
+    @property
+    def _folds_in_memory(self) -> bool:
+        return self._folding is not None and self._folding.in_memory
+
+    def close(self) -> None:
+        """Forget the memory of other ranks. All ranks close their operations together."""
+        if self._folding is not None:
+            self._folding.close()
 
     def saved_facts(self) -> Any:
         assert isinstance(self._saving, DeviceSaving)
@@ -478,9 +502,14 @@ def _places(own: Array) -> VertexPlaces:
     return VertexPlaces(own, np.empty(0, np.uint32))
 
 
-def _plain(given: Any) -> list[float]:
-    """Return one number, or those of an array, as Python's."""
-    return given.ravel().tolist() if hasattr(given, "ravel") else [float(given)]
+def _plain(given: Any) -> tuple[list[float], bool]:
+    """Return one number, or those of a tuple or an array, as Python's, and whether all are whole by
+    their type.
+    """
+    if hasattr(given, "ravel"):
+        return given.ravel().tolist(), given.dtype.kind in "biu"
+    numbers = list(given) if isinstance(given, tuple) else [given]
+    return [float(x) for x in numbers], all(isinstance(x, int) for x in numbers)
 
 
 class OperationsProgram(ABC):
@@ -566,6 +595,8 @@ class OperationsProgram(ABC):
             intersect.warm_up(graph)
         if self._contracts:
             warm_up_contract(leaving_of(graph), graph.device)
+        if graph.ranks > 1:
+            folding.warm_up(graph.device)
 
     def run_on(self, graph: ProgramGraph, saving: Saving, tell: Tell) -> ProgramResult:
         return self._answer(graph, DeviceOperations(graph, saving), tell)
@@ -589,5 +620,5 @@ class SharedOperationsProgram(OperationsProgram):
         return max(joining, (came + part + parts_of_others) * vertices)
 
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: Saving) -> ProgramResult:
-        operations = DeviceOperations(graph, saving, ranks)
-        return self._answer(graph, operations, lambda *_: ranks.check())
+        with closed_by_all(DeviceOperations(graph, saving, ranks), ranks) as operations:
+            return self._answer(graph, operations, lambda *_: ranks.check())

@@ -31,6 +31,7 @@ from delegraph.kernels.base.team import Team
 from delegraph.kernels.gpu import graph as device_graph
 from delegraph.kernels.gpu.device import Device
 from delegraph.kernels.gpu.peer_memory import PeerMemory
+from delegraph.kernels.gpu_pieces.folding import Folding
 from delegraph.kernels.gpu_programs import (
     components,
     shared_paths,
@@ -46,6 +47,7 @@ from delegraph.pipeline.algorithms.bfs_each import DistanceBits
 from delegraph.pipeline.algorithms.bfs_together import NearestSourceProgram
 from delegraph.pipeline.algorithms.components import ComponentsProgram
 from delegraph.pipeline.algorithms.cores import CoresProgram
+from delegraph.pipeline.algorithms.forest import ForestProgram
 from delegraph.pipeline.algorithms.iterations import Stop
 from delegraph.pipeline.algorithms.katz import KatzProgram
 from delegraph.pipeline.algorithms.many_sources import DistanceSumsProgram
@@ -76,7 +78,7 @@ from support.scores import PROGRAMS as SCORES
 from support.scores import check_scores, chosen_alpha, scores_program
 from support.searches import check_distances, check_nearest, check_sums
 from support.standing import standing
-from support.wanted import least_of, wanted_cores
+from support.wanted import check_forest, least_of, wanted_cores
 
 LAYOUTS: dict[str, dict[str, Any]] = {
     "delegates": {"partitions": 4, "threshold": 6},
@@ -140,6 +142,7 @@ def check_all(store: Store, devices: Sequence[Device], ranks: int, kind: str = "
     check_all_scores(*args)
     check_all_degrees(*args)
     check_strong(*args)
+    check_forests(*args)
     for source in (0, n // 2):
         results = run(store, program_of(store, source), devices, ranks, kind)
         check_paths(store, columns(results), source)
@@ -243,6 +246,16 @@ def check_cores(store: Store, devices: Sequence[Device], ranks: int, kind: str =
     assert np.array_equal(columns(results)["core"], wanted)
     assert results[0].record["rounds"] == rounds
     assert (results[0].record["sent"] > 0) == (ranks > 1)
+
+
+def check_forests(
+    store: Store, devices: Sequence[Device], ranks: int, kind: str = "threads"
+) -> None:
+    weights = store.info.weights
+    for program in (ForestProgram(None), ForestProgram(weights and weights.kind)):
+        results = run(store, program, devices, ranks, kind)
+        check_forest(store, columns(results), program.weighted)
+        assert (results[0].record["sent"] > 0) == (ranks > 1)
 
 
 def check_strong(
@@ -511,10 +524,17 @@ def test_what_is_said_is_enough(two_devices, tmp_path, monkeypatch, name, direct
 
 @contextmanager
 def counting_steps(monkeypatch: pytest.MonkeyPatch, direct: bool) -> Iterator[None]:
-    """Check that steps of PageRank and shortest paths read other ranks' memory if ``direct``, and
-    else go by messages.
+    """Check that steps of PageRank and shortest paths, and folds of other programs, read other
+    ranks' memory if ``direct``, and else go by messages.
     """
     ways: Counter[str] = Counter()
+    folds, fold = [], Folding.run
+
+    def run_fold(self: Folding, *args: Any) -> None:
+        folds.append(self.in_memory)
+        fold(self, *args)
+
+    monkeypatch.setattr(Folding, "run", run_fold)
     by_memory = shared_walks._WalkInMemory, shared_paths._PathsInMemory
     by_messages = shared_walks._WalkByMessages, shared_paths._PathsByMessages
     for kind in (*by_memory, *by_messages):
@@ -527,7 +547,8 @@ def counting_steps(monkeypatch: pytest.MonkeyPatch, direct: bool) -> Iterator[No
     if not direct:
         monkeypatch.setattr(PeerMemory, "open", lambda *args: None)
     yield
-    assert ways
+    assert ways or folds
+    assert set(folds) <= {direct}
     assert set(ways) <= {kind.__name__ for kind in (by_memory if direct else by_messages)}
 
 
@@ -627,6 +648,18 @@ def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
     store = make(tmp_path, "two components", "ties", True, "grid")
     with counting_steps(monkeypatch, direct=False):
         check_walk(store, emulated, 3, "nccl", entries_of(store)[2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direct", [True, False])
+def test_folds_emulated(emulated, tmp_path, monkeypatch, direct):
+    """Sums of integers, minima and sums of floats, over ranks that have unequal parts."""
+    store = make(tmp_path, "two components", "ties", True, "delegates")
+    with counting_steps(monkeypatch, direct):
+        check_cores(store, emulated, 3, "nccl")
+        check_strong(store, emulated, 3, "nccl")
+        check_all_degrees(store, emulated, 3, "nccl")
+        check_forests(store, emulated, 3, "nccl")
 
 
 @pytest.mark.nightly

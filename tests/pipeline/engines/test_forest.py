@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,6 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 import delegraph
-from delegraph.kernels import reference
-from delegraph.kernels.base.team import Team
 from delegraph.kernels.gpu.device import Device
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.forest import ForestProgram
@@ -31,15 +28,14 @@ from support.checkpoints import CutOff
 from support.graphs import (
     SHAPES,
     SMALL_SHAPES,
-    edges_of,
     graphs,
     grid,
     random_edges,
     store_options,
 )
 from support.marks import nightly, slow
-from support.paths import entries_of
 from support.programs import run_program, stored
+from support.wanted import check_forest
 
 
 def program_of(store: Store) -> ForestProgram:
@@ -51,22 +47,6 @@ def check(store: Store, folder: Path, ranks: int = 1, on_disk: bool = False, **o
     found, results = run_program(store, program_of(store), folder, ranks, on_disk, **options)
     check_forest(store, found)
     return results[0].record
-
-
-def check_forest(store: Store, found: Mapping[str, np.ndarray]) -> None:
-    """Check the columns of a forest by the definition."""
-    weighted, n = store.info.weights is not None, store.info.vertices
-    order = store.id_order(Team(1))
-    number = np.argsort(order)
-    u, v, *weight = entries_of(store) if weighted else edges_of(store)
-    bits = np.ascontiguousarray(weight[0]).view(np.uint32) if weighted else None
-    src, dst, wanted = reference.spanning_forest(number[u], number[v], n, bits)
-    assert np.array_equal(found["src"], order[src])
-    assert np.array_equal(found["dst"], order[dst])
-    if weighted:
-        weights = found["weight"]
-        bits = weights.view(np.uint32) if weights.dtype.kind == "f" else weights
-        assert np.array_equal(bits, wanted)
 
 
 CASES: dict[str, Any] = {
