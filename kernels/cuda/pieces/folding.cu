@@ -23,10 +23,14 @@ struct Either {
   }
 };
 
-// Wait for all ranks. What kernels have written before, other ranks can read afterwards. Launched as one block.
-__global__ void meet_ranks(const __grid_constant__ Meeting meeting, u64 round, u64 said) {
-  const u64 numbers[SAID] = {said};
-  meet(meeting, round, numbers);
+struct Said {
+  u64 numbers[SAID];
+};
+
+// Tell all ranks some numbers, and wait for theirs. What kernels have written before, other ranks can read afterwards.
+// Launched as one block.
+__global__ void meet_ranks(const __grid_constant__ Meeting meeting, u64 round, const __grid_constant__ Said said) {
+  meet(meeting, round, said.numbers);
 }
 
 // Combine the values from `first` on, before `last`, of all ranks, in the order of ranks, into those of this rank.

@@ -250,6 +250,10 @@ class DeviceOperations:
             numbers, whole = _plain(given)
         if self._ranks is None or ((exact or whole) and self._folds_in_memory):
             return np.array(numbers, np.float64)
+        if self._folding is not None and self._folds_in_memory and len(numbers) <= folding.MOST:
+            numbers = self._folding.from_first(numbers)
+            self._due = self._folding.due
+            return np.array(numbers)
         (told,) = self._ranks.from_first([np.array([*numbers, self._saving.due()])])
         self._due = bool(told[-1])
         return told[:-1]
