@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
 from ..disk.files import wrong_contents
-from ..disk.memory import trim_freed_memory
 from ..disk.system_errors import raise_failure
 from ..errors import one_line
 from ..input.arrow import as_numpy, compute
@@ -27,9 +26,6 @@ LOOP = "loop"
 """The column of the weights of self-loops, 0 for none; only in a store that keeps them."""
 
 _LOOP_TYPES = {"uint32": "uint32", "float32": "float"}
-
-_LARGE = 1 << 22
-"""Bytes of a column from which on it pays to return what Arrow has held to read it."""
 
 
 class KeptLoops(NamedTuple):
@@ -116,8 +112,6 @@ def read_id_order(path: Path, info: GraphInfo) -> NDArray[np.uint32]:
             seen[places] = True
             first += len(places)
     check_all_seen(path, seen)
-    if order.nbytes > _LARGE:
-        trim_freed_memory()
     return order
 
 

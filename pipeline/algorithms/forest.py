@@ -50,6 +50,9 @@ _VECTORS = (VectorType(np.uint32), VectorType(np.uint64, ghosts=True))
 
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
+_NAMED = 1 << 20
+"""Number of edges whose ends are named at once."""
+
 _SUMMED = 1 << 16
 """Number of weights that are Python's floats at once."""
 
@@ -83,15 +86,21 @@ class ForestProgram(SharedOperationsProgram):
         order = operations.id_order()
         number = operations.vector(_VECTORS[0])
         operations.put_numbers(number, order)
-        if order.nbytes > operations.extra_bytes:
-            order = None  # it is read again when the rounds' vectors are gone
+        # Arrow holds on to as much again that it has read it with. Without room for both, the order
+        # is read once more when the rounds' vectors are gone.
+        if 2 * order.nbytes > operations.extra_bytes:
+            order = None
         trees, done = _grow(operations, number, tell)
         del number
         pairs, bits = trees.edges()
         del trees
         order = operations.id_order() if order is None else order
-        values: dict[str, Any] = {"src": order[pairs >> _HALF], "dst": order[pairs & _LOW]}
+        src, dst = (order[: len(pairs)].copy() for _ in range(2))
+        for first in range(0, len(pairs), _NAMED):
+            some = slice(first, first + _NAMED)
+            src[some], dst[some] = order[pairs[some] >> _HALF], order[pairs[some] & _LOW]
         del pairs, order
+        values: dict[str, Any] = {"src": src, "dst": dst}
         if self.weights is not None:
             is_float = self.weights == "float32"
             values["weight"] = bits.view(np.float32) if is_float else bits.astype(np.int64)

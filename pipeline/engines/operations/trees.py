@@ -164,7 +164,7 @@ class Trees:
         pack_edges(self.tree, self.weights, self.pairs)
         pairs, weights = self.pairs[: self.found], self.weights[: self.found]
         del self.tree, self.pairs, self.weights
-        rising = pairs.argsort()
+        rising = pairs.argsort().astype(np.uint32)
         pairs = pairs[rising]
         return pairs, weights[rising]
 
@@ -178,5 +178,5 @@ def trees_bytes(counts: Counts) -> int:
 
 def sorting_bytes(counts: Counts) -> int:
     """Return the bytes that ``Trees.edges`` holds."""
-    order, slots, sorted_pairs = 8, 8 + 4, 8
-    return (order + slots + sorted_pairs) * counts.vertices
+    order, slots, sorted_pairs = 8 + 4, 8 + 4, 8
+    return max(order + slots, order - 8 + slots + sorted_pairs) * counts.vertices
