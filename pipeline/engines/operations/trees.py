@@ -170,7 +170,7 @@ class Trees:
 
 
 def trees_bytes(counts: Counts) -> int:
-    """Return the bytes that trees hold on a rank, messages, and what threads look at."""
+    """Return the bytes that trees hold on a rank, and messages."""
     tree, slots = 4, 8 + 4
     messages = 2 * (counts.ranks if counts.ranks > 1 else 0) * (4 + 4 + 8) * _AT_ONCE
     return counts.vertices * (tree + slots) + counts.vertices // 8 + messages
