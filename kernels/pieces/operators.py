@@ -248,6 +248,13 @@ def worth(rule: Any, picker: Any, label: Any, total: Any) -> Any:
     raise NotImplementedError
 
 
+def counts_alone(rule: Any, amounts: Any) -> Any:
+    """Return whether a rule goes by how many edges have a label alone: all edges are alike, and a
+    label is worth nothing else. Only kernels can call this.
+    """
+    raise NotImplementedError
+
+
 def fetch_label(rule: Any, places: Any, labels: Any, targets: Any, edge: Any) -> None:
     """Have the cache fetch the label of an edge's target, by BestGain alone: most labels differ at
     first, while those of other rules soon fit the cache. rule: None where there is none. Only
@@ -349,6 +356,12 @@ def _amount(amounts, weights, edge):
         return np.uint64(np.rint(weight_of(weights[edge], amounts.floats) * amounts.scale))
 
     return scaled
+
+
+@overload(counts_alone)
+def _counts_alone(rule, amounts):
+    alone = rule.instance_class is MostCommon and amounts.instance_class is UnitAmounts
+    return lambda rule, amounts: alone
 
 
 @inlined

@@ -30,6 +30,7 @@ from .operators import (
     SCALED_WEIGHTS,
     UNIT_AMOUNTS,
     amount,
+    counts_alone,
     fetch_label,
     fetch_worth,
     may_be_worth,
@@ -47,6 +48,9 @@ MOST_SLOTS = 1 << 16
 
 _FEW_EDGES = 6
 """Most edges of a row that is compared edge by edge, without a table."""
+
+_SOME_EDGES = 32
+"""The same where labels are counted alone: processors compare several at once."""
 
 _EDGES_AHEAD = 48
 """Number of edges by which labels are fetched ahead of rows of few edges, across these rows."""
@@ -412,6 +416,36 @@ def cut_rows(leaving, entering, most, starts, long_rows):
     return turns, count
 
 
+@inlined
+def _copy_labels(targets, first, stop, x, told, count):
+    """Copy the labels at the ends of some edges to ``told``, from ``count`` on. Returns the number
+    of labels that are there.
+    """
+    for e in range(first, stop):
+        prefetch(x, np.uintp(targets[min(e + _EDGES_AHEAD, targets.shape[0] - 1)]))
+        told[np.uintp(count)] = x[targets[e]]
+        count += 1
+    return count
+
+
+@inlined
+def _pick_by_count(rule, told, count, place):
+    """Return the label that a vertex prefers of ``told[:count]``, by how many are alike."""
+    vertex = picker(rule, place)
+    best = worth(rule, vertex, NO_LABEL, _EMPTY)
+    picked = NO_LABEL
+    for i in range(np.uintp(count)):
+        label = told[i]
+        alike = np.uint32(0)
+        for k in range(np.uintp(count)):
+            alike += np.uint32(told[k] == label)
+        label_worth = worth(rule, vertex, label, np.uint64(alike))
+        if outranks(vertex, label, label_worth, picked, best):
+            picked = label
+            best = label_worth
+    return picked
+
+
 _ROWS = PIECE, PIECE, i64s, i64, AMONG, u32s, u32s, TABLE, i64s
 
 
@@ -430,6 +464,7 @@ def tally_turns(rule, amounts, leaving, entering, starts, most, among, x, y, tab
     offsets, targets, _, _, weights = leaving
     in_offsets, sources, _, _, in_weights = entering
     keys, sums, used = table
+    some = min(_SOME_EDGES, used.shape[0])
     thread = come(taken)
     turns = starts.shape[0] - 1
     turn = take(taken, thread, turns)
@@ -438,7 +473,15 @@ def tally_turns(rule, amounts, leaving, entering, starts, most, among, x, y, tab
             edges = degree_of(offsets, row) + degree_of(in_offsets, row)
             if edges == 0 or edges > most or not _is_among(among, row):
                 continue
-            if edges <= _FEW_EDGES and in_offsets.shape[0] == 0:
+            if counts_alone(rule, amounts) and edges <= some:
+                count = np.int64(0)
+                ends = np.int64(offsets[row]), np.int64(offsets[row + 1])
+                count = _copy_labels(targets, *ends, x, used, count)
+                if in_offsets.shape[0]:
+                    ends = np.int64(in_offsets[row]), np.int64(in_offsets[row + 1])
+                    count = _copy_labels(sources, *ends, x, used, count)
+                y[row] = _pick_by_count(rule, used, count, row)
+            elif edges <= _FEW_EDGES and in_offsets.shape[0] == 0:
                 ends = np.int64(offsets[row]), np.int64(offsets[row + 1])
                 y[row] = _pick_of_few(rule, amounts, targets, weights, *ends, x, row)
             else:
