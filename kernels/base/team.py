@@ -12,6 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -36,7 +37,8 @@ class Team:
         return self
 
     def run(self, kernel: Callable, *args) -> list:
-        """Call ``kernel(*args)`` on each thread. Returns the results, in no order.
+        """Call ``kernel(*args)`` on this thread, and on each other one that comes in time. Returns
+        the results, in no order.
 
         A call must take a share of the work that no other call takes, until none is left: a thread
         that comes once the calling thread is done is not waited for, and does not call. If a call
@@ -97,7 +99,7 @@ class Team:
             self._helpers = process, _Helpers(self.threads - 1)
         return self._helpers[1]
 
-    def _together(self, others: int, kernel: Callable, args: Sequence[Any]) -> list:
+    def _together(self, others: int, kernel: Callable | None, args: Sequence[Any]) -> list:
         """Call ``kernel(*args)`` on this thread and on ``others`` more."""
         calls = self._begun().calls
         results: list[Any] = []
@@ -107,6 +109,7 @@ class Team:
 
         def call() -> None:
             try:
+                assert kernel is not None
                 results.append(kernel(*args))
             except BaseException as error:
                 errors.append(error)
@@ -123,6 +126,7 @@ class Team:
         begun = others - sum(1 for _ in left)
         for _ in range(begun):
             done.get()
+        kernel, args = None, ()  # a call that comes late holds on to these
         try:
             if errors:
                 raise errors[0]
@@ -146,15 +150,20 @@ class _Helpers:
 
     def submit(self, function: Callable[..., T], item: Any) -> Future[T]:
         given: Future[T] = Future()
-
-        def call() -> None:
-            try:
-                given.set_result(function(item))
-            except BaseException as error:
-                given.set_exception(error)
-
-        self.calls.put(call)
+        self.calls.put(partial(_give, [given], function, item))
         return given
+
+
+def _give(into: list[Future[T]], function: Callable[..., T], item: Any) -> None:
+    """Call a function, and give its result to a future, which is taken from ``into``: an error
+    holds its frames, and they must not hold the future.
+    """
+    try:
+        result = function(item)
+    except BaseException as error:
+        into.pop().set_exception(error)
+    else:
+        into.pop().set_result(result)
 
 
 def _serve(calls: SimpleQueue[Callable[[], Any] | None]) -> None:

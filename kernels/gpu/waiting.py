@@ -32,11 +32,11 @@ class WaitingLaunches:
         return self._stop.ctypes.data
 
     def run(self, start: Callable[[], None]) -> None:
-        """Start a kernel, and wait until it has ended, or ``check`` raises."""
-        start()
-        self.ended.record()
+        """Start a kernel, or several, and wait until all have ended, or ``check`` raises."""
         spinning = time.monotonic() + _SPIN_SECONDS
         try:
+            start()
+            self.ended.record()
             # (The event's ``done`` would take a kernel that failed for one that runs.)
             runtime = self._device.cupy.cuda.runtime
             while (status := runtime.eventQuery(self.ended.ptr)) == _NOT_READY:
@@ -48,6 +48,7 @@ class WaitingLaunches:
         except BaseException:
             self._stop[0] = 1
             try:
+                self.ended.record()  # of several kernels, some may wait already
                 self.ended.synchronize()
             finally:
                 self._stop[0] = 0

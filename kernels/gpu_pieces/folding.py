@@ -134,8 +134,3 @@ FUNCTIONS = (
     *(f"copy_part<{word}>" for word in ("u32", "u64", "double")),
 )
 """The functions that programs call."""
-
-
-def folding_bytes(vertices: int) -> int:
-    """Return the bytes that folds in memory hold."""
-    return _BYTES * vertices

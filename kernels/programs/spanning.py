@@ -44,10 +44,10 @@ def least_of_rows(piece, row_places, row_words, places, words, every, heres, edg
     rows have one.
 
     row_places, row_words: of the subgraph's rows; ``places``, ``words`` of its targets. every:
-    whether the rows have all edges of their vertices: a vertex that no edge leaves the tree from
-    takes no part from then on, as no later one does (set_words). heres, edges: uint64, room for all
-    rows at hand that have edges: the word of the row, and its edge: the bits of the weight in the
-    high half, the number of the other end in the low half.
+    whether the rows have all edges of their vertices, each edge in the rows of both ends: a vertex
+    that no edge leaves the tree from takes no part from then on, as no later one does (set_words).
+    heres, edges: uint64, room for all rows at hand that have edges: the word of the row, and its
+    edge: the bits of the weight in the high half, the number of the other end in the low half.
     """
     offsets, targets, begin, end, weights = piece
     weighted = weights.shape[0] > 0
@@ -73,7 +73,7 @@ def least_of_rows(piece, row_places, row_words, places, words, every, heres, edg
                 edges[count] = least
                 count += 1
             elif every and edge == np.int64(offsets[row]) and upto == np.int64(offsets[row + 1]):
-                # (Others that read this word now have its tree, and no edge of theirs leads here.)
+                # (Others read this word meanwhile: their edges to it do not leave the tree either.)
                 row_words[place] = here | _LOW
         edge = upto
         row += 1

@@ -86,8 +86,8 @@ class CoresProgram(SharedOperationsProgram):
 
 
 class _Rounds:
-    """Rounds by operations. k: of vertices that are removed. done: the number of rounds that have
-    removed vertices.
+    """Rounds by operations. k: the greatest core number so far. done: the number of rounds that
+    have removed vertices.
 
     degree: the degrees of vertices that are left, among these, which are greater than k; the core
     numbers of all others. removed: 1 for vertices that the last round has removed, else 0. came:

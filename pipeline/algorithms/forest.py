@@ -50,7 +50,7 @@ _VECTORS = (VectorType(np.uint32), VectorType(np.uint64, ghosts=True))
 
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
-_NAMED = 1 << 20
+_NAMED = 1 << 17
 """Number of edges whose ends are named at once."""
 
 _SUMMED = 1 << 16

@@ -500,7 +500,7 @@ class Strong:
         return self._kind(directed=True).calls
 
     def held_bytes(self, counts: Counts) -> int:
-        return self._kind(directed=True).held_bytes(counts)  # which may be
+        return self._kind(directed=True).held_bytes(counts)  # the greater
 
     def answer(self, given: ProgramResult, names: Names, method: str) -> Answer:
         component = given.values["component"]

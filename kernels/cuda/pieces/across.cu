@@ -1,4 +1,4 @@
-// The operation `gather_across` on a device: what an edge gives to its vertex depends on the values of both ends.
+// The least edge that leads from each vertex to another tree: it depends on the words of both ends.
 #include "pieces/monoids.cuh"
 #include "programs/rows.cuh"
 

@@ -619,7 +619,7 @@ class SharedOperationsProgram(OperationsProgram):
     """
 
     def exchange_bytes(self, vertices: int) -> int:
-        came, part, parts_of_others = 8, 8, 2 * 8
+        came, part, parts_of_others = 8, 8, 2 * 8  # by messages; in memory, came and a copy of it
         joining = components.exchange_bytes(vertices) if self._joins_all else 0
         return max(joining, (came + part + parts_of_others) * vertices)
 

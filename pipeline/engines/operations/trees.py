@@ -76,8 +76,8 @@ class Trees:
         n = operations.graph.vertices
         self.tree = np.arange(n, dtype=np.uint32)
         self.pairs, self.weights = np.full(n, NO_PAIR), np.zeros(n, np.uint32)
-        self._bits = np.zeros((2, -(-n // WORD)), np.uint64)
-        self._begin, self._taking = True, Lock()
+        self._marks = np.zeros((2, -(-n // WORD)), np.uint64)
+        self._begin, self._slots_lock = True, Lock()
         self.found = 0
 
     @contextmanager
@@ -103,6 +103,7 @@ class Trees:
         operations.each(set_some, words, reads=[numbers])
         operations.links.expand(words)
         self._begin = False
+        # One way has the rows of both ends of each edge, whole on a single rank.
         every = len(self._ways) == 1 and operations.communicator.size == 1
         for adjacency, how in self._ways:
             operations.communicator.check()
@@ -120,14 +121,14 @@ class Trees:
                 room = min(last - first + 1, len(part.targets))
                 least = np.empty(room, np.uint64), np.empty(room, np.uint64)
                 count = least_of_rows(part, *ends, every, *least)
-                with self._taking:
+                with self._slots_lock:
                     take_least(*least, count, self.weights, self.pairs)
 
         return visit
 
     def _visit_targets(self, ends: tuple[Any, ...]) -> Callable[..., None]:
         def visit(piece: Piece, *_: Any) -> None:
-            with self._taking:
+            with self._slots_lock:
                 take_of_targets(piece, *ends, self.weights, self.pairs)
 
         return visit
@@ -151,7 +152,7 @@ class Trees:
         """Add the edges that were found to the forest, and join trees. Returns how many edges are
         added.
         """
-        added = join_least(self.tree, self.weights, self.pairs, *self._bits)
+        added = join_least(self.tree, self.weights, self.pairs, *self._marks)
         team = self._operations.team
         team.run(forest.flatten, self.tree, no_turns(team.threads))
         self.found += added
@@ -173,7 +174,8 @@ def trees_bytes(counts: Counts) -> int:
     """Return the bytes that trees hold on a rank, and messages."""
     tree, slots = 4, 8 + 4
     messages = 2 * (counts.ranks if counts.ranks > 1 else 0) * (4 + 4 + 8) * _AT_ONCE
-    return counts.vertices * (tree + slots) + counts.vertices // 8 + messages
+    marks = 2 * 8 * -(-counts.vertices // WORD)
+    return counts.vertices * (tree + slots) + marks + messages
 
 
 def sorting_bytes(counts: Counts) -> int:

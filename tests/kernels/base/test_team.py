@@ -162,6 +162,45 @@ def test_a_thread_that_comes_late_does_not_call():
     assert not reader.is_alive()
 
 
+def test_a_call_that_comes_late_holds_nothing():
+    class Held:
+        pass
+
+    team, busy, go_on = Team(2).start(), threading.Event(), threading.Event()
+    held = team.stream(lambda _: busy.set() or go_on.wait(10), [0, 1])
+    reader = threading.Thread(target=list, args=(held,))
+    reader.start()
+    busy.wait(10)  # the other thread takes the next call later
+    value = Held()
+    ref = weakref.ref(value)
+    team.run(lambda value: None, value)
+    del value
+    assert ref() is None
+    go_on.set()
+    reader.join(10)
+
+
+def test_a_stream_that_fails_keeps_nothing_that_it_held():
+    class Held:
+        pass
+
+    refs: list[weakref.ref[Held]] = []
+
+    def work(_: int) -> None:
+        value = Held()
+        refs.append(weakref.ref(value))
+        raise ValueError("no")
+
+    gc.disable()
+    try:
+        with pytest.raises(ValueError, match="no") as raised:
+            list(Team(2).stream(work, [0]))
+        del raised
+        assert [ref() for ref in refs] == [None]
+    finally:
+        gc.enable()
+
+
 def test_threads_end_with_their_team():
     before = set(threading.enumerate())
     team = Team(THREADS).start()
