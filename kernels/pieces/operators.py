@@ -21,8 +21,6 @@ from ..base.intrinsics import fetch_add, fetch_min, fetch_or, prefetch
 from ..base.numbering import renumber
 from .piece import weight_of
 
-_HALF, _LOW = np.uint64(32), np.uint64((1 << 32) - 1)
-
 
 class Sum(NamedTuple):
     """The sum of 64-bit floats. unit: the neutral value."""
@@ -71,8 +69,9 @@ class Min(NamedTuple):
 
 
 class AmountsWithin(NamedTuple):
-    """The sum of what a vertex's edges to vertices with the same value amount to. unit: zero, the
-    value of vertices that take no part.
+    """The sum of what a vertex's edges to vertices with the same value amount to, which depends on
+    both ends of an edge. Threads can combine them at once. unit: zero, the value of vertices that
+    take no part.
     """
 
     amounts: Any
@@ -164,9 +163,6 @@ WITHIN = Struct(AmountsWithin, (UNIT_AMOUNTS, types.uint64))
 WEIGHTED_WITHIN = Struct(AmountsWithin, (SCALED_WEIGHTS, types.uint64))
 LISTED_WITHIN = Struct(AmountsWithin, (LISTED_AMOUNTS, types.uint64))
 
-Across = AmountsWithin
-"""The operators whose values depend on both ends of an edge. Threads can combine them at once."""
-
 FOLDS = {
     Sum: np.add,
     WeightedSum: np.add,
@@ -209,8 +205,8 @@ def across(operator: Any, here: Any, there: Any, weights: Any, edge: Any) -> Any
 
 
 def takes_part(operator: Any, here: Any) -> Any:
-    """Return whether edges give something to a vertex with this value, by an operator of
-    ``Across``. Only kernels can call this.
+    """Return whether edges give something to a vertex with this value, by AmountsWithin. Only
+    kernels can call this.
     """
     raise NotImplementedError
 

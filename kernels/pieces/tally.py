@@ -50,7 +50,9 @@ _FEW_EDGES = 6
 """Most edges of a row that is compared edge by edge, without a table."""
 
 _SOME_EDGES = 32
-"""The same where labels are counted alone: processors compare several at once."""
+"""Most edges of a row whose labels are counted by comparing all: processors compare several at
+once.
+"""
 
 _EDGES_AHEAD = 48
 """Number of edges by which labels are fetched ahead of rows of few edges, across these rows."""

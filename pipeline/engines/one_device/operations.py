@@ -248,11 +248,12 @@ class DeviceOperations:
         """
         with self.graph.device.use():
             numbers, whole = _plain(given)
-        if self._ranks is None or ((exact or whole) and self._folds_in_memory):
+        folds = self._folds_in_memory
+        if self._ranks is None or ((exact or whole) and folds):
             return np.array(numbers, np.float64)
-        if self._folding is not None and self._folds_in_memory and len(numbers) <= folding.MOST:
-            numbers = self._folding.from_first(numbers)
-            self._due = self._folding.due
+        if folds and len(numbers) <= folding.MOST:
+            numbers = folds.from_first(numbers)
+            self._due = folds.due
             return np.array(numbers)
         (told,) = self._ranks.from_first([np.array([*numbers, self._saving.due()])])
         self._due = bool(told[-1])
@@ -463,8 +464,8 @@ class DeviceOperations:
             self._due = self._folding.due
 
     @property
-    def _folds_in_memory(self) -> bool:
-        return self._folding is not None and self._folding.in_memory
+    def _folds_in_memory(self) -> Folding | None:
+        return self._folding if self._folding and self._folding.in_memory else None
 
     def close(self) -> None:
         """Forget the memory of other ranks. All ranks close their operations together."""

@@ -38,8 +38,8 @@ from ....kernels.pieces.gather import (
 from ....kernels.pieces.operators import (
     FOLDS,
     TALLIED,
-    Across,
     Amounts,
+    AmountsWithin,
     AnySum,
     Operator,
     Or,
@@ -636,7 +636,9 @@ class Operations:
             for of_segment, counts in _by_segment(self.loops, degree):
                 counts[of_segment.places] += np.uint32(times)
 
-    def gather_across(self, operator: Across, x: Vector, y: Vector, along: bool = True) -> None:
+    def gather_across(
+        self, operator: AmountsWithin, x: Vector, y: Vector, along: bool = True
+    ) -> None:
         """Combine what every edge u -> v gives to v, by ``x[v]``, ``x[u]`` and its weight, into
         ``y[v]``. The ``y`` of a vertex whose ``x`` is the unit stays. Both vectors have ghosts.
 
@@ -1063,7 +1065,7 @@ def warm_up(
         if tallies:
             whole_kernels = tally.cut_rows, tally.tally_turns, tally.tally_class
             kernels += [*whole_kernels, tally.pick_of_entries]
-    if set(get_args(Across)) & set(operators):
+    if AmountsWithin in operators:
         kernels += [gather_across, scatter_across]
     compile_kernels(*kernels, load=load, leave_out=unused_operators, offsets=types)
     compile_kernels(*calls.kernels, leave_out=FOLDS.keys() - set(calls.operators), offsets=types)

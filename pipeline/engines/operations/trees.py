@@ -41,7 +41,7 @@ _EDGES_AT_ONCE = 1 << 16
 
 
 class TreeOperations(Protocol):
-    """What trees need of the operations of a rank (operations.py)."""
+    """The operations of a rank that trees call (operations.py)."""
 
     @property
     def graph(self) -> RankGraph: ...
@@ -180,5 +180,5 @@ def trees_bytes(counts: Counts) -> int:
 
 def sorting_bytes(counts: Counts) -> int:
     """Return the bytes that ``Trees.edges`` holds."""
-    order, slots, sorted_pairs = 8 + 4, 8 + 4, 8
-    return max(order + slots, order - 8 + slots + sorted_pairs) * counts.vertices
+    slots, order = 8 + 4, 8 + 4  # 64 bits of the order give way to pairs that are in order
+    return (slots + order) * counts.vertices

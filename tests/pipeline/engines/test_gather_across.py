@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from delegraph.kernels.pieces.operators import AmountsWithin, ScaledWeights, UnitAmounts
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines.operations import operations as host
 from delegraph.pipeline.engines.operations.operations import Calls, Operations
 from delegraph.pipeline.engines.operations.program import ProgramResult
 from delegraph.pipeline.engines.operations.vectors import Counts, VectorType
@@ -130,3 +131,12 @@ def test_rows_that_pieces_cut(tmp_path, on_disk):
     weight = np.random.default_rng(2).integers(1, 1 << 32, len(src)).astype(np.uint32)
     store = stored(tmp_path, src, dst, BuildOptions(partitions=1), weight)
     check(store, tmp_path / "out", True, 0, 1, on_disk)
+
+
+def test_its_kernels_are_compiled_beforehand(monkeypatch):
+    """A run does not compile them, which would take memory and time that no plan knows of."""
+    compiled: list[Any] = []
+    monkeypatch.setattr(host, "compile_kernels", lambda *kernels, **_: compiled.extend(kernels))
+    host.warm_up([np.dtype(np.uint32)], Calls((AmountsWithin, UnitAmounts)))
+    assert host.gather_across in compiled
+    assert host.scatter_across in compiled
